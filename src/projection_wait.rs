@@ -93,13 +93,15 @@ impl Stall {
 
 #[cfg(test)]
 mod tests {
+    use schemas::position::Seq;
+
     use super::*;
 
     /// Proves that a note is written only for views that are behind and make no progress, and that progress resets the count.
     #[test]
     fn a_stall_is_reported() {
         let lag = |events| vec![Lag { view: "engine", events: 0, seconds: 0 }, Lag { view: "recalls", events, seconds: 1 }];
-        let at = |seq| vec![Checkpoint { seq, ..Checkpoint::default() }];
+        let at = |seq| vec![Checkpoint { seq: Seq(seq), ..Checkpoint::default() }];
         let mut stall = Stall::default();
         assert_eq!(stall.update(lag(3), at(1)), None, "the first check has nothing to compare with");
         let note = stall.update(lag(3), at(1)).unwrap();

@@ -62,7 +62,7 @@ pub struct Decider<S: Service> {
     /// The offset up to which the change topic has been read. It is above the checkpoint's offset if records there do not extend the chain.
     read_offset: LogOffset,
     /// Keys of parked facts, with the offsets of those facts. Later facts of these keys are parked, too.
-    parked: HashMap<String, HashSet<i64>>,
+    parked: HashMap<String, HashSet<LogOffset>>,
     /// Whether loading the view's state failed. It is loaded again before anything else.
     is_stale: bool,
     /// The running commit. The next batch is decided meanwhile.
@@ -138,12 +138,12 @@ impl<S: Service> Decider<S> {
         let _ = self.finish_commit().await;
         self.is_stale = true;
         self.checkpoint = self.view.checkpoint().await?;
-        self.tail = FeedTail::load(&*self.view, S::FEED, Seq(self.checkpoint.seq)).await?;
+        self.tail = FeedTail::load(&*self.view, S::FEED, self.checkpoint.seq).await?;
         self.rows.clear();
         self.interrupted.clear();
         self.parked.clear();
         for (key, row) in self.parked_rows().await? {
-            self.parked.entry(key).or_default().insert(row.input.offset);
+            self.parked.entry(key).or_default().extend(row.input.offset);
         }
         self.is_stale = false;
         Ok(())
@@ -214,7 +214,7 @@ impl<S: Service> Decider<S> {
     /// Returns a future that completes when facts or changes after the checkpoint may exist. Cancel-safe; borrows nothing.
     pub fn waiter(&self) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
         let (log, engine, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), self.idle_at.clone());
-        let offset = LogOffset(self.checkpoint.offset).max(self.read_offset);
+        let offset = self.checkpoint.offset.max(self.read_offset);
         async move {
             let Some(mut seen) = idle_at else { return Ok(()) };
             let facts = async {
@@ -254,7 +254,7 @@ impl<S: Service> Decider<S> {
                 while let Some((offset, fact)) = queue.front() {
                     if let Some(fact) = fact
                         && fact.kind == FactKind::RunFinished
-                        && !run_is_covered(fact, topic, *partition, &positions)?
+                        && !run_is_covered(fact, topic, *partition, &positions)
                     {
                         break;
                     }
@@ -332,7 +332,7 @@ impl<S: Service> Decider<S> {
     }
 
     async fn decide_one(&mut self, fact: &Fact<S::Fact>) -> Result<Vec<PendingDraft<S>>, Error> {
-        let bare = |event, id: String| Draft { event, id, after: None, before: None, before_seq: 0, before_since: 0, note: None };
+        let bare = |event, id: String| Draft { event, id, after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None };
         if let Some(run) = &fact.run {
             if fact.kind != FactKind::RunFinished {
                 return Ok(Vec::new());
@@ -366,31 +366,24 @@ impl<S: Service> Decider<S> {
 }
 
 /// Whether every other partition has passed the facts that the end of a run covers.
-fn run_is_covered<D>(fact: &Fact<D>, topic: &'static Topic, own: u32, positions: &Checkpoint) -> Result<bool, Error> {
-    let Some(run) = &fact.run else { return Ok(true) };
+fn run_is_covered<D>(fact: &Fact<D>, topic: &'static Topic, own: u32, positions: &Checkpoint) -> bool {
+    let Some(run) = &fact.run else { return true };
     for (partition, end) in (0..).zip(&run.ends) {
-        let end = LogOffset::try_from(*end).map_err(|source| Error::Position { of: topic.name, source })?;
-        if partition != own && positions.position(topic, partition) < end {
-            return Ok(false);
+        if partition != own && positions.position(topic, partition) < *end {
+            return false;
         }
     }
-    Ok(true)
+    true
 }
 
 /// Returns the position of an input as changes record it.
 fn input_at(topic: &'static Topic, partition: u32, offset: LogOffset) -> Result<Input, Error> {
-    let invalid = |source| Error::Position { of: topic.name, source };
-    let partition = i32::try_from(partition).map_err(|_| invalid(PositionError(partition.into())))?;
-    Ok(Input { topic: topic.name.to_owned(), partition, offset: i64::try_from(offset).map_err(invalid)? })
+    let invalid = |_| Error::Position { of: topic.name, source: PositionError(partition.into()) };
+    Ok(Input { topic: topic.name.to_owned(), partition: i32::try_from(partition).map_err(invalid)?, offset: Some(offset) })
 }
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {
     topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)))
-}
-
-/// Converts a seq to the form that changes contain.
-fn signed_seq<S: Service>(seq: Seq) -> Result<i64, Error> {
-    i64::try_from(seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })
 }
 
 fn value_error<S: Service>(source: avro::Error) -> Error {

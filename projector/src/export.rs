@@ -9,7 +9,7 @@ use schemas::change::Change;
 use schemas::clock::rfc3339;
 use schemas::event::Fact;
 use schemas::hash::Hash32;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::topics::{REJECTED, Topic, TopicKind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -44,7 +44,7 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
             TopicKind::Facts | TopicKind::Commands => parts.engine.checkpoint().await?.position(topic, partition),
             _ => parts.log.end(topic, partition).await?,
         };
-        let (mut seq, mut hash) = (0, Hash32::ZERO);
+        let (mut seq, mut hash) = (Seq(0), Hash32::ZERO);
         while from < end {
             let batch = parts.log.read(topic, partition, from, BATCH_RECORDS, BATCH_BYTES).await?;
             let Some(last) = batch.last() else { break };
@@ -66,10 +66,10 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
                             Ok(change) => change,
                             Err(_) => continue,
                         };
-                        if change.seq != seq + 1 || change.prev_hash != hash {
+                        if change.seq != seq.next() || change.prev_hash != hash {
                             continue;
                         }
-                        seq += 1;
+                        seq = change.seq;
                         hash = avro::datum_hash(topic.name, value).map_err(|source| value_error(topic, source))?;
                         change_row(&position, change, hash, all)
                     }
@@ -194,7 +194,7 @@ fn change_row(position: &Position, change: Change<Value, IgnoredAny>, hash: Hash
         ("event", json!(change.event.as_str())),
         ("id", json!(change.id)),
         ("recordedAt", json!(rfc3339(change.recorded_at))),
-        ("input", json!({"topic": change.input.topic, "partition": change.input.partition, "offset": change.input.offset})),
+        ("input", json!({"topic": change.input.topic, "partition": change.input.partition, "offset": change.input.stored_offset()})),
         ("record", change.after.unwrap_or(Value::Null)),
         ("before", change.before.unwrap_or(Value::Null)),
         ("reason", json!(change.reason)),

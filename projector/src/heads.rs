@@ -74,7 +74,7 @@ impl Heads {
                 if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
                     if topic.kind == TopicKind::Rejects {
-                        index_rejects(topic, &batch, &mut round)?;
+                        index_rejects(topic, &batch, &mut round);
                     } else {
                         self.index(topic, partition, &batch, &mut round).await?;
                     }
@@ -123,10 +123,10 @@ impl Heads {
         let rows = self.view.get_many(&HEADS, &keys).await?;
         let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
         for (stored, fact) in batch.iter().zip(facts) {
-            let (offset, next) = (offset_column(topic, stored.offset)?, offset_column(topic, stored.offset.next())?);
+            let (offset, next) = (stored.offset, stored.offset.next());
             let dropped = |reason: &str| {
                 tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "record dropped");
-                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(next)
+                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(next.stored())
             };
             let fact = match fact {
                 Ok(fact) => fact,
@@ -160,7 +160,7 @@ impl Heads {
             }
         }
         let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
-        round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next)));
+        round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored())));
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Heads {
         key: &str,
         kind: FactKind,
         at_ms: i64,
-        next: i64,
+        next: LogOffset,
         run: Run,
     ) -> Result<(), Error> {
         let name = key.trim_start_matches("@run/");
@@ -207,18 +207,17 @@ struct Rejected<'a> {
 }
 
 /// Indexes rejected records by their bytes and by their reference. A record that cannot be decoded is left out: it is then rejected again.
-fn index_rejects(topic: &'static Topic, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
+fn index_rejects(topic: &'static Topic, batch: &[Stored], round: &mut RoundWrites) {
     for stored in batch {
-        let next = offset_column(topic, stored.offset.next())?;
+        let next = stored.offset.next();
         let Ok(Rejected { stream, reference, raw }) = avro::decode_borrowed(topic.name, &stored.record.value) else {
             tracing::warn!(topic = topic.name, offset = stored.offset.0, "rejected record cannot be decoded and is not indexed");
             continue;
         };
         for name in [rejected_bytes(raw), rejected_reference(reference)] {
-            round.rejects.push(Write::put(&REJECTS, key![stream, name], Bytes::new()).at(next));
+            round.rejects.push(Write::put(&REJECTS, key![stream, name], Bytes::new()).at(next.stored()));
         }
     }
-    Ok(())
 }
 
 /// The writes of one round.
@@ -237,7 +236,7 @@ impl RoundWrites {
         writes.extend(self.rejects);
         for (name, row) in self.runs {
             let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
-            writes.push(Write::put(&RUNS, key![name], Bytes::from(value)).at(row.next));
+            writes.push(Write::put(&RUNS, key![name], Bytes::from(value)).at(row.next.stored()));
         }
         writes.extend(self.heads);
         Ok(writes)
@@ -252,9 +251,4 @@ fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
         reason: "a head cannot be decoded: delete the view store, it is rebuilt from the log".to_owned(),
     };
     Ok((HeadRow::from_bytes(&bytes).ok_or_else(damaged)?, false))
-}
-
-/// Converts an offset to a key column.
-fn offset_column(topic: &'static Topic, offset: LogOffset) -> Result<i64, Error> {
-    i64::try_from(offset).map_err(|source| Error::Position { of: topic.name, source })
 }

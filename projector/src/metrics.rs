@@ -97,7 +97,7 @@ fn i64_of(value: u64) -> i64 {
 
 /// Records a service's position and the number of facts decided since the last call.
 pub(crate) fn record_progress(service: &'static str, checkpoint: &Checkpoint, decided: u64, parked: usize) {
-    set(&SEQ, service, i64_of(checkpoint.seq));
+    set(&SEQ, service, checkpoint.seq.stored());
     set(&RECORDED_AT, service, checkpoint.recorded_at_ms / 1_000);
     set(&PARKED, service, i64_of(parked as u64));
     if let Some(counter) = DECIDED.as_ref() {

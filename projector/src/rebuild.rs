@@ -179,11 +179,10 @@ impl Rows {
 /// When the store fails, or the seq is beyond the view.
 pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<Seq>) -> Result<Hash32, Error> {
     let checkpoint = view.checkpoint().await?;
-    let at = at.unwrap_or(Seq(checkpoint.seq));
-    if at.0 > checkpoint.seq {
-        return Err(Error::Refused(format!("seq {} is beyond the view's {}", at.0, checkpoint.seq)));
+    let at = at.unwrap_or(checkpoint.seq);
+    if at > checkpoint.seq {
+        return Err(Error::Refused(format!("seq {at} is beyond the view's {}", checkpoint.seq)));
     }
-    let at = i64::try_from(at).map_err(|source| Error::Position { of: S::VIEW.name, source })?;
     let mut hasher = Hasher::default();
     for table in S::VIEW.tables {
         let current = table.kind == TableKind::Current;
@@ -209,13 +208,13 @@ pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<Seq>)
 }
 
 /// Returns the version of a record at a seq, in the form that its digest covers.
-async fn record_at<S: Service>(view: &dyn View, key: &Key, value: Bytes, at: i64) -> Result<Option<Bytes>, Error> {
+async fn record_at<S: Service>(view: &dyn View, key: &Key, value: Bytes, at: Seq) -> Result<Option<Bytes>, Error> {
     let (_, seq, _) = S::read_row(&value).map_err(|source| Error::Row { table: S::RECORDS.name, source })?;
     if seq <= at {
         return Ok(S::digest_row(&value));
     }
     let Some(history) = S::VIEW.tables.iter().find(|table| table.kind == TableKind::History) else { return Ok(None) };
-    let from = key.iter().cloned().chain([Datum::Int(at)]).collect();
+    let from = key.iter().cloned().chain([Datum::from(at)]).collect();
     let range = view_store::Range { prefix: key.clone(), after: None, from: Some(from), limit: 1, reverse: false };
     Ok(view.range(history, range).await?.into_iter().next().and_then(|(_, value)| S::digest_row(&value)))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::names;
-use schemas::position::Seq;
+use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
 use schemas::topics::{self, Topic};
 use schemas::views::{self, engine};
@@ -206,12 +206,12 @@ impl<S: Service> ServiceProjection<S> {
 /// history.
 async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
     let checkpoint = view.checkpoint().await?;
-    let mut covered: Vec<(&'static Topic, u32, u64)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
+    let mut covered: Vec<(&'static Topic, u32, LogOffset)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
     for topic in topics::indexed_topics() {
-        covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition).0)));
+        covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition))));
     }
     for (topic, partition, next) in covered {
-        let end = parts.log.end(topic, partition).await?.0;
+        let end = parts.log.end(topic, partition).await?;
         if next > end {
             let (view, topic) = (view.def().name, topic.name);
             return Err(Error::Refused(format!(

@@ -6,6 +6,7 @@ use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::details::ChangeRecord;
 use schemas::event::Fact;
+use schemas::position::Seq;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
 use serde::Serialize;
@@ -26,9 +27,9 @@ pub struct Draft<R, N> {
     /// The record before the change.
     pub before: Option<R>,
     /// Seq of the change that wrote `before`; 0 for none.
-    pub before_seq: i64,
+    pub before_seq: Seq,
     /// Seq since which `before` held its position in lists; 0 if it was in none.
-    pub before_since: i64,
+    pub before_since: Seq,
     /// Decision state to remember for later decisions.
     pub note: Option<N>,
 }
@@ -40,7 +41,7 @@ pub type DraftOf<S> = Draft<<S as Service>::Record, <S as Service>::Note>;
 pub type Decided<S> = Result<Vec<DraftOf<S>>, Undecided>;
 
 /// A current record, with the seq that wrote it and the seq since which it has its position in lists.
-pub type CurrentRecord<S> = (<S as Service>::Record, i64, i64);
+pub type CurrentRecord<S> = (<S as Service>::Record, Seq, Seq);
 
 /// Checks whether this process may sign. Called once before each batch of facts that may create signatures.
 #[async_trait]

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash32;
+use crate::position::{LogOffset, Seq};
 
 /// What a change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +51,17 @@ pub struct Input {
     pub topic: String,
     /// The partition of the input.
     pub partition: i32,
-    /// The offset of the input.
-    pub offset: i64,
+    /// The offset of the input. `None`: the change was not decided from an input, but by deciding the service again.
+    #[serde(with = "crate::position::or_none")]
+    pub offset: Option<LogOffset>,
+}
+
+impl Input {
+    /// Returns the offset in the form of stored keys and exports: -1 for none.
+    #[must_use]
+    pub fn stored_offset(&self) -> i64 {
+        self.offset.map_or(-1, LogOffset::stored)
+    }
 }
 
 /// A change whose record is an `R` and whose decision state is an `N`.
@@ -59,7 +69,7 @@ pub struct Input {
 #[serde(rename_all = "camelCase")]
 pub struct Change<R, N> {
     /// The number of the change within the service: 1, 2, 3 …
-    pub seq: i64,
+    pub seq: Seq,
     /// Hash of the previous change; zeros for the first.
     pub prev_hash: Hash32,
     /// What the change did.
@@ -74,9 +84,9 @@ pub struct Change<R, N> {
     /// else is decided.
     pub following: i32,
     /// Seq of the change that wrote the previous version of the record; 0 for none.
-    pub before_seq: i64,
+    pub before_seq: Seq,
     /// Seq since which the previous version of the record held its position in lists; 0 if it was in none.
-    pub before_since: i64,
+    pub before_since: Seq,
     /// The record after the change.
     pub after: Option<R>,
     /// The record before the change.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash32;
-use crate::position::UpstreamCursor;
+use crate::position::{LogOffset, UpstreamCursor};
 use crate::topics::Topic;
 
 /// The kind of a fact.
@@ -120,7 +120,7 @@ pub struct Run {
     /// The last day that the run covers completely.
     pub through_date: String,
     /// The end offset of each partition of the fact topic after the run's facts.
-    pub ends: Vec<i64>,
+    pub ends: Vec<LogOffset>,
     /// Keys that a complete snapshot lacked in this run (the two-run rule reads them in the next).
     pub missing: Vec<String>,
     /// Why the run failed, or a note for the operator.

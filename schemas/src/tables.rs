@@ -4,6 +4,8 @@
 
 use bytes::Bytes;
 
+use crate::position::{LogOffset, Seq};
+
 /// The type of a key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -90,6 +92,16 @@ impl From<String> for Datum {
 impl From<i64> for Datum {
     fn from(int: i64) -> Self {
         Self::Int(int)
+    }
+}
+impl From<Seq> for Datum {
+    fn from(seq: Seq) -> Self {
+        Self::Int(seq.stored())
+    }
+}
+impl From<LogOffset> for Datum {
+    fn from(offset: LogOffset) -> Self {
+        Self::Int(offset.stored())
     }
 }
 

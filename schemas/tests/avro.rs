@@ -13,6 +13,7 @@ use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::{Intervention, TrialFact};
 use schemas::facts::{self, FactData};
 use schemas::hash::Hash32;
+use schemas::position::{LogOffset, Seq};
 use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
 use schemas::{topics, views};
 
@@ -42,7 +43,7 @@ fn facts_read_back() {
         kind: FactKind::RunFinished,
         data: None,
         run: Some(Run {
-            ends: vec![1, 2],
+            ends: vec![LogOffset(1), LogOffset(2)],
             missing: vec!["x".into()],
             withheld: vec!["y".into()],
             rejects: vec!["z".into()],
@@ -153,15 +154,15 @@ fn through_avro<T: serde::de::DeserializeOwned>(data: FactData) -> T {
 fn changes_read_back() {
     let recall = Recall { id: "CPSC:26606".into(), urls: vec!["https://x".into()], ..Default::default() };
     let change: RecallChange = Change {
-        seq: 1,
+        seq: Seq(1),
         prev_hash: Hash32::of(b"x"),
         event: ChangeKind::Modified,
         id: recall.id.clone(),
         recorded_at: 5,
-        input: Input { topic: "recalls".into(), partition: 3, offset: 9 },
+        input: Input { topic: "recalls".into(), partition: 3, offset: Some(LogOffset(9)) },
         following: 0,
-        before_seq: 0,
-        before_since: 0,
+        before_seq: Seq(0),
+        before_since: Seq(0),
         after: Some(recall.clone()),
         before: Some(recall),
         note: Some(Note {

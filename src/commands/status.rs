@@ -5,6 +5,7 @@ use std::sync::Arc;
 use operation::context::Part;
 use operation::signing_state::SigningState;
 use schemas::clock::rfc3339;
+use schemas::position::Seq;
 use schemas::topics::{self, TopicKind};
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use view_store::View;
@@ -29,7 +30,7 @@ pub(super) async fn run(engine: &Arc<Engine>, output: &dyn Output) -> Result<(),
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;
         let parked = service.parked().await.map_err(failure)?;
-        let recorded = if checkpoint.seq == 0 { "never".to_owned() } else { rfc3339(checkpoint.recorded_at_ms) };
+        let recorded = if checkpoint.seq == Seq(0) { "never".to_owned() } else { rfc3339(checkpoint.recorded_at_ms) };
         output.line(format!("service {}\tseq {}\trecorded {recorded}\tparked {parked}", service.name(), checkpoint.seq).as_bytes());
     }
     Ok(())

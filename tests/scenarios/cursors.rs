@@ -164,9 +164,9 @@ async fn invalid_cursors_are_refused() {
     for service in api.services().filter(|service| feeds.iter().any(|feed| feed.service == service.name)) {
         let projection = api.engine.projector.service(service.name).unwrap();
         let end = projection.checkpoint().await.unwrap();
-        assert!(end.seq > 0, "{} has no changes", service.name);
+        assert!(end.seq > Seq(0), "{} has no changes", service.name);
         // No cursor is issued beyond the end of this topic, whatever other topics hold.
-        ends.insert(service.name, end.seq.max(end.offset));
+        ends.insert(service.name, end.seq.0.max(end.offset.0));
     }
     let secrets = |byte: u8| Secrets::from_master(&[byte; 32]).unwrap();
     let mut maker = Maker { ours: secrets(7), theirs: secrets(8), random: Random(seed) };
@@ -198,7 +198,7 @@ async fn invalid_cursors_are_refused() {
         refused[usize::from(is_409)] += 1;
         if n % 1_000 == 0 {
             let seq =
-                Seq(maker.random.below(end + 1).min(api.engine.projector.service(feed.service).unwrap().checkpoint().await.unwrap().seq));
+                Seq(maker.random.below(end + 1)).min(api.engine.projector.service(feed.service).unwrap().checkpoint().await.unwrap().seq);
             let mut good = feed.arguments.clone();
             good["cursor"] = json!(cursor::encode(&maker.ours, feed.service, seq, feed.filter));
             let page = api.ask(feed.service, feed.operation, &good, Tier::Pro).await.unwrap();

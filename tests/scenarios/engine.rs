@@ -216,19 +216,19 @@ impl Engine {
     /// Returns the whole feed as readers get it, page by page, as bytes.
     pub(crate) async fn feed_bytes(&self, limit: usize) -> Vec<u8> {
         let view = self.view().await;
-        let upto = Seq(view.checkpoint().await.unwrap().seq);
+        let upto = view.checkpoint().await.unwrap().seq;
         let (mut after, mut out) = (Seq(0), Vec::new());
         while after < upto {
             let page = view_store::feed::read_page(&*view, &FEED, after, upto, limit).await.unwrap();
-            assert_eq!(page.from, after.0 + 1, "pages must be contiguous");
-            assert!(page.to > after.0, "a page must advance");
+            assert_eq!(page.from, after.next(), "pages must be contiguous");
+            assert!(page.to > after, "a page must advance");
             for part in page.parts {
                 if !out.is_empty() {
                     out.push(b',');
                 }
                 out.extend_from_slice(&part);
             }
-            after = Seq(page.to);
+            after = page.to;
         }
         out
     }

@@ -162,7 +162,7 @@ impl Model {
 
     fn take(&mut self, change: &Change<Award, Note>) {
         self.changes += 1;
-        let (seq, place) = (u64::try_from(change.seq).unwrap(), (change.input.partition, change.input.offset));
+        let (seq, place) = (change.seq.0, (change.input.partition, change.input.stored_offset()));
         assert_eq!((seq, change.following), (self.changes, 0));
         let before = self.decided.insert(place.0, place.1);
         assert!(before.is_none_or(|before| before < place.1), "a partition's facts were decided out of order");

@@ -31,10 +31,10 @@ fn no_progress() -> Progress {
 }
 
 /// Reads one page; if its generation is removed during the read, reads it again from the live one.
-async fn page(engine: &Engine, after: u64, upto: u64) -> Vec<Bytes> {
+async fn page(engine: &Engine, after: Seq, upto: Seq) -> Vec<Bytes> {
     loop {
         let view = engine.view().await;
-        match view_store::feed::read_page(&*view, &FEED, Seq(after), Seq(upto), 50).await {
+        match view_store::feed::read_page(&*view, &FEED, after, upto, 50).await {
             Err(view_store::Error::Gone { .. }) => {}
             result => return result.unwrap().parts,
         }
@@ -54,7 +54,7 @@ async fn replay_changes_no_bytes() {
     let (plain, history, feed) = (engine.digest(false).await, engine.digest(true).await, engine.feed_bytes(200).await);
     let upto = engine.view().await.checkpoint().await.unwrap().seq;
     let mut pages = Vec::new();
-    for after in (0..upto).step_by(97) {
+    for after in (0..upto.0).step_by(97).map(Seq) {
         pages.push((after, page(&engine, after, upto).await.concat()));
     }
 
@@ -164,7 +164,8 @@ impl<const TEST: usize> Service for RecallsUnderRule<TEST> {
                 after.remedy = "As the other rule says".to_owned();
             }
             if draft.after.is_some() && draft.after == draft.before {
-                (draft.event, draft.after, draft.before, draft.before_seq, draft.before_since) = (ChangeKind::Noted, None, None, 0, 0);
+                (draft.event, draft.after, draft.before, draft.before_seq, draft.before_since) =
+                    (ChangeKind::Noted, None, None, Seq(0), Seq(0));
             }
         }
         Ok(drafts)
@@ -178,11 +179,11 @@ impl<const TEST: usize> Service for RecallsUnderRule<TEST> {
         Recalls::digest_row(value)
     }
 
-    fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
+    fn read_row(value: &[u8]) -> Result<(Recall, Seq, Seq), serde_json::Error> {
         Recalls::read_row(value)
     }
 
-    fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         Recalls::difference(id, before, after)
     }
 

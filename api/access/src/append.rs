@@ -15,6 +15,7 @@ use schemas::error_code::ErrorCode;
 use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
 use schemas::hash::Hash32;
 use schemas::key;
+use schemas::position::LogOffset;
 use schemas::tables::{Key, ViewDef};
 use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
@@ -66,9 +67,8 @@ pub async fn append_command<C: Command>(
 /// # Errors
 /// `unavailable` when the view does not get there in time.
 pub async fn wait_until_projected(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
-    let partition = format!("{}/0", topic.name);
     let end = ctx.log.end(topic, 0).await.map_err(|error| append_failed("read the end", &error))?;
-    let passed = |at: &Checkpoint| end.0 == 0 || at.positions.get(&partition).is_some_and(|next| *next >= end.0);
+    let passed = |at: &Checkpoint| at.position(topic, 0) >= end;
     ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.map(|_| ()).ok_or_else(not_projected)
 }
 
@@ -105,11 +105,10 @@ pub async fn append_commands<C: Command>(ctx: &Context, view: &'static ViewDef, 
 async fn append_and_wait(ctx: &Context, view: &'static ViewDef, topic: &'static Topic, appends: Vec<Append>) -> Result<Vec<bool>, Problem> {
     let offsets = append(ctx, appends).await?;
     let Some(last) = offsets.iter().max() else { return Ok(Vec::new()) };
-    let partition = format!("{}/0", topic.name);
-    let passed = |at: &Checkpoint| at.positions.get(&partition).is_some_and(|next| next > last);
+    let passed = |at: &Checkpoint| at.position(topic, 0) > *last;
     ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.ok_or_else(not_projected)?;
     let engine = ctx.live(&engine::VIEW).await?;
-    let dropped: Vec<Key> = offsets.iter().map(|offset| key![topic.name, 0_i64, i64::try_from(*offset).unwrap_or(i64::MAX)]).collect();
+    let dropped: Vec<Key> = offsets.iter().map(|offset| key![topic.name, 0_i64, *offset]).collect();
     let dropped = engine.get_many(&engine::DROPPED, &dropped).await.map_err(store_problem)?;
     Ok(dropped.iter().map(Option::is_none).collect())
 }
@@ -142,9 +141,9 @@ fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -
 }
 
 /// Appends records and returns their offsets.
-async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<u64>, Problem> {
+async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<LogOffset>, Problem> {
     let appended = tokio::time::timeout(APPEND_TIMEOUT, ctx.log.append(appends)).await.map_err(|late| append_failed("append", &late))?;
-    Ok(appended.map_err(|error| append_failed("append", &error))?.into_iter().map(|offset| offset.0).collect())
+    appended.map_err(|error| append_failed("append", &error))
 }
 
 fn append_failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {

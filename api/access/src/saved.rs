@@ -39,7 +39,7 @@ pub struct NewWatch {
     /// The secret from the request; empty if it is to be generated.
     pub given_secret: String,
     /// The service's last change before the watch.
-    pub after: u64,
+    pub after: Seq,
 }
 
 impl<'a> SavedItems<'a> {
@@ -121,7 +121,7 @@ impl<'a> SavedItems<'a> {
             None => (String::new(), String::new()),
         };
         let limit = self.limit_in_command();
-        let watch = ItemRequest::Watch(accounts::NewWatch { filter, entity, webhook, secret, after: Seq(after), limit });
+        let watch = ItemRequest::Watch(accounts::NewWatch { filter, entity, webhook, secret, after, limit });
         self.create_item(&id.clone(), CommandPolicy::OncePerSubject, id, watch).await
     }
 

@@ -39,7 +39,7 @@ pub struct Change<R: ChangeRecord> {
     /// What happened: `new`, or `modified`.
     pub event: String,
     /// Number of the change within the service: rises by 1 or more from change to change.
-    pub seq: u64,
+    pub seq: Seq,
     /// When it was recorded, RFC 3339 in UTC. Never decreases.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
@@ -113,7 +113,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
         // Internal changes are not shown, but the page covers them.
-        if page.shown > 0 || page.to < at.seq.0 {
+        if page.shown > 0 || page.to < at.seq {
             break (reader, page);
         }
         match later(ctx, &source, &at, deadline).await? {
@@ -121,9 +121,9 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
             None => break (reader, page),
         }
     };
-    let has_more = page.to < at.seq.0;
-    let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
-    notes.extend(shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned));
+    let has_more = page.to < at.seq;
+    let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
+    notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let etag = etag(&[
         RENDERING,
@@ -135,7 +135,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         call.caller.tier.as_str(),
         call.form.as_str(),
     ]);
-    let next_cursor = cursor::encode(&ctx.secrets, source.service, Seq(page.to), "");
+    let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else if call.form == Form::Lines {
@@ -143,12 +143,12 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
     } else if call.form == Form::Events {
         metrics::count_published(source.service, page.shown);
-        let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, Seq(seq), ""), data };
+        let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
         Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
     } else {
         metrics::count_published(source.service, page.shown);
         // With `asOf`, a cursor may be after the requested position.
-        let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
         let info = PageInfo {
             cursor: next_cursor.clone(),
             has_more,
@@ -185,19 +185,14 @@ fn splice(page: Page, info: &PageInfo) -> Result<Vec<Bytes>, Problem> {
 }
 
 /// Reads the changes of a page one by one, with their seq.
-async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<(u64, Bytes)>, Problem> {
+async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<(Seq, Bytes)>, Problem> {
     let mut lines = Vec::with_capacity(page.shown);
     let mut seq = page.from;
     while seq <= page.to {
-        let block = reader.block(Seq(seq)).await.map_err(store_problem)?;
-        let last = (block.first_seq() + block.len() as u64 - 1).min(page.to);
-        for seq in seq..=last {
-            let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
-            if block.shown(at) {
-                lines.push((seq, block.elements(at, at + 1)));
-            }
-        }
-        seq = last + 1;
+        let block = reader.block(seq).await.map_err(store_problem)?;
+        let last = block.last_seq().min(page.to);
+        lines.extend(seq.up_to(last).filter_map(|seq| Some((seq, block.element(seq)?))));
+        seq = last.next();
     }
     Ok(lines)
 }

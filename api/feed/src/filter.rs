@@ -4,6 +4,7 @@ use operation::context::Context;
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::records::{Record, normal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub struct Element<R: ChangeRecord> {
     /// `new` or `modified`.
     pub event: String,
     /// Number of the change within the service.
-    pub seq: u64,
+    pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
     pub recorded_at: String,
     /// What the change shows in addition to the record.

@@ -31,7 +31,7 @@ async fn pages_join_under_every_filter() {
         let (ctx, feed, mut chance) = (things.context(), things.feed(Some(7)), Chance(12));
         for wants in filters() {
             let expected: Vec<Value> = things
-                .shown(&wants, u64::MAX)
+                .shown(&wants, Seq(u64::MAX))
                 .into_iter()
                 .map(|change| {
                     let event = if change.before.is_some() { "modified" } else { "new" };
@@ -49,7 +49,7 @@ async fn pages_join_under_every_filter() {
                     own.len() <= question.request.page.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)),
                     "{wants:?}: {page}"
                 );
-                assert_eq!(page["hasMore"], end < things.checkpoint.seq);
+                assert_eq!(page["hasMore"], Seq(end) < things.checkpoint.seq);
                 assert!(end > to, "a page gets on: {wants:?}");
                 got.extend(page["things"].as_array().unwrap().clone());
                 (to, question) = (end, after(question, &page));
@@ -73,24 +73,24 @@ async fn backwards() {
         let at = position(&ctx, &feed.source, None).await.unwrap();
         for wants in filters() {
             let selection = Selection::new(&ctx, &feed.source, tables, &at, vec![wants.criteria()]).await.unwrap();
-            let begin = 1 + chance.below(changes) as u64;
-            let low = chance.below(usize::try_from(begin).unwrap()) as u64;
+            let begin = 1 + chance.below(changes);
+            let (low, begin) = (Seq(chance.below(begin) as u64), Seq(begin as u64));
             let (mut upto, mut got) = (begin, Vec::new());
             while upto > low {
                 let limit = 1 + chance.below(60);
-                let found = selection.find(Seq(low), Seq(upto), limit, Direction::Backwards).await.unwrap();
+                let found = selection.find(low, upto, limit, Direction::Backwards).await.unwrap();
                 assert!(found.to <= upto && found.to > low && found.changes.len() <= limit, "{wants:?}");
                 assert!(found.changes.iter().all(|change| (found.to..=upto).contains(&change.seq)));
                 got.extend(found.changes.into_iter().map(|change| change.seq));
-                upto = found.to - 1;
+                upto = found.to.previous();
             }
-            let mut expected: Vec<u64> =
+            let mut expected: Vec<Seq> =
                 things.shown(&wants, begin).into_iter().map(|change| change.seq).filter(|seq| *seq > low).collect();
             expected.reverse();
             assert_eq!(got, expected, "{wants:?} {low}..={begin}");
             let found = newest(&ctx, &feed, &at, wants.criteria(), Seq(0), 40).await.unwrap();
             let note = found.list_note();
-            let newest: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().rev().take(40).map(|change| change.seq).collect();
+            let newest: Vec<Seq> = things.shown(&wants, Seq(u64::MAX)).into_iter().rev().take(40).map(|change| change.seq).collect();
             assert_eq!((found.changes.into_iter().map(|change| change.seq).collect::<Vec<_>>(), note), (newest, None), "{wants:?}");
         }
     }
@@ -112,15 +112,15 @@ async fn names_are_followed() {
         let seq = things.change(&odd);
         things.fill(&mut chance, 5).await;
         let found = page(&keyed(&ctx), &feed, seen.clone()).await;
-        assert!(seqs(&found).contains(&seq), "{found}");
+        assert!(seqs(&found).contains(&seq.0), "{found}");
         let generation = things.view.generation();
         let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, generation);
         let reader = Feeds::of(&ctx).reader(&feed.source, Arc::clone(&things.view));
-        let values = all.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap();
+        let values = all.at(&reader, "name", things.checkpoint.seq).await.unwrap();
         let known: BTreeSet<String> = things.changes.iter().map(|change| schemas::views::records::normal(&change.after.name)).collect();
         assert_eq!(*values, known);
         let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, generation);
-        assert_eq!(*fresh.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap(), known, "read from the table");
+        assert_eq!(*fresh.at(&reader, "name", things.checkpoint.seq).await.unwrap(), known, "read from the table");
     }
 }
 
@@ -133,8 +133,8 @@ async fn rebase_returns_the_difference() {
     let (all, last) = (filters(), things.checkpoint.seq);
     for _ in 0..60 {
         let (old, new) = (all[chance.below(all.len())].clone(), all[chance.below(all.len())].clone());
-        let at = [0, last, chance.below(1_200) as u64][chance.below(3)];
-        let stands = cursor::encode(&ctx.secrets, "things", Seq(at), &crate::filter::Filter::canonical(&old));
+        let at = [Seq(0), last, Seq(chance.below(1_200) as u64)][chance.below(3)];
+        let stands = cursor::encode(&ctx.secrets, "things", at, &crate::filter::Filter::canonical(&old));
         let mut question = at_cursor(query(new.clone()), stands);
         if old == new {
             question.request.rebase = chance.below(2) == 0;
@@ -149,7 +149,7 @@ async fn rebase_returns_the_difference() {
             loop {
                 question.request.page.limit = 1 + chance.below(90);
                 let page = page(&keyed(&ctx), &feed, question.clone()).await;
-                assert_eq!((&page["from"], &page["to"]), (&json!(at + 1), &json!(at)), "nothing behind the cursor is covered yet");
+                assert_eq!((&page["from"], &page["to"]), (&json!(at.next()), &json!(at)), "nothing behind the cursor is covered yet");
                 for item in page["things"].as_array().unwrap() {
                     let previous = differences.insert(
                         item["record"]["id"].as_str().unwrap().to_owned(),
@@ -182,8 +182,9 @@ async fn rebase_returns_the_difference() {
         }
         question.request.page.limit = 7;
         let next_page = page(&keyed(&ctx), &feed, question).await;
-        let next: Vec<u64> = things.shown(&new, u64::MAX).into_iter().map(|change| change.seq).filter(|seq| *seq > at).take(7).collect();
-        assert_eq!((&next_page["from"], seqs(&next_page)), (&json!(at + 1), next), "{new:?} after {at}");
+        let later = things.shown(&new, Seq(u64::MAX)).into_iter().map(|change| change.seq).filter(|seq| *seq > at);
+        let next: Vec<u64> = later.map(|seq| seq.0).take(7).collect();
+        assert_eq!((&next_page["from"], seqs(&next_page)), (&json!(at.next()), next), "{new:?} after {at}");
     }
 }
 
@@ -193,7 +194,7 @@ async fn callers_without_a_key_see_the_last_days() {
     let things = Things::filled(&SMALL, 19, 1_500).await;
     let (ctx, feed, last) = (things.context(), things.feed(Some(7)), things.checkpoint.seq);
     // One change every ten minutes; now is ten minutes after the last.
-    let begin = last + 1 - 7 * 144;
+    let begin = last.0 + 1 - 7 * 144;
     let wants = Wants { kind: Some("b".to_owned()), ..Wants::default() };
     let mut question = query(wants.clone());
     let (mut got, mut from) = (Vec::new(), begin);
@@ -209,7 +210,8 @@ async fn callers_without_a_key_see_the_last_days() {
             break;
         }
     }
-    let expected: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().map(|change| change.seq).filter(|seq| *seq >= begin).collect();
+    let all = things.shown(&wants, Seq(u64::MAX)).into_iter().map(|change| change.seq.0);
+    let expected: Vec<u64> = all.filter(|seq| *seq >= begin).collect();
     assert_eq!(got, expected);
 
     question.filter = Wants { kind: Some("c".to_owned()), ..Wants::default() };
@@ -233,7 +235,7 @@ async fn as_of_pages_end_at_that_time() {
     let things = Things::filled(&SMALL, 20, 700).await;
     let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(21));
     for wants in filters() {
-        let seq = 1 + chance.below(usize::try_from(things.checkpoint.seq).unwrap()) as u64;
+        let seq = Seq(1 + chance.below(usize::try_from(things.checkpoint.seq.0).unwrap()) as u64);
         let as_of = schemas::clock::rfc3339(at_ms(seq) + i64::try_from(chance.below(600_000)).unwrap());
         let mut question = query(wants.clone());
         (question.request.page.as_of, question.request.page.wait) = (Some(as_of), 30);
@@ -245,8 +247,8 @@ async fn as_of_pages_end_at_that_time() {
             (to, more) = (page["to"].as_u64().unwrap(), page["hasMore"] == true);
             question = after(question, &page);
         }
-        assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|change| change.seq).collect()), "{wants:?}");
-        let beyond = cursor::encode(&ctx.secrets, "things", Seq(things.checkpoint.seq), &crate::filter::Filter::canonical(&wants));
+        assert_eq!((to, got), (seq.0, things.shown(&wants, seq).into_iter().map(|change| change.seq.0).collect()), "{wants:?}");
+        let beyond = cursor::encode(&ctx.secrets, "things", things.checkpoint.seq, &crate::filter::Filter::canonical(&wants));
         let page = page(&keyed(&ctx), &feed, at_cursor(question.clone(), beyond)).await;
         assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
         let mut events = keyed(&ctx);
@@ -262,7 +264,7 @@ async fn a_reader_that_waits_is_woken() {
     let (ctx, feed) = (things.context(), things.feed(None));
     let wants = Wants { kind: Some("awaited".to_owned()), ..Wants::default() };
     let begun = page(&keyed(&ctx), &feed, query(wants.clone())).await;
-    assert_eq!(begun["to"], things.checkpoint.seq);
+    assert_eq!(begun["to"], things.checkpoint.seq.0);
     let mut question = after(query(wants), &begun);
     question.request.page.wait = 30;
     for form in [Form::Json, Form::Events] {
@@ -271,7 +273,7 @@ async fn a_reader_that_waits_is_woken() {
         let is_waiting = futures_util::poll!(waiting.as_mut());
         assert!(matches!(is_waiting, Poll::Pending));
         for _ in 0..3 {
-            things.fill(&mut Chance(things.checkpoint.seq), 4).await;
+            things.fill(&mut Chance(things.checkpoint.seq.0), 4).await;
             tokio::task::yield_now().await;
             assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending), "nothing fits");
         }
@@ -282,13 +284,13 @@ async fn a_reader_that_waits_is_woken() {
         question.request.page.cursor = Some(answered.next_cursor.clone());
         match answered.body {
             Body::Json(page) => {
-                assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq]));
+                assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq.0]));
             }
             Body::Events(events) => {
                 let last: Value = serde_json::from_slice(&events.last().unwrap().data).unwrap();
-                assert_eq!(last["seq"], seq);
+                assert_eq!(last["seq"], seq.0);
                 let (stands, _) = cursor::read(&ctx.secrets, "things", &events.last().unwrap().id).unwrap();
-                assert_eq!(stands, Seq(seq));
+                assert_eq!(stands, seq);
             }
             body => panic!("{body:?}"),
         }

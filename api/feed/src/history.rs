@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
+use schemas::position::Seq;
 use view_store::View;
 
 use crate::{Feeds, Source};
@@ -12,15 +13,15 @@ use crate::{Feeds, Source};
 ///
 /// # Errors
 /// When the feed cannot be read.
-pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, last: u64) -> Result<Option<i64>, Problem> {
-    if last == 0 {
+pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, last: Seq) -> Result<Option<i64>, Problem> {
+    if last == Seq(0) {
         return Ok(None);
     }
     let known = Feeds::of(ctx).completeness_cache(source, view.generation());
     if let Some(first_ms) = known.first_ms.get() {
         return Ok(Some(*first_ms));
     }
-    let block = Feeds::of(ctx).reader(source, Arc::clone(view)).block(schemas::position::Seq(1)).await.map_err(store_problem)?;
+    let block = Feeds::of(ctx).reader(source, Arc::clone(view)).block(Seq(1)).await.map_err(store_problem)?;
     Ok(Some(*known.first_ms.get_or_init(|| block.recorded_at(0))))
 }
 

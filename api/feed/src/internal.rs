@@ -22,7 +22,7 @@ const PAGE: usize = 500;
 /// When the view cannot be read.
 pub async fn latest_seq(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
     let view = ctx.live(tables.view).await?;
-    let end = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+    let end = view.checkpoint().await.map_err(store_problem)?.seq;
     Ok((view, end))
 }
 
@@ -40,5 +40,5 @@ pub async fn read_next<R: ChangeRecord + DeserializeOwned>(
         return Ok(None);
     }
     let page = read_page(view.as_ref(), tables.feed, after, upto, PAGE).await.map_err(store_problem)?;
-    Ok(Some((elements(&page)?, Seq(page.to))))
+    Ok(Some((elements(&page)?, page.to)))
 }

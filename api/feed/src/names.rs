@@ -37,7 +37,7 @@ pub struct Names<R> {
 #[derive(Default)]
 struct Known {
     /// All values of the changes up to this seq are in `values`.
-    upto: Option<u64>,
+    upto: Option<Seq>,
     values: HashMap<&'static str, Arc<BTreeSet<String>>>,
 }
 
@@ -76,7 +76,7 @@ impl<R: Record> Names<R> {
         }
         let upto = self.known.read().unwrap_or_else(PoisonError::into_inner).upto;
         match upto {
-            Some(upto) if seq.0 - upto <= APPLIED_CHANGES_MAX => self.apply_changes(reader, upto, seq.0).await?,
+            Some(upto) if seq.since(upto) <= APPLIED_CHANGES_MAX => self.apply_changes(reader, upto, seq).await?,
             _ => self.load(reader.view().as_ref(), seq).await?,
         }
         Ok(self.known(dimension, seq).unwrap_or_default())
@@ -84,12 +84,12 @@ impl<R: Record> Names<R> {
 
     fn known(&self, dimension: &str, seq: Seq) -> Option<Arc<BTreeSet<String>>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        (known.upto? >= seq.0).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
+        (known.upto? >= seq).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
     }
 
     /// Reads the table. It holds the values of every change up to a checkpoint that was read before.
     async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
-        let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq.0);
+        let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq);
         let mut values = HashMap::new();
         for &dimension in R::SEARCHED {
             let mut found = BTreeSet::new();
@@ -115,22 +115,19 @@ impl<R: Record> Names<R> {
     }
 
     /// Adds the values of the changes between two positions.
-    async fn apply_changes(&self, reader: &FeedReader, from: u64, to: u64) -> Result<(), Problem> {
+    async fn apply_changes(&self, reader: &FeedReader, from: Seq, to: Seq) -> Result<(), Problem> {
         let mut found: HashMap<&'static str, Vec<String>> = HashMap::new();
-        let mut seq = from + 1;
+        let mut seq = from.next();
         while seq <= to {
-            let block = reader.block(Seq(seq)).await.map_err(store_problem)?;
-            let last = (block.first_seq() + block.len() as u64 - 1).min(to);
-            for seq in seq..=last {
-                let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
-                if block.shown(at) {
-                    let change: Element<R> = super::filter::read(&block.elements(at, at + 1))?;
-                    for term in change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)) {
-                        found.entry(term.dimension).or_default().push(term.value);
-                    }
+            let block = reader.block(seq).await.map_err(store_problem)?;
+            let last = block.last_seq().min(to);
+            for element in seq.up_to(last).filter_map(|seq| block.element(seq)) {
+                let change: Element<R> = super::filter::read(&element)?;
+                for term in change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)) {
+                    found.entry(term.dimension).or_default().push(term.value);
                 }
             }
-            seq = last + 1;
+            seq = last.next();
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for (dimension, values) in found {

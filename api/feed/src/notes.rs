@@ -62,7 +62,7 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Respon
     let ctx = &call.context;
     let mut notes = Vec::new();
     let after = sample(call, source, at, Seq(0), &mut notes).await?;
-    let from_ms = history_from(ctx, source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
+    let from_ms = history_from(ctx, source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
     notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
     Ok(ResponseNotes { after, rows_max: ctx.settings.tiers.of(call.caller.tier).rows_max, notes })
 }

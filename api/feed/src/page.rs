@@ -1,6 +1,7 @@
 //! The fields that every page of changes has.
 
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use serde::Serialize;
 
 /// The fields of a page next to its items.
@@ -12,9 +13,9 @@ pub struct PageInfo {
     /// Whether more changes are recorded after this page.
     pub has_more: bool,
     /// The first `seq` that this page covers. The next page's `from` is this one's `to` plus 1.
-    pub from: u64,
+    pub from: Seq,
     /// The last `seq` that this page covers, shown or not; `from` minus 1 for a page that covers no changes.
-    pub to: u64,
+    pub to: Seq,
     /// The last day up to which every upstream has been read completely, as of `to`; empty before the first completed sync run.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,

@@ -48,7 +48,7 @@ pub struct Position {
 pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
     let Some(text) = as_of else {
         let view = ctx.live(source.view).await?;
-        let last = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+        let last = view.checkpoint().await.map_err(store_problem)?.seq;
         return Ok(Position { view, seq: last, last, now: ctx.clock.now() });
     };
     let now = parse_as_of(text)?;
@@ -57,7 +57,7 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
         return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
     }
     let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
-    let last = Seq(at.seq);
+    let last = at.seq;
     let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
     Ok(Position { view, seq, last, now })
 }
@@ -72,7 +72,7 @@ async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(A
         return Ok((view, at));
     }
     let end = log_end(ctx, source).await?;
-    let is_caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
+    let is_caught_up = |at: &Checkpoint| at.offset >= end || at.recorded_at_ms > at_ms;
     if is_caught_up(&at) || !may_have_more(ctx, source, &at).await? {
         return Ok((view, at));
     }
@@ -91,9 +91,9 @@ pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Proble
 
 /// Whether the log may hold a change that extends the last change of the view. A record that does not extend it is ignored by every view.
 async fn may_have_more(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
-    let next = i64::try_from(at.seq).unwrap_or(i64::MAX).saturating_add(1);
+    let next = at.seq.next();
     let last = Hash32::from_hex(&at.hash).unwrap_or_default();
-    let rest = read_log(ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES)).await?;
+    let rest = read_log(ctx.log.read(source.topic, 0, at.offset, TAIL_RECORDS, TAIL_BYTES)).await?;
     let extends = |link: Link| link.seq == next && link.prev_hash == last;
     let is_long = rest.len() >= TAIL_RECORDS;
     Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
@@ -103,7 +103,7 @@ async fn may_have_more(ctx: &Context, source: &Source, at: &Checkpoint) -> Resul
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Link {
-    seq: i64,
+    seq: Seq,
     prev_hash: Hash32,
 }
 

@@ -114,14 +114,14 @@ impl Feed {
         after = sample(call, &self.source, &at, after, &mut notes).await?;
         let deadline = page_request.deadline();
         let mut page = self.page(ctx, &at, &query, after, after, limit).await?;
-        while page.items.is_empty() && page.to >= at.seq.0 {
+        while page.items.is_empty() && page.to >= at.seq {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
             note = query.filter.look_up(ctx, &at).await?;
-            page = self.page(ctx, &at, &query, after, Seq(page.to), limit).await?;
+            page = self.page(ctx, &at, &query, after, page.to, limit).await?;
         }
         notes.extend(note);
-        let next = cursor::encode(&ctx.secrets, self.source.service, Seq(page.to), &filter);
+        let next = cursor::encode(&ctx.secrets, self.source.service, page.to, &filter);
         self.render(call, &at, page, next, &filter, notes, &query, show).await
     }
 
@@ -135,12 +135,12 @@ impl Feed {
         let mut out = Vec::new();
         for (change, row) in changes.into_iter().zip(rows) {
             let row = row.map(|bytes| stored::<Row<IgnoredAny>>(self.tables.records, &bytes)).transpose()?;
-            let row_seq = row.and_then(|row| u64::try_from(row.seq).ok());
+            let row_seq = row.map(|row| row.seq);
             let mut is_current = row_seq == Some(change.seq);
-            if !is_current && row_seq.is_some_and(|row| row > at.seq.0) {
+            if !is_current && row_seq.is_some_and(|row| row > at.seq) {
                 // The record changed again after the position.
-                let row = record_at::<R>(&*at.view, self.tables, change.record.id(), at.seq.0).await?;
-                is_current = row.is_some_and(|row| u64::try_from(row.seq).ok() == Some(change.seq));
+                let row = record_at::<R>(&*at.view, self.tables, change.record.id(), at.seq).await?;
+                is_current = row.is_some_and(|row| row.seq == change.seq);
             }
             if is_current {
                 out.push(change.record);
@@ -161,8 +161,8 @@ impl Feed {
         let mut out = Vec::with_capacity(ids.len());
         for (id, row) in ids.iter().zip(at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?) {
             let row = row.map(|bytes| stored::<Row<R>>(self.tables.records, &bytes)).transpose()?;
-            let row = match row.filter(|row| u64::try_from(row.seq).is_ok_and(|since| since <= at.seq.0)) {
-                None => record_at(&*at.view, self.tables, id, at.seq.0).await?,
+            let row = match row.filter(|row| row.seq <= at.seq) {
+                None => record_at(&*at.view, self.tables, id, at.seq).await?,
                 row => row,
             };
             out.extend(row.map(|row| row.record));
@@ -185,13 +185,13 @@ impl Feed {
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
             let before = if query.request.before && change.event == "modified" {
-                record_at(&*at.view, self.tables, change.record.id(), change.seq.saturating_sub(1)).await?.map(|row| row.record)
+                record_at(&*at.view, self.tables, change.record.id(), change.seq.previous()).await?.map(|row| row.record)
             } else {
                 None
             };
             items.push(Item { change, before });
         }
-        Ok(Page { items, from: after.0 + 1, to: found.to.max(from_here.0), has_more: found.to < at.seq.0 })
+        Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq })
     }
 
     /// Reads which records a new filter adds and removes, as they were at the cursor.
@@ -214,8 +214,8 @@ impl Feed {
         let mut items = Vec::new();
         for mut change in found.changes {
             // Only the state of the record at the cursor counts, not earlier states.
-            let row = record_at::<F::Record>(&*at.view, self.tables, change.record.id(), seq.0).await?;
-            if row.is_none_or(|row| u64::try_from(row.seq).ok() != Some(change.seq)) {
+            let row = record_at::<F::Record>(&*at.view, self.tables, change.record.id(), seq).await?;
+            if row.is_none_or(|row| row.seq != change.seq) {
                 continue;
             }
             let event = match (rebase.old.matches(&change), query.filter.matches(&change)) {
@@ -226,10 +226,10 @@ impl Feed {
             event.clone_into(&mut change.event);
             items.push(Item { change, before: None });
         }
-        let is_over = found.to >= seq.0;
+        let is_over = found.to >= seq;
         let made_under = if is_over { new.clone() } else { format!("{REBASE}{}{REBASE}{}{REBASE}{new}", found.to, rebase.old.canonical()) };
         let next = cursor::encode(&ctx.secrets, self.source.service, seq, &made_under);
-        let page = Page { items, from: seq.0 + 1, to: seq.0, has_more: !is_over || seq.0 < at.seq.0 };
+        let page = Page { items, from: seq.next(), to: seq, has_more: !is_over || seq < at.seq };
         self.render(call, at, page, next, &made_under, notes, query, show).await
     }
 
@@ -246,7 +246,7 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let ctx = &call.context;
-        let from_ms = history_from(ctx, &self.source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
+        let from_ms = history_from(ctx, &self.source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
         notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
         let (from, to) = (page.from.to_string(), page.to.to_string());
@@ -271,10 +271,10 @@ impl Feed {
             return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, status: 200 });
         }
         metrics::count_published(self.source.service, page.items.len());
-        let completeness = Feeds::of(ctx).completeness(&self.source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let completeness = Feeds::of(ctx).completeness(&self.source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
         if call.form == Form::Events {
             let event = |item: Item<F::Record>| {
-                let id = cursor::encode(&ctx.secrets, self.source.service, Seq(item.change.seq), filter);
+                let id = cursor::encode(&ctx.secrets, self.source.service, item.change.seq, filter);
                 Ok(Event { id, data: Bytes::from(to_value(&show(item))?.to_string()) })
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
@@ -301,8 +301,8 @@ impl Feed {
 /// The items of a page, and the range that it covers.
 struct Page<R: ChangeRecord> {
     items: Vec<Item<R>>,
-    from: u64,
-    to: u64,
+    from: Seq,
+    to: Seq,
     has_more: bool,
 }
 
@@ -319,7 +319,7 @@ impl<F: Filter> Rebase<F> {
         let mut parts = made_under.split(REBASE);
         let (old, at) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some(filter), None, ..) if filter == given => return Ok(None),
-            (Some(filter), None, ..) => (filter, 0),
+            (Some(filter), None, ..) => (filter, Seq(0)),
             (Some(""), Some(at), Some(old), Some(new)) if new == given => (old, at.parse().map_err(|_| unknown())?),
             _ => return Err(cursor::filter_changed()),
         };
@@ -327,20 +327,20 @@ impl<F: Filter> Rebase<F> {
         if !is_wanted && !made_under.starts_with(REBASE) {
             return Err(cursor::filter_changed());
         }
-        Ok(Some(Self { old: F::from_canonical(old).ok_or_else(unknown)?, at: Seq(at) }))
+        Ok(Some(Self { old: F::from_canonical(old).ok_or_else(unknown)?, at }))
     }
 }
 
 /// The row of a record as of a seq.
-async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: u64) -> Result<Option<Row<R>>, Problem> {
+async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: Seq) -> Result<Option<Row<R>>, Problem> {
     let read = |bytes: &[u8]| stored::<Row<R>>(tables.records, bytes);
     let now = view.get(tables.records, &key![id]).await.map_err(store_problem)?;
     if let Some(row) = now.map(|bytes| read(&bytes)).transpose()?
-        && u64::try_from(row.seq).is_ok_and(|since| since <= seq)
+        && row.seq <= seq
     {
         return Ok(Some(row));
     }
-    let from = Some(key![id, i64::try_from(seq).unwrap_or(i64::MAX)]);
+    let from = Some(key![id, seq.stored()]);
     let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };
     let rows = view.range(tables.history, range).await.map_err(store_problem)?;
     rows.first().map(|(_, bytes)| read(bytes)).transpose()
@@ -378,9 +378,9 @@ pub struct Newest<R: ChangeRecord> {
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     /// The requested number of changes was found. There may be more before this seq.
-    LimitReached(u64),
+    LimitReached(Seq),
     /// The most changes allowed were read. Changes before this seq were not.
-    SearchLimitReached(u64),
+    SearchLimitReached(Seq),
 }
 
 impl<R: ChangeRecord> Newest<R> {
@@ -400,7 +400,7 @@ impl<R: ChangeRecord> Newest<R> {
     }
 }
 
-fn partial_note(seq: u64) -> String {
+fn partial_note(seq: Seq) -> String {
     format!("only the changes from seq {seq} on were searched; a narrower query searches further back")
 }
 
@@ -421,13 +421,13 @@ pub async fn newest<R: Record>(
     for _ in 0..ROUNDS_MAX {
         let found = selection.find(after, upto, limit - changes.len(), Direction::Backwards).await?;
         changes.extend(found.changes);
-        upto = Seq(found.to.saturating_sub(1));
+        upto = found.to.previous();
         if upto <= after {
             return Ok(Newest { changes, cut: None });
         }
         if changes.len() >= limit {
-            return Ok(Newest { changes, cut: Some(Cut::LimitReached(upto.0 + 1)) });
+            return Ok(Newest { changes, cut: Some(Cut::LimitReached(upto.next())) });
         }
     }
-    Ok(Newest { changes, cut: Some(Cut::SearchLimitReached(upto.0 + 1)) })
+    Ok(Newest { changes, cut: Some(Cut::SearchLimitReached(upto.next())) })
 }

@@ -9,16 +9,14 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use operation::context::Part;
-use operation::context::{Context, store_problem};
+use operation::context::{Context, seq_column, store_problem};
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::Datum;
 use schemas::views::records::{Record, RecordTables, normal};
-use serde::de::DeserializeOwned;
 use view_store::Range;
-use view_store::feed::{FeedBlock, FeedReader, block_of};
+use view_store::feed::{FeedReader, block_of};
 
 use super::filter::{Criteria, Element, TermQuery};
 use super::names::{values_containing, values_starting_with};
@@ -47,7 +45,7 @@ pub struct Found<R: ChangeRecord> {
     /// The matching changes, in the order of reading.
     pub changes: Vec<Element<R>>,
     /// How far the search came: the last seq covered (forwards), or the first one (backwards).
-    pub to: u64,
+    pub to: Seq,
 }
 
 /// The direction of a search.
@@ -116,8 +114,8 @@ impl<'a, R: Record> Selection<'a, R> {
     /// # Errors
     /// When rows cannot be read.
     pub async fn find(&self, after: Seq, upto: Seq, limit: usize, direction: Direction) -> Result<Found<R>, Problem> {
-        let mut found = Found { changes: Vec::new(), to: if direction == Direction::Forwards { after.0 } else { upto.0 + 1 } };
-        let (mut low, mut high) = (after.0 + 1, upto.0);
+        let mut found = Found { changes: Vec::new(), to: if direction == Direction::Forwards { after } else { upto.next() } };
+        let (mut low, mut high) = (after.next(), upto);
         let (mut candidates_read, mut rounds, mut buckets) = (0, 0, 1);
         while low <= high && found.changes.len() < limit && candidates_read < CANDIDATES_MAX && rounds < ROUNDS_MAX {
             rounds += 1;
@@ -130,15 +128,16 @@ impl<'a, R: Record> Selection<'a, R> {
                 // Never more candidates than matches that are still needed, with their blocks.
                 let (next, rest) = seqs.split_at(seqs.len().min(limit - found.changes.len()).min(CANDIDATES_MAX - candidates_read));
                 seqs = rest;
-                let mut numbers: Vec<u64> = next.iter().map(|seq| block_of(Seq(*seq))).collect();
+                let mut numbers: Vec<u64> = next.iter().map(|seq| block_of(*seq)).collect();
                 numbers.dedup();
                 let blocks = self.reader.blocks(&numbers).await.map_err(store_problem)?;
                 let mut blocks = numbers.into_iter().zip(blocks).peekable();
                 for seq in next {
                     candidates_read += 1;
-                    while blocks.next_if(|(number, _)| *number != block_of(Seq(*seq))).is_some() {}
+                    while blocks.next_if(|(number, _)| *number != block_of(*seq)).is_some() {}
                     if let Some((_, block)) = blocks.peek()
-                        && let Some(change) = change_in(block, *seq)?
+                        && let Some(element) = block.element(*seq)
+                        && let change = super::filter::read(&element)?
                         && self.criteria.iter().any(|criteria| criteria.selects(&change))
                     {
                         found.changes.push(change);
@@ -151,8 +150,8 @@ impl<'a, R: Record> Selection<'a, R> {
             }
             found.to = covered;
             match direction {
-                Direction::Forwards => low = covered + 1,
-                Direction::Backwards => high = covered.saturating_sub(1),
+                Direction::Forwards => low = covered.next(),
+                Direction::Backwards => high = covered.previous(),
             }
         }
         Ok(found)
@@ -162,28 +161,26 @@ impl<'a, R: Record> Selection<'a, R> {
     /// each term, and the given number of rows of each partition.
     async fn candidates(
         &self,
-        low: u64,
-        high: u64,
+        low: Seq,
+        high: Seq,
         direction: Direction,
         buckets: i64,
         rows_max: usize,
-    ) -> Result<(Vec<u64>, u64), Problem> {
+    ) -> Result<(Vec<Seq>, Seq), Problem> {
         let Some(terms) = &self.terms else {
             let count = TERM_ROWS as u64 - 1;
             return Ok(match direction {
-                Direction::Forwards => ((low..=high.min(low + count)).collect(), high.min(low + count)),
-                Direction::Backwards => ((low.max(high.saturating_sub(count))..=high).rev().collect(), low.max(high.saturating_sub(count))),
+                Direction::Forwards => (low.up_to(high.min(low.plus(count))).collect(), high.min(low.plus(count))),
+                Direction::Backwards => (low.max(high.minus(count)).up_to(high).rev().collect(), low.max(high.minus(count))),
             });
         };
-        let term_bucket = self.tables.term_bucket;
-        let bucket_of = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX) / term_bucket;
+        let partitions = Partitions { len: self.tables.term_bucket };
         // The partitions to read now: some of those that the range covers, starting where reading starts.
         let (first, last) = match direction {
-            Direction::Forwards => (bucket_of(low), bucket_of(high).min(bucket_of(low) + buckets - 1)),
-            Direction::Backwards => (bucket_of(low).max(bucket_of(high) - buckets + 1), bucket_of(high)),
+            Direction::Forwards => (partitions.of(low), partitions.of(high).min(partitions.of(low) + buckets - 1)),
+            Direction::Backwards => (partitions.of(low).max(partitions.of(high) - buckets + 1), partitions.of(high)),
         };
-        let begin_of = |bucket: i64| u64::try_from(bucket * term_bucket).unwrap_or(0);
-        let (low, high) = (low.max(begin_of(first)), high.min(begin_of(last + 1) - 1));
+        let (low, high) = (low.max(partitions.first_seq(first)), high.min(partitions.first_seq(last + 1).previous()));
         let mut reads = Vec::new();
         for term in terms {
             for bucket in first..=last {
@@ -200,8 +197,8 @@ impl<'a, R: Record> Selection<'a, R> {
             }
             seqs.extend(rows);
         }
-        let is_covered = |seq: &u64| if direction == Direction::Forwards { *seq <= covered } else { *seq >= covered };
-        let mut seqs: Vec<u64> = seqs.into_iter().filter(is_covered).collect();
+        let is_covered = |seq: &Seq| if direction == Direction::Forwards { *seq <= covered } else { *seq >= covered };
+        let mut seqs: Vec<Seq> = seqs.into_iter().filter(is_covered).collect();
         if direction == Direction::Backwards {
             seqs.reverse();
         }
@@ -213,24 +210,39 @@ impl<'a, R: Record> Selection<'a, R> {
         &self,
         term: &str,
         bucket: i64,
-        seqs: RangeInclusive<u64>,
+        seqs: RangeInclusive<Seq>,
         direction: Direction,
         rows_max: usize,
-    ) -> Result<Vec<u64>, Problem> {
-        let begin = i64::try_from(*if direction == Direction::Forwards { seqs.start() } else { seqs.end() }).unwrap_or(i64::MAX);
-        let (prefix, from) = (key![term, bucket], Some(key![term, bucket, begin]));
+    ) -> Result<Vec<Seq>, Problem> {
+        let begin = if direction == Direction::Forwards { seqs.start() } else { seqs.end() };
+        let (prefix, from) = (key![term, bucket], Some(key![term, bucket, begin.stored()]));
         let range = Range { prefix, after: None, from, limit: rows_max, reverse: direction == Direction::Backwards };
         let rows = self.reader.view().range(self.tables.terms, range).await.map_err(store_problem)?;
-        let found = rows.iter().filter_map(|(key, _)| match key.get(2) {
-            Some(Datum::Int(seq)) => u64::try_from(*seq).ok(),
-            _ => None,
-        });
-        Ok(found.take_while(|seq| seqs.contains(seq)).collect())
+        let mut found = Vec::with_capacity(rows.len());
+        for (key, _) in &rows {
+            let seq = seq_column(self.tables.terms, key, 2)?;
+            if !seqs.contains(&seq) {
+                break;
+            }
+            found.push(seq);
+        }
+        Ok(found)
     }
 }
 
-/// The change with a seq, if readers see it.
-fn change_in<R: ChangeRecord + DeserializeOwned>(block: &FeedBlock, seq: u64) -> Result<Option<Element<R>>, Problem> {
-    let at = usize::try_from(seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
-    if block.shown(at) { super::filter::read(&block.elements(at, at + 1)).map(Some) } else { Ok(None) }
+/// The partitions of a term: each holds the seqs of so many consecutive changes.
+struct Partitions {
+    len: i64,
+}
+
+impl Partitions {
+    /// The partition that holds a seq.
+    fn of(&self, seq: Seq) -> i64 {
+        seq.stored() / self.len
+    }
+
+    /// The first seq that a partition may hold.
+    fn first_seq(&self, partition: i64) -> Seq {
+        Seq(partition.unsigned_abs().saturating_mul(self.len.unsigned_abs()))
+    }
 }

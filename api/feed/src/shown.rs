@@ -1,6 +1,7 @@
 //! Changes in answers.
 
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use schemas::views::records::Record;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ pub struct Changed<T> {
     /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
     pub event: String,
     /// The number of the change within the service.
-    pub seq: u64,
+    pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,

@@ -18,8 +18,8 @@ pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Posit
     if seq.0 > log_end(ctx, source).await?.0 {
         return Err(cursor::invalid("the cursor is beyond the end of the log; it was issued for another log"));
     }
-    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WAIT_MAX, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
-    let last = Seq(checkpoint.seq);
+    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WAIT_MAX, |at| at.seq >= seq).await?.ok_or_else(lagging)?;
+    let last = checkpoint.seq;
     // With `asOf`, the position of the answer does not move with the view.
     let seq = if as_of { at.seq } else { last };
     Ok(Position { view, seq, last, now: at.now })
@@ -45,11 +45,11 @@ pub(crate) async fn later(ctx: &Context, source: &Source, at: &Position, deadlin
     if left.is_zero() {
         return Ok(None);
     }
-    let seen = at.last.0;
+    let seen = at.last;
     let waiting = ctx.wait_for(source.view, left, |now| now.seq > seen);
     let found = tokio::select! {
         found = waiting => found?,
         () = ctx.stopped() => None,
     };
-    Ok(found.map(|(view, now)| Position { view, seq: Seq(now.seq), last: Seq(now.seq), now: ctx.clock.now() }))
+    Ok(found.map(|(view, now)| Position { view, seq: now.seq, last: now.seq, now: ctx.clock.now() }))
 }

@@ -53,7 +53,7 @@ pub const SOURCE: Source = Source {
 /// A version of a record in the model.
 pub struct Version {
     /// The change that made the version.
-    pub seq: u64,
+    pub seq: Seq,
     /// The record in this version.
     pub record: Recall,
 }
@@ -69,11 +69,11 @@ pub struct World {
     /// All versions of all records, in the order of the changes.
     pub versions: Vec<Version>,
     /// All changes as readers receive them, with their `seq`.
-    pub elements: Vec<(u64, Value)>,
+    pub elements: Vec<(Seq, Value)>,
     /// The checkpoint of the last commit.
     pub checkpoint: Checkpoint,
     /// Current row of each id, and since when it has had its position in the lists.
-    rows: BTreeMap<String, (Row, i64)>,
+    rows: BTreeMap<String, (Row, Seq)>,
     tail: FeedTail,
     writes: Vec<Write>,
     appends: Vec<Append>,
@@ -118,53 +118,52 @@ impl World {
         self.writes.push(Write::put(table, key, Bytes::from(value)));
     }
 
-    fn next(&mut self, at_ms: i64, element: Option<&Value>) -> u64 {
-        self.checkpoint.seq += 1;
+    fn next(&mut self, at_ms: i64, element: Option<&Value>) -> Seq {
+        self.checkpoint.seq = self.checkpoint.seq.next();
         self.checkpoint.recorded_at_ms = at_ms;
         let seq = self.checkpoint.seq;
         let prev_hash = Hash32::from_hex(&self.checkpoint.hash).unwrap_or_default();
         let append = Self::logged(seq, prev_hash, at_ms);
         self.checkpoint.hash = datum_hash(CHANGES_RECALLS.name, &append.record.value).unwrap().to_string();
         self.appends.push(append);
-        self.tail.push(Seq(seq), at_ms, element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
+        self.tail.push(seq, at_ms, element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
         seq
     }
 
     /// Adds a change of a record. The next [`Self::commit`] writes it.
     pub fn change(&mut self, at_ms: i64, record: &Recall) {
-        let seq = self.checkpoint.seq + 1;
+        let seq = self.checkpoint.seq.next();
         let event = if self.rows.contains_key(&record.id) { "modified" } else { "new" };
         let element = json!({ "event": event, "seq": seq, "recordedAt": rfc3339(at_ms), "record": record });
         self.next(at_ms, Some(&element));
         self.elements.push((seq, element));
-        let number = i64::try_from(seq).unwrap();
         let before = self.rows.get(&record.id).cloned();
         let place = |record: &Recall| record.is_listed().then(|| lists(record));
-        let mut since = number;
+        let mut since = seq;
         if let Some((row, stands_since)) = before {
             if place(&row.record) == place(record) {
                 since = stands_since;
             } else {
                 for list in place(&row.record).into_iter().flatten() {
-                    self.put_listed(&list, &row.record, stands_since, number);
+                    self.put_listed(&list, &row.record, stands_since, seq);
                 }
             }
         }
-        if since == number {
+        if since == seq {
             for list in place(record).into_iter().flatten() {
-                self.put_listed(&list, record, number, 0);
+                self.put_listed(&list, record, seq, Seq(0));
             }
         }
-        let since_listed = if record.is_listed() { since } else { 0 };
-        let row = Row { seq: number, since: since_listed, record: record.clone() };
+        let since_listed = if record.is_listed() { since } else { Seq(0) };
+        let row = Row { seq, since: since_listed, record: record.clone() };
         let value = serde_json::to_vec(&row).unwrap();
         self.put(&recalls::RECALLS, key![record.id.as_str()], value.clone());
-        self.put(&recalls::HISTORY, key![record.id.as_str(), number], value);
+        self.put(&recalls::HISTORY, key![record.id.as_str(), seq], value);
         self.rows.insert(record.id.clone(), (row, since));
         self.versions.push(Version { seq, record: record.clone() });
     }
 
-    fn put_listed(&mut self, list: &(String, i64, i64), record: &Recall, since: i64, until: i64) {
+    fn put_listed(&mut self, list: &(String, i64, i64), record: &Recall, since: Seq, until: Seq) {
         let (name, month, day) = list;
         let key = key![name.as_str(), *month, *day, record.id.as_str(), since];
         self.put(&recalls::LISTS, key, serde_json::to_vec(&ListEntry { until }).unwrap());
@@ -174,7 +173,7 @@ impl World {
     pub fn through(&mut self, at_ms: i64, upstream: &str, through_date: &str) {
         let seq = self.next(at_ms, None);
         let through = Through { upstream: upstream.to_owned(), through_date: through_date.to_owned(), finished_at: at_ms - 1_000 };
-        self.put(&recalls::THROUGH, key![upstream, i64::try_from(seq).unwrap()], serde_json::to_vec(&through).unwrap());
+        self.put(&recalls::THROUGH, key![upstream, seq], serde_json::to_vec(&through).unwrap());
     }
 
     /// Appends the pending changes to the log, then commits them to the view.
@@ -187,22 +186,22 @@ impl World {
     pub async fn log_only(&mut self) {
         let batch: Vec<Append> = std::mem::take(&mut self.appends);
         if let Some(last) = self.log.append(batch).await.unwrap().last() {
-            self.checkpoint.offset = last.0 + 1;
+            self.checkpoint.offset = last.next();
         }
     }
 
     /// Appends a change without its record to the log.
-    fn logged(seq: u64, prev_hash: Hash32, at_ms: i64) -> Append {
+    fn logged(seq: Seq, prev_hash: Hash32, at_ms: i64) -> Append {
         let change: RecallChange = Change {
-            seq: i64::try_from(seq).unwrap(),
+            seq,
             prev_hash,
             event: ChangeKind::Noted,
             id: String::new(),
             recorded_at: at_ms,
             input: Input::default(),
             following: 0,
-            before_seq: 0,
-            before_since: 0,
+            before_seq: Seq(0),
+            before_since: Seq(0),
             after: None,
             before: None,
             note: None,
@@ -215,7 +214,7 @@ impl World {
 
     /// Appends a record that extends no chain to the log.
     pub async fn zombie(&mut self) {
-        let append = Self::logged(self.checkpoint.seq + 1, Hash32::of(b"zombie"), 0);
+        let append = Self::logged(self.checkpoint.seq.next(), Hash32::of(b"zombie"), 0);
         self.log.append(vec![append]).await.unwrap();
     }
 
@@ -239,7 +238,7 @@ impl World {
     }
 
     /// The current records at `seq`, newest first, ties by identity.
-    pub fn standing(&self, seq: u64) -> Vec<&Recall> {
+    pub fn standing(&self, seq: Seq) -> Vec<&Recall> {
         let mut latest: BTreeMap<&str, &Recall> = BTreeMap::new();
         for version in self.versions.iter().filter(|version| version.seq <= seq) {
             latest.insert(&version.record.id, &version.record);
@@ -309,7 +308,7 @@ pub fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
 /// Fills a world with records and their amendments, one change every ten minutes, with sync runs between.
 pub async fn fill(world: &mut World, chance: &mut Chance, changes: usize, records: usize) {
     for n in 0..changes {
-        let at_ms = START_MS + i64::try_from(world.checkpoint.seq).unwrap() * 600_000;
+        let at_ms = START_MS + world.checkpoint.seq.stored() * 600_000;
         if n % 50 == 49 {
             let (upstream, date) = (["cpsc", "openfda", "nhtsa"][n % 3], format!("2026-11-{:02}", 1 + n / 100 % 20));
             world.through(at_ms, upstream, &date);

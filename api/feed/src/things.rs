@@ -130,7 +130,7 @@ pub(crate) fn filters() -> Vec<Wants> {
 /// A change that readers see, in the model.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownChange {
-    pub(crate) seq: u64,
+    pub(crate) seq: Seq,
     pub(crate) after: Thing,
     pub(crate) before: Option<Thing>,
 }
@@ -142,7 +142,7 @@ pub(crate) struct Things {
     pub(crate) view: Arc<dyn View>,
     pub(crate) checkpoint: Checkpoint,
     pub(crate) changes: Vec<ShownChange>,
-    rows: BTreeMap<String, (u64, Thing)>,
+    rows: BTreeMap<String, (Seq, Thing)>,
     tail: FeedTail,
     writes: Vec<Write>,
 }
@@ -182,11 +182,11 @@ impl Things {
         self.writes.push(Write::put(table, key, Bytes::from(value)));
     }
 
-    fn next(&mut self, element: Option<&Value>) -> u64 {
-        self.checkpoint.seq += 1;
+    fn next(&mut self, element: Option<&Value>) -> Seq {
+        self.checkpoint.seq = self.checkpoint.seq.next();
         let seq = self.checkpoint.seq;
         self.checkpoint.recorded_at_ms = at_ms(seq);
-        self.tail.push(Seq(seq), at_ms(seq), element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
+        self.tail.push(seq, at_ms(seq), element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
         seq
     }
 
@@ -196,25 +196,24 @@ impl Things {
     }
 
     /// Adds a change of a thing. The next [`Self::commit`] writes it.
-    pub(crate) fn change(&mut self, after: &Thing) -> u64 {
-        let seq = self.checkpoint.seq + 1;
+    pub(crate) fn change(&mut self, after: &Thing) -> Seq {
+        let seq = self.checkpoint.seq.next();
         let before = self.rows.get(&after.id).cloned();
         let event = if before.is_some() { "modified" } else { "new" };
         let recorded_at = rfc3339(at_ms(seq));
         self.next(Some(&json!({ "event": event, "seq": seq, "recordedAt": recorded_at, "record": after })));
-        let number = |seq: u64| i64::try_from(seq).unwrap();
-        let row = |seq: u64, thing: &Thing| serde_json::to_vec(&Row { seq: number(seq), record: thing.clone() }).unwrap();
+        let row = |seq: Seq, thing: &Thing| serde_json::to_vec(&Row { seq, record: thing.clone() }).unwrap();
         self.put(self.tables.records, key![after.id.as_str()], row(seq, after));
         let mut terms = after.terms();
         if let Some((before_seq, before)) = &before {
-            self.put(self.tables.history, key![after.id.as_str(), number(*before_seq)], row(*before_seq, before));
+            self.put(self.tables.history, key![after.id.as_str(), *before_seq], row(*before_seq, before));
             terms.extend(before.terms());
         }
         for term in terms {
             if Thing::SEARCHED.contains(&term.dimension) {
                 self.put(self.tables.names, key![term.dimension, term.shard(), term.value.as_str()], Vec::new());
             }
-            self.put(self.tables.terms, key![term.text(), number(seq) / self.tables.term_bucket, number(seq)], Vec::new());
+            self.put(self.tables.terms, key![term.text(), seq.stored() / self.tables.term_bucket, seq], Vec::new());
         }
         self.rows.insert(after.id.clone(), (seq, after.clone()));
         self.changes.push(ShownChange { seq, after: after.clone(), before: before.map(|(_, before)| before) });
@@ -228,12 +227,12 @@ impl Things {
     }
 
     /// The changes up to a seq that match a filter.
-    pub(crate) fn shown(&self, wants: &Wants, upto: u64) -> Vec<&ShownChange> {
+    pub(crate) fn shown(&self, wants: &Wants, upto: Seq) -> Vec<&ShownChange> {
         self.changes.iter().filter(|changes| changes.seq <= upto && wants.takes(&changes.after)).collect()
     }
 
     /// The things as of a seq.
-    pub(crate) fn standing(&self, seq: u64) -> BTreeMap<&str, &Thing> {
+    pub(crate) fn standing(&self, seq: Seq) -> BTreeMap<&str, &Thing> {
         self.changes.iter().filter(|changes| changes.seq <= seq).map(|changes| (changes.after.id.as_str(), &changes.after)).collect()
     }
 
@@ -263,8 +262,8 @@ impl TablesOf {
 }
 
 /// When a change is recorded.
-pub(crate) fn at_ms(seq: u64) -> i64 {
-    START_MS + i64::try_from(seq).unwrap() * STEP_MS
+pub(crate) fn at_ms(seq: Seq) -> i64 {
+    START_MS + seq.stored() * STEP_MS
 }
 
 pub(crate) fn thing_by_chance(chance: &mut Chance) -> Thing {

@@ -4,12 +4,11 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use operation::context::store_problem;
+use operation::context::{seq_column, store_problem};
 use operation::problem::Problem;
 use schemas::change::Through;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::Datum;
 use schemas::views::recalls::day_of;
 use tokio::sync::Mutex as AsyncMutex;
 use view_store::{Range, View};
@@ -33,7 +32,7 @@ pub struct Completeness {
 /// The completeness after one completed sync run.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    seq: u64,
+    seq: Seq,
     /// The earliest of the upstreams' days, among upstreams that have one.
     through_day: i64,
     /// The latest finish time of a run.
@@ -43,7 +42,7 @@ struct Entry {
 #[derive(Debug, Default)]
 struct CompletedRuns {
     /// All rows with a seq up to this one are in `entries`.
-    upto: u64,
+    upto: Seq,
     entries: Vec<Entry>,
     /// The latest day of each upstream, in the order of `upstreams`.
     days: Vec<Option<i64>>,
@@ -95,27 +94,27 @@ impl CompletenessCache {
         if let Some(completeness) = self.known(seq) {
             return Ok(completeness);
         }
-        self.read_new_rows(view, last.0.max(seq.0)).await?;
+        self.read_new_rows(view, last.max(seq)).await?;
         Ok(self.known(seq).unwrap_or_default())
     }
 
     fn known(&self, seq: Seq) -> Option<Completeness> {
         let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
-        if seq.0 > completed.upto {
+        if seq > completed.upto {
             return None;
         }
-        let count = completed.entries.partition_point(|entry| entry.seq <= seq.0);
+        let count = completed.entries.partition_point(|entry| entry.seq <= seq);
         let Some(entry) = count.checked_sub(1).and_then(|last| completed.entries.get(last)) else { return Some(Completeness::default()) };
         let through_date = if entry.through_day == i64::MAX { String::new() } else { day_text(entry.through_day * DAY_MS) };
         Some(Completeness { through_date, snapshot_count: count as u64, finished_at_ms: entry.finished_at_ms })
     }
 
     /// Reads the rows between the last known seq and `last`.
-    async fn read_new_rows(&self, view: &dyn View, last: u64) -> Result<(), Problem> {
+    async fn read_new_rows(&self, view: &dyn View, last: Seq) -> Result<(), Problem> {
         let known = self.completed.lock().unwrap_or_else(PoisonError::into_inner).upto;
-        let mut found: Vec<(u64, usize, Through)> = Vec::new();
+        let mut found: Vec<(Seq, usize, Through)> = Vec::new();
         for (number, upstream) in self.upstreams.iter().enumerate() {
-            let from = Some(key![*upstream, i64::try_from(last).unwrap_or(i64::MAX)]);
+            let from = Some(key![*upstream, last.stored()]);
             let mut range = Range { prefix: key![*upstream], after: None, from, limit: PAGE_ROWS, reverse: false };
             loop {
                 let rows = view.range(self.source.through, range.clone()).await.map_err(store_problem)?;
@@ -123,15 +122,14 @@ impl CompletenessCache {
                 range.after = rows.last().map(|(key, _)| key.clone());
                 let mut is_known = false;
                 for (key, value) in rows {
-                    let Some(Datum::Int(seq)) = key.get(1) else { continue };
-                    let seq = u64::try_from(*seq).unwrap_or(0);
+                    let seq = seq_column(self.source.through, &key, 1)?;
                     is_known = seq <= known;
                     if is_known {
                         break;
                     }
                     match serde_json::from_slice(&value) {
                         Ok(through) => found.push((seq, number, through)),
-                        Err(error) => tracing::error!(%error, table = self.source.through.name, seq, "a row cannot be read"),
+                        Err(error) => tracing::error!(%error, table = self.source.through.name, seq = seq.0, "a row cannot be read"),
                     }
                 }
                 if is_last || is_known {

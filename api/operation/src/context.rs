@@ -10,7 +10,8 @@ use std::time::Duration;
 use event_log::EventLog;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::tables::{Table, ViewDef};
+use schemas::position::Seq;
+use schemas::tables::{Datum, Key, Table, ViewDef};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use view_store::{Checkpoint, View, ViewStore};
@@ -277,6 +278,21 @@ pub fn store_problem(error: view_store::Error) -> Problem {
         view_store::Error::Damaged { .. } => Problem::new(ErrorCode::Internal, "the stored rows cannot be read"),
         _ => Problem::new(ErrorCode::Unavailable, "the view cannot be read now").retry_after(1),
     }
+}
+
+/// Reads a column of a row's key that is a seq.
+///
+/// # Errors
+/// `internal` if the column is not a seq. The cause is logged.
+pub fn seq_column(table: &Table, key: &Key, column: usize) -> Result<Seq, Problem> {
+    let seq = match key.get(column) {
+        Some(Datum::Int(number)) => Seq::try_from(*number).ok(),
+        _ => None,
+    };
+    seq.ok_or_else(|| {
+        tracing::error!(table = table.name, column, "a key has no seq in its column");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
 }
 
 /// Decodes a stored row.

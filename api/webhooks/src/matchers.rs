@@ -177,7 +177,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         let Some(subscription) = self.subscriptions.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
         let (changes, to) = S::find(ctx, subscription, after, upto).await?;
         let ends = changes.first().zip(changes.last());
-        Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(Seq(first.seq), Seq(last.seq))))
+        Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(first.seq, last.seq)))
     }
 
     async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
@@ -224,7 +224,7 @@ impl<S: WatchMessages> WebhookFeed for S {
         }
         let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.criteria()]).await?;
         let found = selection.find(after, upto, S::CHANGES_MAX, Direction::Forwards).await?;
-        Ok((found.changes, Seq(found.to)))
+        Ok((found.changes, found.to))
     }
 
     fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
@@ -245,7 +245,7 @@ pub async fn page<R: ChangeRecord + DeserializeOwned>(
     upto: Seq,
 ) -> Found<R> {
     let page = Feeds::of(ctx).reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
-    Ok((elements(&page)?, Seq(page.to)))
+    Ok((elements(&page)?, page.to))
 }
 
 fn unreadable(id: &str) -> Problem {

@@ -128,7 +128,7 @@ impl Sender {
         let mut scans = Vec::new();
         for matcher in matchers.all() {
             let view = ctx.live(matcher.source().view).await?;
-            let seen = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+            let seen = view.checkpoint().await.map_err(store_problem)?.seq;
             scans.push(ServiceScan { matcher, seen });
         }
         let (woken, mut wakers) = (Arc::new(Notify::new()), JoinSet::new());
@@ -232,7 +232,7 @@ impl Sender {
         let begun = Instant::now();
         for ServiceScan { matcher, seen } in &mut self.scans {
             let view = self.ctx.live(matcher.source().view).await?;
-            let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+            let upto = view.checkpoint().await.map_err(store_problem)?.seq;
             while *seen < upto {
                 if begun.elapsed() > SCAN_TIME_MAX {
                     self.woken.notify_one();

@@ -33,7 +33,7 @@ pub(super) struct Target {
     /// Whether the last attempt took long.
     pub(super) slow: bool,
     /// The `seq` of the change that `at` was read from.
-    seq: u64,
+    seq: Seq,
     /// Set when the watch is deleted: messages that are queued are not sent.
     pub(super) gone: Arc<AtomicBool>,
 }
@@ -50,7 +50,7 @@ impl Target {
     }
 
     /// Applies a change of the delivery state.
-    fn apply(&mut self, at: Delivery, seq: u64) {
+    fn apply(&mut self, at: Delivery, seq: Seq) {
         // Rows may be newer than the changes that are read.
         if seq <= self.seq {
             return;
@@ -142,7 +142,7 @@ impl Targets {
                 continue;
             }
             let row = known.and_then(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes).ok()).unwrap_or_else(|| Row {
-                seq: 0,
+                seq: Seq(0),
                 record: Delivery {
                     id: watch.id.clone(),
                     account: watch.account.clone(),
@@ -158,7 +158,7 @@ impl Targets {
                 sending: false,
                 back_off_until: 0,
                 slow: false,
-                seq: u64::try_from(row.seq).unwrap_or(0),
+                seq: row.seq,
                 gone: Arc::default(),
                 watch,
             };

@@ -80,7 +80,7 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The offset of the damaged record.
-        offset: u64,
+        offset: LogOffset,
         /// How the record is damaged.
         reason: String,
     },

@@ -101,7 +101,10 @@ async fn a_real_registry() {
     let read = async |from| single.read(&CHANGES_RECALLS, 0, LogOffset(from), 9, 9_999).await;
     assert_eq!(read(0).await.unwrap().len(), 1, "records before it are read");
     let error = read(1).await.unwrap_err();
-    assert!(matches!(&error, event_log::Error::Damaged { offset: 1, reason, .. } if reason.contains("something else")), "{error}");
+    assert!(
+        matches!(&error, event_log::Error::Damaged { offset: LogOffset(1), reason, .. } if reason.contains("something else")),
+        "{error}"
+    );
     log.append(vec![append(&CHANGES_RECALLS, frame(987_654_321, b"x"), true)]).await.unwrap();
     let error = read(2).await.unwrap_err().to_string();
     assert!(error.contains("987654321 of changes.recalls/0 offset 2") && error.contains("has no schema with that id"), "{error}");

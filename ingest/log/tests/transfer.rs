@@ -160,7 +160,7 @@ async fn another_log_is_refused() {
     batch[33].record.headers = Headers::default();
     to.append(batch).await.unwrap();
     let error = import(&*to, &file(&*from, &[&ACCOUNTS]).await).await.unwrap_err();
-    assert!(matches!(error, Error::Differs { topic: "accounts", partition: 0, offset: 33 }), "{error}");
+    assert!(matches!(error, Error::Differs { topic: "accounts", partition: 0, offset: LogOffset(33) }), "{error}");
     assert_eq!(to.end(&ACCOUNTS, 0).await.unwrap(), LogOffset(40));
     assert_eq!(transfer::unfinished(&*to).await.unwrap(), None);
 }
@@ -175,7 +175,7 @@ async fn a_record_too_large_is_named() {
     from.append(batch).await.unwrap();
     let to = EmbeddedLog::open(other.path(), Options { record_bytes_max: 8_000, ..Options::default() }).unwrap();
     let error = import(&*to, &all(&*from).await).await.unwrap_err();
-    assert!(matches!(error, Error::TooLarge { topic: "accounts", partition: 0, offset: 13, .. }), "{error}");
+    assert!(matches!(error, Error::TooLarge { topic: "accounts", partition: 0, offset: LogOffset(13), .. }), "{error}");
     assert_eq!(to.end(&ACCOUNTS, 0).await.unwrap(), LogOffset(0));
 }
 
@@ -225,7 +225,7 @@ async fn wrong_archives_are_refused() {
     }
     assert_eq!(import(&*log, &written(r#"{"accounts":[1]}"#, &[("accounts", 0, 0)])).await.unwrap().appended, 1);
     let error = import(&*log, &written(r#"{"accounts":[3]}"#, &[("accounts", 0, 0), ("accounts", 0, 2)])).await.unwrap_err();
-    assert!(matches!(error, Error::Hole { expected: 1, found: 2, .. }), "{error}");
+    assert!(matches!(error, Error::Hole { expected: LogOffset(1), found: 2, .. }), "{error}");
     assert_eq!(log.end(&ACCOUNTS, 0).await.unwrap(), LogOffset(1), "nothing of a chunk with a hole");
 }
 

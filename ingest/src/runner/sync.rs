@@ -439,8 +439,7 @@ impl<'a> SyncRun<'a> {
             let notes = Some(std::mem::take(&mut self.run.reason)).filter(|reason| !reason.is_empty()).into_iter();
             self.run.reason = notes.chain(self.incomplete.drain(..)).collect::<Vec<_>>().join("; ");
         }
-        let ends = self.runner.ends(self.topic()).await?;
-        self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
+        self.run.ends = self.runner.ends(self.topic()).await?;
         self.append_run(FactKind::RunFinished, Vec::new()).await?;
         Ok(Outcome { stream: self.stream.name, run: self.run.clone(), ends: self.runner.ends(self.topic()).await? })
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{ChangeKind, Input};
 use schemas::hash::Hash32;
-use schemas::position::{LogOffset, Seq};
+use schemas::position::LogOffset;
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
@@ -45,7 +45,7 @@ impl<S: Service> Decider<S> {
         let mut applied = 0;
         self.wait_for_commit().await?;
         self.interrupted.clear();
-        let mut offset = LogOffset(self.checkpoint.offset);
+        let mut offset = self.checkpoint.offset;
         let (mut seq, mut hash) = (self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?);
         let mut group: Vec<(Logged<S>, LogOffset)> = Vec::new();
         loop {
@@ -56,7 +56,7 @@ impl<S: Service> Decider<S> {
             let before = applied;
             for stored in &batch {
                 let Some(change) = extends::<S>(stored, seq, hash) else { continue };
-                seq += 1;
+                seq = change.seq;
                 hash = avro::datum_hash(S::CHANGES.name, &stored.record.value).map_err(value_error::<S>)?;
                 let ends_group = change.following == 0;
                 group.push((Logged { change, value: stored.record.value.clone(), hash }, stored.offset.next()));
@@ -84,7 +84,7 @@ impl<S: Service> Decider<S> {
     pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, logged: usize, positions: &Checkpoint) -> Result<(), Error> {
         let fresh = decided.get(logged..).unwrap_or_default();
         let end = self.log.end(S::CHANGES, 0).await?;
-        let mut offset = LogOffset(self.checkpoint.offset);
+        let mut offset = self.checkpoint.offset;
         if !fresh.is_empty() {
             let batch = fresh.iter().map(Decided::record).collect();
             self.log.append(batch).await?;
@@ -124,32 +124,31 @@ impl<S: Service> Decider<S> {
         writes: &mut Vec<Write>,
     ) -> Result<(), Error> {
         let element = change.event.is_shown().then(|| element::<S>(change, record)).transpose()?;
-        let seq = Seq::try_from(change.seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })?;
         // Another decider's clock may have been behind; the feed's times never decrease.
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
-        self.tail.push(seq, recorded_at, element.as_deref())?;
+        self.tail.push(change.seq, recorded_at, element.as_deref())?;
         if change.event == ChangeKind::Parked {
-            self.parked.entry(change.id.clone()).or_default().insert(change.input.offset);
+            self.parked.entry(change.id.clone()).or_default().extend(change.input.offset);
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
             let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
-            writes.push(Write::put(S::PARKED, parked_key(&change.id, &change.input), Bytes::from(value)).at(change.seq));
+            writes.push(Write::put(S::PARKED, parked_key(&change.id, &change.input), Bytes::from(value)).at(change.seq.stored()));
         } else if change.reason == RETRIED {
-            if let Some(offsets) = self.parked.get_mut(&change.id) {
-                offsets.remove(&change.input.offset);
+            if let (Some(offsets), Some(offset)) = (self.parked.get_mut(&change.id), change.input.offset) {
+                offsets.remove(&offset);
                 if offsets.is_empty() {
                     self.parked.remove(&change.id);
                 }
             }
-            writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq));
+            writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq.stored()));
         }
-        self.checkpoint.seq = seq.0;
+        self.checkpoint.seq = change.seq;
         self.checkpoint.hash = hash.to_string();
-        self.checkpoint.offset = next.0;
+        self.checkpoint.offset = next;
         self.checkpoint.recorded_at_ms = recorded_at;
-        if let (Ok(partition), Ok(offset)) = (u32::try_from(change.input.partition), u64::try_from(change.input.offset))
+        if let (Ok(partition), Some(offset)) = (u32::try_from(change.input.partition), change.input.offset)
             && let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == change.input.topic)
         {
-            self.checkpoint.raise_position(topic, partition, LogOffset(offset).next());
+            self.checkpoint.raise_position(topic, partition, offset.next());
         }
         Ok(())
     }
@@ -187,7 +186,7 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the log or the store fails, or another decider appended meanwhile.
     pub async fn append_drafts(&mut self, drafts: Vec<Draft<S::Record, S::Note>>) -> Result<(), Error> {
-        let nowhere = Input { topic: String::new(), partition: 0, offset: -1 };
+        let nowhere = Input { topic: String::new(), partition: 0, offset: None };
         let mut decided: Vec<Decided<S>> = Vec::with_capacity(drafts.len());
         for draft in drafts {
             decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], &[])?);

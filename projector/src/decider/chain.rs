@@ -10,7 +10,7 @@ use schemas::position::Seq;
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::{ChangeOf, Decider, signed_seq, value_error};
+use super::{ChangeOf, Decider, value_error};
 use crate::Error;
 use crate::service::{Draft, Service};
 
@@ -23,7 +23,7 @@ pub(super) type PendingDraft<S> = (Draft<<S as Service>::Record, <S as Service>:
 /// The end of the chain, which the next change extends.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
-    pub(super) seq: i64,
+    pub(super) seq: Seq,
     pub(super) hash: Hash32,
     pub(super) recorded_at: i64,
 }
@@ -72,11 +72,7 @@ impl<S: Service> Decider<S> {
     ) -> Result<Vec<Decided<S>>, Error> {
         let Link { mut seq, mut hash, mut recorded_at } = match last {
             Some(last) => last,
-            None => Link {
-                seq: signed_seq::<S>(Seq(self.checkpoint.seq))?,
-                hash: last_hash::<S>(&self.checkpoint)?,
-                recorded_at: self.checkpoint.recorded_at_ms,
-            },
+            None => Link { seq: self.checkpoint.seq, hash: last_hash::<S>(&self.checkpoint)?, recorded_at: self.checkpoint.recorded_at_ms },
         };
         // The system clock may go back; recorded times never decrease.
         recorded_at = recorded_at.max(self.clock.now_ms());
@@ -84,7 +80,7 @@ impl<S: Service> Decider<S> {
         let mut out = Vec::with_capacity(group.len());
         for (draft, through, reason) in group {
             let Draft { event, id, after, before, before_seq, before_since, note } = draft;
-            seq += 1;
+            seq = seq.next();
             following -= 1;
             let (prev_hash, input) = (hash, input.clone());
             let mut change = Change {
@@ -134,7 +130,7 @@ impl<S: Service> Decider<S> {
 
 /// Returns the writes of a change, ordered by its seq.
 pub(super) fn writes_of<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<Write> {
-    S::apply(change, record).into_iter().map(|write| write.at(change.seq)).collect()
+    S::apply(change, record).into_iter().map(|write| write.at(change.seq.stored())).collect()
 }
 
 /// Returns the record after a change as JSON; empty if the change has none.
@@ -172,9 +168,9 @@ pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result
 }
 
 /// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
-pub(super) fn extends<S: Service>(stored: &Stored, seq: u64, hash: Hash32) -> Option<ChangeOf<S>> {
+pub(super) fn extends<S: Service>(stored: &Stored, seq: Seq, hash: Hash32) -> Option<ChangeOf<S>> {
     let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
-    (Seq::try_from(change.seq) == Ok(Seq(seq).next()) && change.prev_hash == hash).then_some(change)
+    (change.seq == seq.next() && change.prev_hash == hash).then_some(change)
 }
 
 /// Returns the hash of the last change that a checkpoint covers; zeros if it covers none.
@@ -196,15 +192,15 @@ mod tests {
     fn element_of(url: &str) -> String {
         let record = Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() };
         let change: RecallChange = Change {
-            seq: 7,
+            seq: Seq(7),
             prev_hash: Hash32::ZERO,
             event: ChangeKind::New,
             id: record.id.clone(),
             recorded_at: 0,
             input: Input::default(),
             following: 0,
-            before_seq: 0,
-            before_since: 0,
+            before_seq: Seq(0),
+            before_since: Seq(0),
             after: Some(record),
             before: None,
             note: None,

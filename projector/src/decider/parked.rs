@@ -4,7 +4,7 @@
 use schemas::change::{ChangeKind, Input};
 use schemas::event::Fact;
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
 use serde::{Deserialize, Serialize};
 use view_store::store::Span;
@@ -27,7 +27,7 @@ pub struct ParkedRow {
 }
 
 pub(super) fn parked_key(key: &str, input: &Input) -> Key {
-    key![key, input.offset]
+    key![key, input.stored_offset()]
 }
 
 impl<S: Service> Decider<S> {
@@ -89,7 +89,7 @@ impl<S: Service> Decider<S> {
             return Ok(None);
         }
         let id = fact.key.clone();
-        let note = Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None };
+        let note = Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None };
         group.push((note, None, RETRIED.to_owned()));
         Ok(Some(group))
     }
@@ -103,7 +103,7 @@ impl<S: Service> Decider<S> {
         let lost = || Error::Refused(format!("{}: the input of change {} is not in the log", S::NAME, first.change.seq));
         let fact = self.input_fact(&input).await?.ok_or_else(lost)?;
         // A parked input that was being retried ends with another change than one that was decided for the first time.
-        let again = self.parked.remove(&fact.key).filter(|offsets| offsets.contains(&input.offset));
+        let again = self.parked.remove(&fact.key).filter(|offsets| input.offset.is_some_and(|offset| offsets.contains(&offset)));
         let group = match again {
             None => {
                 self.check_signing([&fact]).await;
@@ -115,7 +115,12 @@ impl<S: Service> Decider<S> {
                 group
             }
         };
-        tracing::info!(service = S::NAME, seq = first.change.seq, logged = interrupted.len(), "completing an interrupted group of changes");
+        tracing::info!(
+            service = S::NAME,
+            seq = first.change.seq.0,
+            logged = interrupted.len(),
+            "completing an interrupted group of changes"
+        );
         let decided = self.chain(None, &input, group, &interrupted)?;
         let positions = self.checkpoint.clone();
         self.append_and_apply(decided, interrupted.len(), &positions).await?;
@@ -125,9 +130,9 @@ impl<S: Service> Decider<S> {
     /// Reads the fact at the position of an input; `None` if there is none.
     async fn input_fact(&self, input: &Input) -> Result<Option<Fact<S::Fact>>, Error> {
         let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == input.topic) else { return Ok(None) };
-        let (Ok(partition), Ok(offset)) = (u32::try_from(input.partition), u64::try_from(input.offset)) else { return Ok(None) };
-        let stored = self.log.read(topic, partition, LogOffset(offset), 1, 1).await?;
-        let stored = stored.into_iter().find(|stored| stored.offset.0 == offset);
+        let (Ok(partition), Some(offset)) = (u32::try_from(input.partition), input.offset) else { return Ok(None) };
+        let stored = self.log.read(topic, partition, offset, 1, 1).await?;
+        let stored = stored.into_iter().find(|stored| stored.offset == offset);
         stored
             .map(|stored| S::read(topic, &stored.record.value))
             .transpose()

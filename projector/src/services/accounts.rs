@@ -6,6 +6,7 @@ use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::{Command as _, Fact, FactKind};
 use schemas::key;
+use schemas::position::Seq;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
 use schemas::views::accounts::{
@@ -111,17 +112,17 @@ impl Service for Accounts {
         serde_json::to_vec(&row.record).ok().map(Bytes::from)
     }
 
-    fn read_row(value: &[u8]) -> Result<(ApiKey, i64, i64), serde_json::Error> {
-        serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, 0))
+    fn read_row(value: &[u8]) -> Result<(ApiKey, Seq, Seq), serde_json::Error> {
+        serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, Seq(0)))
     }
 
-    fn difference(id: &str, before: Option<(ApiKey, i64, i64)>, after: Option<ApiKey>) -> Option<Draft<ApiKey, AccountCommand>> {
+    fn difference(id: &str, before: Option<(ApiKey, Seq, Seq)>, after: Option<ApiKey>) -> Option<Draft<ApiKey, AccountCommand>> {
         let after = after?;
         if before.as_ref().is_some_and(|(before, _, _)| *before == after) {
             return None;
         }
         let event = if before.is_some() { ChangeKind::Modified } else { ChangeKind::New };
-        let (before, before_seq, before_since) = before.map_or((None, 0, 0), |(record, seq, since)| (Some(record), seq, since));
+        let (before, before_seq, before_since) = before.map_or((None, Seq(0), Seq(0)), |(record, seq, since)| (Some(record), seq, since));
         Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
     }
 
@@ -165,7 +166,15 @@ fn new_key(new: &NewKey, at_ms: i64) -> ApiKey {
 
 fn new_draft(key: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
     let id = key.id.clone();
-    Draft { event: ChangeKind::New, id, after: Some(key), before: None, before_seq: 0, before_since: 0, note: Some(command.clone()) }
+    Draft {
+        event: ChangeKind::New,
+        id,
+        after: Some(key),
+        before: None,
+        before_seq: Seq(0),
+        before_since: Seq(0),
+        note: Some(command.clone()),
+    }
 }
 
 fn modified(row: Row, after: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
@@ -175,12 +184,12 @@ fn modified(row: Row, after: ApiKey, command: &AccountCommand) -> Draft<ApiKey, 
         after: Some(after),
         before: Some(row.record),
         before_seq: row.seq,
-        before_since: 0,
+        before_since: Seq(0),
         note: Some(command.clone()),
     }
 }
 
-fn row_json(seq: i64, record: &[u8]) -> Bytes {
+fn row_json(seq: Seq, record: &[u8]) -> Bytes {
     let mut out = format!(r#"{{"seq":{seq},"record":"#).into_bytes();
     out.extend_from_slice(record);
     out.push(b'}');
@@ -196,15 +205,15 @@ mod tests {
 
     fn change(event: ChangeKind, after: ApiKey, before: Option<ApiKey>) -> Change<ApiKey, AccountCommand> {
         Change {
-            seq: 2,
+            seq: Seq(2),
             prev_hash: Hash32::ZERO,
             event,
             id: after.id.clone(),
             recorded_at: 0,
             input: Input::default(),
             following: 0,
-            before_seq: i64::from(before.is_some()),
-            before_since: 0,
+            before_seq: Seq(u64::from(before.is_some())),
+            before_since: Seq(0),
             after: Some(after),
             before,
             note: None,

@@ -11,10 +11,10 @@ use schemas::hash::Hash32;
 use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{PaymentCommand, transfer_keys};
+use schemas::views::payments::{PaymentCommand, TransferKeys, transfer_keys};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE,
-    ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
+    ChainEnd, ChainOwner, IssueRequest, PublicKey, ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES,
+    WRITERS_PER_CHAIN_MAX, WriterChange, WriterRequest, may_append, source,
 };
 use schemas::views::records::RecordTables;
 
@@ -25,11 +25,44 @@ use crate::service::Undecided;
 /// The receipts service.
 pub type Receipts = Records<ReceiptsRules>;
 
+/// What a fact of one of the two input topics means for receipts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    action: Action,
+    /// For a settled payment: the keys of the transfer that paid, see [`transfer_keys`].
+    transfer: TransferKeys,
+}
+
+/// What is requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    /// Nothing: a payment for another service, or a step of a payment that does not concern receipts.
+    Nothing,
+    /// A command on the `receipts` topic.
+    Command(ReceiptCommand),
+    /// A claimed payment reserves a position in a chain.
+    Reserve(IssueRequest),
+    /// A settled payment has bought a receipt.
+    IssuePaid {
+        issue: IssueRequest,
+        /// Whether the receipt was claimed by a version that did not record callers.
+        is_older_claim: bool,
+    },
+    /// A payment has lapsed, and its reservation ends.
+    Release,
+}
+
+impl From<ReceiptCommand> for Request {
+    fn from(command: ReceiptCommand) -> Self {
+        Self { action: Action::Command(command), transfer: TransferKeys::default() }
+    }
+}
+
 /// The rules of the receipts service.
 pub struct ReceiptsRules;
 
 impl Rules for ReceiptsRules {
-    type Fact = ReceiptCommand;
+    type Fact = Request;
     type Record = Receipt;
 
     const NAME: &'static str = "receipts";
@@ -39,115 +72,126 @@ impl Rules for ReceiptsRules {
     // With another order of the two input topics, each chain would differ, and so would the signed tree.
     const FINAL: bool = true;
 
-    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Request>, avro::Error> {
         if topic.name == PAYMENTS.name {
-            let read = |command: PaymentCommand| command_of_payment(&command);
+            let read = |command: PaymentCommand| request_of_payment(&command);
             return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
         }
-        avro::decode(topic.name, value)
+        avro::decode(topic.name, value).map(|fact: Fact<ReceiptCommand>| fact.map(Request::from))
     }
 
-    fn reads(fact: &Fact<ReceiptCommand>) -> Vec<Read> {
-        let Some(command) = own_command(fact) else { return Vec::new() };
-        let chain_rows = || [source::owner(&command.agent_id), source::agent(&command.agent_id)];
-        let sources = match command.verb.as_str() {
-            CHECKPOINT => vec![source::CHECKPOINT.to_owned()],
-            KEY | MEMORY => vec![source::SIGNING.to_owned()],
-            ISSUE => {
-                let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
-                own.into_iter().chain(chain_rows()).collect()
-            }
-            RESERVE => std::iter::once(source::request(&fact.key)).chain(chain_rows()).collect(),
-            RELEASE => vec![source::request(&fact.key)],
-            _ => chain_rows().to_vec(),
+    fn reads(fact: &Fact<Request>) -> Vec<Read> {
+        let Some(Request { action, transfer }) = own_request(fact) else { return Vec::new() };
+        let chain_rows = |agent: &str| [source::owner(agent), source::agent(agent)];
+        let issue_rows = |issue: &IssueRequest| {
+            let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
+            own.into_iter().chain(chain_rows(&issue.agent_id)).collect()
         };
-        sources.into_iter().chain(command.transfer.all().map(str::to_owned)).map(Read::Source).collect()
+        let sources = match action {
+            Action::Nothing | Action::Command(ReceiptCommand::Unknown { .. }) => Vec::new(),
+            Action::Command(ReceiptCommand::Checkpoint(_)) => vec![source::CHECKPOINT.to_owned()],
+            Action::Command(ReceiptCommand::Key { .. } | ReceiptCommand::Memory { .. }) => vec![source::SIGNING.to_owned()],
+            Action::Command(ReceiptCommand::Issue(issue)) | Action::IssuePaid { issue, .. } => issue_rows(issue),
+            Action::Command(ReceiptCommand::Writer(WriterRequest { agent_id, .. }) | ReceiptCommand::AssignOwner { agent_id, .. }) => {
+                chain_rows(agent_id).to_vec()
+            }
+            Action::Reserve(issue) => std::iter::once(source::request(&fact.key)).chain(chain_rows(&issue.agent_id)).collect(),
+            Action::Release => vec![source::request(&fact.key)],
+        };
+        sources.into_iter().chain(transfer.all().map(str::to_owned)).map(Read::Source).collect()
     }
 
-    fn signs(fact: &Fact<ReceiptCommand>) -> bool {
-        own_command(fact).is_some_and(|command| command.verb == ISSUE)
+    fn signs(fact: &Fact<Request>) -> bool {
+        let action = own_request(fact).map(|request| &request.action);
+        matches!(action, Some(Action::Command(ReceiptCommand::Issue(_)) | Action::IssuePaid { .. }))
     }
 
-    fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<Request>) -> Result<(), Undecided> {
         // The payments service applies the same rule, also to payments for other services: a transfer that has paid for one answer pays for
         // no other.
-        let transfer = fact.data.as_ref().map(|command| command.transfer.clone()).unwrap_or_default();
+        let transfer = fact.data.as_ref().map(|request| request.transfer.clone()).unwrap_or_default();
         if !claim_transfer(state, &fact.key, &transfer)? {
             // The payment lapses, and its reservation ends.
             return release(state, fact);
         }
-        let Some(command) = own_command(fact) else { return Ok(()) };
-        match command.verb.as_str() {
-            ISSUE => issue(state, fact, command),
-            CHECKPOINT => {
-                let last = state.source::<SignedCheckpoint>(source::CHECKPOINT)?.unwrap_or_default();
-                // If two processes signed at the same time, the larger tree contains the smaller one.
-                if command.size <= last.size {
-                    return Ok(());
-                }
-                state.remember(
-                    source::CHECKPOINT,
-                    Some(&SignedCheckpoint { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
-                )
-            }
-            KEY => {
-                let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
-                if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
-                    return Ok(());
-                }
-                // A key that signs again keeps the memory that was recorded for it.
-                let before = signing.keys.iter().find(|key| key.public_key_hex == command.public_key);
-                let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
-                signing.keys.push(PublicKey {
-                    public_key_hex: command.public_key.clone(),
-                    since: fact.observed_at,
-                    reason: command.reason.clone(),
-                    memory,
-                });
-                state.remember(source::SIGNING, Some(&signing))
-            }
-            MEMORY => name_memory(state, command),
-            RESERVE => reserve(state, fact, command),
-            RELEASE => release(state, fact),
-            ADD_WRITER | REMOVE_WRITER => set_writer(state, command),
-            ASSIGN_OWNER => assign_owner(state, command),
-            verb => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+        let Some(Request { action, .. }) = own_request(fact) else { return Ok(()) };
+        match action {
+            Action::Nothing => Ok(()),
+            Action::Command(command) => apply_command(state, fact, command),
+            Action::Reserve(issue) => reserve(state, fact, issue),
+            Action::IssuePaid { issue: request, is_older_claim } => issue(state, fact, request, *is_older_claim),
+            Action::Release => release(state, fact),
         }
     }
 }
 
-/// Returns the receipt command that a payment command implies: a reservation for a claim, the claimed request for a settlement, the end of
-/// the reservation for a lapsed payment; otherwise a command without a verb.
-fn command_of_payment(command: &PaymentCommand) -> ReceiptCommand {
+/// Applies a command on the `receipts` topic.
+fn apply_command(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, command: &ReceiptCommand) -> Result<(), Undecided> {
+    match command {
+        ReceiptCommand::Issue(request) => issue(state, fact, request, false),
+        ReceiptCommand::Checkpoint(signed) => {
+            let last = state.source::<SignedCheckpoint>(source::CHECKPOINT)?.unwrap_or_default();
+            // If two processes signed at the same time, the larger tree contains the smaller one.
+            if signed.size <= last.size { Ok(()) } else { state.remember(source::CHECKPOINT, Some(signed)) }
+        }
+        ReceiptCommand::Key { public_key, reason } => {
+            let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+            if signing.keys.last().is_some_and(|key| key.public_key_hex == *public_key) {
+                return Ok(());
+            }
+            // A key that signs again keeps the memory that was recorded for it.
+            let before = signing.keys.iter().find(|key| key.public_key_hex == *public_key);
+            let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
+            signing.keys.push(PublicKey { public_key_hex: public_key.clone(), since: fact.observed_at, reason: reason.clone(), memory });
+            state.remember(source::SIGNING, Some(&signing))
+        }
+        ReceiptCommand::Memory { public_key, memory } => name_memory(state, public_key, memory),
+        ReceiptCommand::Writer(request) => set_writer(state, request),
+        ReceiptCommand::AssignOwner { agent_id, owner } => assign_owner(state, agent_id, owner),
+        ReceiptCommand::Unknown { verb } if verb.is_empty() => Ok(()),
+        ReceiptCommand::Unknown { verb } => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+    }
+}
+
+/// Returns what a payment command means for receipts: a reservation for a claim, the claimed request for a settlement, the end of the
+/// reservation for a lapsed payment; otherwise nothing.
+fn request_of_payment(command: &PaymentCommand) -> Request {
     match command {
         PaymentCommand::Claim(claim) if claim.service == ReceiptsRules::NAME => {
-            let effect = paid_command(&claim.effect, &claim.payer);
-            if effect.verb == ISSUE { ReceiptCommand { verb: RESERVE.to_owned(), ..effect } } else { ReceiptCommand::default() }
+            let action = match paid_action(&claim.effect, &claim.payer) {
+                Action::IssuePaid { issue, .. } => Action::Reserve(issue),
+                _ => Action::Nothing,
+            };
+            Request { action, transfer: TransferKeys::default() }
         }
         PaymentCommand::Settled(settlement) if settlement.service == ReceiptsRules::NAME => {
             let transfer = transfer_keys(settlement).unwrap_or_default();
-            ReceiptCommand { transfer, ..paid_command(&settlement.effect, &settlement.payer) }
+            Request { action: paid_action(&settlement.effect, &settlement.payer), transfer }
         }
-        PaymentCommand::Lapsed { .. } => ReceiptCommand { verb: RELEASE.to_owned(), ..ReceiptCommand::default() },
-        _ => ReceiptCommand::default(),
+        PaymentCommand::Lapsed { .. } => Request { action: Action::Release, transfer: TransferKeys::default() },
+        _ => Request { action: Action::Nothing, transfer: TransferKeys::default() },
     }
 }
 
-/// Returns the receipt command that a payer paid for.
-fn paid_command(effect: &str, payer: &str) -> ReceiptCommand {
-    // An unreadable request was paid for: its unknown verb parks it, so that it is not lost.
-    let unreadable = |_| ReceiptCommand { verb: "unreadable".to_owned(), ..ReceiptCommand::default() };
-    let mut effect: ReceiptCommand = serde_json::from_str(effect).unwrap_or_else(unreadable);
-    if effect.caller.is_empty() {
-        // Claims of older versions do not name the payer in the request; the payment does.
-        payer.clone_into(&mut effect.caller);
-        effect.is_older_claim = true;
+/// Returns what a payer paid for. Only receipts are sold.
+fn paid_action(effect: &str, payer: &str) -> Action {
+    match serde_json::from_str(effect) {
+        Ok(ReceiptCommand::Issue(mut issue)) => {
+            // Claims of older versions do not name the payer in the request; the payment does.
+            let is_older_claim = issue.caller.is_empty();
+            if is_older_claim {
+                payer.clone_into(&mut issue.caller);
+            }
+            Action::IssuePaid { issue, is_older_claim }
+        }
+        Ok(command @ ReceiptCommand::Unknown { .. }) => Action::Command(command),
+        // An unreadable request was paid for: its unknown verb parks it, so that it is not lost.
+        Ok(_) | Err(_) => Action::Command(ReceiptCommand::Unknown { verb: "unreadable".to_owned() }),
     }
-    effect
 }
 
-fn own_command(fact: &Fact<ReceiptCommand>) -> Option<&ReceiptCommand> {
-    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !command.verb.is_empty())
+fn own_request(fact: &Fact<Request>) -> Option<&Request> {
+    fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed)
 }
 
 /// Returns the owner of an agent's chain, and its end.
@@ -157,7 +201,13 @@ fn load_chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Opti
     Ok((owner, last.unwrap_or_else(|| ChainEnd { seq: 0, hash: hash_text(&Hash32::ZERO) })))
 }
 
-fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, command: &ReceiptCommand) -> Result<(), Undecided> {
+/// Issues the receipt of a request, if its caller may append to the chain.
+fn issue(
+    state: &mut State<'_, ReceiptsRules>,
+    fact: &Fact<Request>,
+    command: &IssueRequest,
+    is_older_claim: bool,
+) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     let is_reserved = match state.source(&request)? {
         // A request gets one receipt, however often it is sent.
@@ -168,7 +218,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
     let (owner, last) = load_chain(state, &command.agent_id)?;
     // A permission checked at the claim remains valid: a writer who was removed meanwhile has paid. A claim of a version without owners was
     // permitted by that version, if no owner is known.
-    let is_admitted = is_reserved || (command.is_older_claim && owner.is_none());
+    let is_admitted = is_reserved || (is_older_claim && owner.is_none());
     if !is_admitted && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
@@ -213,7 +263,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
 }
 
 /// Records the owner of a chain that now has a receipt, if the owner is known and was not recorded.
-fn record_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand, owner: Option<ChainOwner>) -> Result<(), Undecided> {
+fn record_owner(state: &mut State<'_, ReceiptsRules>, command: &IssueRequest, owner: Option<ChainOwner>) -> Result<(), Undecided> {
     let now = match &owner {
         Some(owner) => ChainOwner { reservations: 0, ..owner.clone() },
         None if command.caller.is_empty() => return Ok(()),
@@ -227,7 +277,7 @@ fn record_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand, 
 
 /// Decides with a claim whether its payment may append to the chain. The first claim for a chain without receipts reserves the chain for
 /// its payer.
-fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, command: &ReceiptCommand) -> Result<(), Undecided> {
+fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>, command: &IssueRequest) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     if state.source::<RequestOutcome>(&request)?.is_some() {
         return Ok(());
@@ -245,7 +295,7 @@ fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, co
 }
 
 /// Ends the reservation of a lapsed payment. A chain without receipts and other reservations is free again.
-fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
+fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<Request>) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     let agent = match state.source(&request)? {
         None | Some(RequestOutcome::Issued(_)) => return Ok(()),
@@ -261,31 +311,31 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) ->
 }
 
 /// Adds or removes a writer of a chain. Only the owner's command has an effect.
-fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
-    let key = source::owner(&command.agent_id);
+fn set_writer(state: &mut State<'_, ReceiptsRules>, request: &WriterRequest) -> Result<(), Undecided> {
+    let WriterRequest { change, agent_id, caller, writer } = request;
+    let key = source::owner(agent_id);
     let Some(mut chain) = state.source::<ChainOwner>(&key)? else { return Ok(()) };
-    let is_named = chain.permits(&command.writer);
-    let is_changed = match command.verb.as_str() {
-        ADD_WRITER => !is_named && chain.writers.len() < WRITERS_PER_CHAIN_MAX,
-        _ => is_named && chain.owner != command.writer,
+    let is_named = chain.permits(writer);
+    let is_changed = match change {
+        WriterChange::Add => !is_named && chain.writers.len() < WRITERS_PER_CHAIN_MAX,
+        WriterChange::Remove => is_named && chain.owner != *writer,
     };
-    if chain.owner != command.caller || !is_changed {
+    if chain.owner != *caller || !is_changed {
         return Ok(());
     }
-    if command.verb == ADD_WRITER {
-        chain.writers.push(command.writer.clone());
-    } else {
-        chain.writers.retain(|writer| *writer != command.writer);
+    match change {
+        WriterChange::Add => chain.writers.push(writer.clone()),
+        WriterChange::Remove => chain.writers.retain(|known| known != writer),
     }
     state.remember(&key, Some(&chain))
 }
 
 /// Records the id of the signer's memory of a key. A key keeps the memory that was recorded first.
-fn name_memory(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
+fn name_memory(state: &mut State<'_, ReceiptsRules>, public_key: &str, memory: &str) -> Result<(), Undecided> {
     let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
     let mut is_changed = false;
-    for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == command.public_key && key.memory.is_empty()) {
-        key.memory.clone_from(&command.memory);
+    for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == public_key && key.memory.is_empty()) {
+        memory.clone_into(&mut key.memory);
         is_changed = !key.memory.is_empty();
     }
     if is_changed { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
@@ -293,13 +343,13 @@ fn name_memory(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -
 
 /// Assigns the owner of a chain from before chains had owners, or of one without receipts. A chain that has an owner keeps it, and so does one
 /// that a payment reserves.
-fn assign_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
-    let (owner, last) = load_chain(state, &command.agent_id)?;
-    if owner.is_some() || command.caller.is_empty() {
+fn assign_owner(state: &mut State<'_, ReceiptsRules>, agent_id: &str, owner: &str) -> Result<(), Undecided> {
+    let (known, last) = load_chain(state, agent_id)?;
+    if known.is_some() || owner.is_empty() {
         return Ok(());
     }
-    let assigned = ChainOwner { owner: command.caller.clone(), is_assigned: last.seq == 0, ..ChainOwner::default() };
-    state.remember(&source::owner(&command.agent_id), Some(&assigned))
+    let assigned = ChainOwner { owner: owner.to_owned(), is_assigned: last.seq == 0, ..ChainOwner::default() };
+    state.remember(&source::owner(agent_id), Some(&assigned))
 }
 
 /// The position of the next leaf of the tree, with the siblings that it is hashed with.

@@ -10,6 +10,7 @@ use schemas::change::ChangeKind;
 use schemas::details::ChangeRecord;
 use schemas::event::Fact;
 use schemas::key;
+use schemas::position::Seq;
 use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
@@ -157,7 +158,7 @@ impl<'a, T: Rules> State<'a, T> {
         let mut drafts: Vec<Draft<T::Record, Note>> = self
             .records
             .into_iter()
-            .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, 0)), after))
+            .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, Seq(0))), after))
             .collect();
         let rows: Vec<NoteRow> = self.sources.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
         if !rows.is_empty() {
@@ -243,7 +244,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn read_row(value: &[u8]) -> Result<CurrentRecord<Self>, serde_json::Error> {
-        serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, 0))
+        serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, Seq(0)))
     }
 
     fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
@@ -268,30 +269,30 @@ fn write_terms<R: Record>(tables: &RecordTables, change: &RecordChange<R>, write
         if R::SEARCHED.contains(&term.dimension) && !before.contains(&term) {
             writes.push(Write::put(tables.names, key![term.dimension, term.shard(), term.value.as_str()], Bytes::new()));
         }
-        writes.push(Write::put(tables.terms, key![term.text(), change.seq / tables.term_bucket, change.seq], Bytes::new()));
+        writes.push(Write::put(tables.terms, key![term.text(), change.seq.stored() / tables.term_bucket, change.seq], Bytes::new()));
     }
 }
 
 /// Creates a draft that changes no record.
 fn note_draft<R>(id: &str) -> Draft<R, Note> {
-    Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: 0, before_since: 0, note: None }
+    Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None }
 }
 
 /// Returns the draft that turns one record into another, if they differ. A record that the rules no longer create is left unchanged: no
 /// fact says that it is gone.
-fn difference<R: Record>(id: &str, before: Option<(R, i64, i64)>, after: Option<R>) -> Option<Draft<R, Note>> {
+fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<R>) -> Option<Draft<R, Note>> {
     let after = after?;
     let (event, before, before_seq) = match before {
         // A record that was gone before it was ever shown is not a change.
         None if !after.is_listed() => return None,
-        None => (ChangeKind::New, None, 0),
+        None => (ChangeKind::New, None, Seq(0)),
         Some((before, _, _)) if before == after => return None,
         Some((before, seq, _)) => (ChangeKind::Modified, Some(before), seq),
     };
-    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since: 0, note: None })
+    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since: Seq(0), note: None })
 }
 
-fn row_json(seq: i64, record: &[u8]) -> Bytes {
+fn row_json(seq: Seq, record: &[u8]) -> Bytes {
     let mut out = format!(r#"{{"seq":{seq},"record":"#).into_bytes();
     out.extend_from_slice(record);
     out.push(b'}');

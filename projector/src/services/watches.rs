@@ -156,6 +156,7 @@ mod tests {
     use bytes::Bytes;
     use schemas::hash::Hash32;
     use schemas::key;
+    use schemas::position::Seq;
     use schemas::tables::Write;
     use schemas::views::accounts::NewKey;
     use schemas::views::records::Row;
@@ -168,14 +169,14 @@ mod tests {
     #[derive(Default)]
     struct Decisions {
         rows: Rows,
-        seq: i64,
+        seq: Seq,
     }
 
     impl Decisions {
         /// Decides a command and applies its result. Returns the item if the command changed it.
         fn command(&mut self, command: &ItemCommand) -> Option<SavedItem> {
-            self.seq += 1;
-            let fact = fact(AccountCommand::Item(command.clone()), self.seq);
+            self.seq = self.seq.next();
+            let fact = fact(AccountCommand::Item(command.clone()), self.seq.stored());
             for (table, key) in Watches::reads(&fact) {
                 if self.rows.get(table, &key).is_err() {
                     self.rows.write(Write::delete(table, key));

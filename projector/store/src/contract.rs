@@ -10,6 +10,7 @@ mod rows;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 
 pub use self::coordination::{counters, leases, values};
@@ -73,7 +74,7 @@ fn delete(table: &'static Table, key: Key) -> Write {
 }
 
 fn at_seq(seq: u64) -> Checkpoint {
-    Checkpoint { seq, hash: format!("{seq:064x}"), offset: seq, recorded_at_ms: 1_000, ..Checkpoint::default() }
+    Checkpoint { seq: Seq(seq), hash: format!("{seq:064x}"), offset: LogOffset(seq), recorded_at_ms: 1_000, ..Checkpoint::default() }
 }
 
 /// A pseudo-random number generator with the same sequence in every run (a linear congruential generator).

@@ -15,12 +15,12 @@ impl Checkpoint {
     /// Returns the next offset of a partition, the first that this checkpoint does not cover.
     #[must_use]
     pub fn position(&self, topic: &Topic, partition: u32) -> LogOffset {
-        LogOffset(self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or(0))
+        self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or_default()
     }
 
     /// Raises the position of a partition. A lower offset changes nothing.
     pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
-        self.raise(format!("{}/{partition}", topic.name), next.0);
+        self.raise(format!("{}/{partition}", topic.name), next);
     }
 
     /// Raises all positions to those of another checkpoint, where these are higher.
@@ -30,7 +30,7 @@ impl Checkpoint {
         }
     }
 
-    fn raise(&mut self, position: String, next: u64) {
+    fn raise(&mut self, position: String, next: LogOffset) {
         let known = self.positions.entry(position).or_default();
         *known = (*known).max(next);
     }

@@ -35,17 +35,17 @@ pub const FEED_KEY: &[Column] = &[int("block")];
 /// Returns the block of a change. The seq must not be 0.
 #[must_use]
 pub fn block_of(seq: Seq) -> u64 {
-    seq.0.saturating_sub(1) / FEED_BLOCK_LEN as u64
+    seq.previous().0 / FEED_BLOCK_LEN as u64
 }
 
 /// Returns the first seq of a block.
-fn first_seq_of(block: u64) -> u64 {
-    block * FEED_BLOCK_LEN as u64 + 1
+fn first_seq_of(block: u64) -> Seq {
+    Seq(block * FEED_BLOCK_LEN as u64 + 1)
 }
 
 /// Returns the index of a change in its block.
-fn index_of(seq: u64) -> usize {
-    usize::try_from(seq.saturating_sub(1) % FEED_BLOCK_LEN as u64).unwrap_or_default()
+fn index_of(seq: Seq) -> usize {
+    usize::try_from(seq.previous().0 % FEED_BLOCK_LEN as u64).unwrap_or_default()
 }
 
 /// Returns the key of a block.
@@ -59,9 +59,9 @@ pub struct Page {
     /// Slices of the stored blocks, without commas at their ends; none is empty.
     pub parts: Vec<Bytes>,
     /// The first seq of the page: one above the position that was read from.
-    pub from: u64,
+    pub from: Seq,
     /// The last seq of the page, shown or not; `from - 1` if there was nothing to read.
-    pub to: u64,
+    pub to: Seq,
     /// The number of elements in `parts`.
     pub shown: usize,
     /// When change `to` was recorded, in milliseconds since 1970; 0 if there was nothing to read.
@@ -194,19 +194,20 @@ impl Source<'_> {
     }
 
     async fn page(&self, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
-        let mut page = Page { from: after.0.saturating_add(1), to: after.0, ..Page::default() };
+        let mut page = Page { from: after.next(), to: after, ..Page::default() };
         let blocks_max = limit.div_ceil(FEED_BLOCK_LEN) + 1;
         for _ in 0..blocks_max {
-            if page.to >= upto.0 || page.shown >= limit {
+            if page.to >= upto || page.shown >= limit {
                 break;
             }
-            let first = page.to + 1;
-            let number = block_of(Seq(first));
+            let first = page.to.next();
+            let number = block_of(first);
             let block = self.block(number).await?;
             let begin = index_of(first);
-            let wanted = usize::try_from(upto.0 - first).map_or(FEED_BLOCK_LEN, |more| more.saturating_add(begin + 1).min(FEED_BLOCK_LEN));
+            let wanted =
+                usize::try_from(upto.since(first)).map_or(FEED_BLOCK_LEN, |more| more.saturating_add(begin + 1).min(FEED_BLOCK_LEN));
             if block.len() < wanted {
-                return Err(self.damaged(format!("feed block {number} ends before seq {}", first_seq_of(number) + wanted as u64 - 1)));
+                return Err(self.damaged(format!("feed block {number} ends before seq {}", first_seq_of(number).plus(wanted as u64 - 1))));
             }
             let mut end = begin;
             while end < wanted {
@@ -221,14 +222,14 @@ impl Source<'_> {
             if !part.is_empty() {
                 page.parts.push(part);
             }
-            page.to = block.first_seq() + end as u64 - 1;
+            page.to = block.first_seq().plus(end as u64 - 1);
             page.last_recorded_at_ms = block.recorded_at(end - 1);
         }
         Ok(page)
     }
 
     async fn seq_at(&self, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
-        if upto.0 == 0 {
+        if upto == Seq(0) {
             return Ok(Seq(0));
         }
         // Blocks below `low` start at or before the time, those from `high` on after it.
@@ -254,7 +255,7 @@ impl Source<'_> {
                 end = middle;
             }
         }
-        Ok(Seq((block.first_seq() + begin as u64 - 1).min(upto.0)))
+        Ok(block.first_seq().plus(begin as u64 - 1).min(upto))
     }
 
     fn damaged(&self, reason: String) -> Error {

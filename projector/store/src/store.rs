@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use serde::{Deserialize, Serialize};
 
@@ -26,15 +27,15 @@ pub const DEFAULT_LEASE_LENGTH: Duration = Duration::from_secs(15);
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
     /// Seq of the last applied change; 0 before the first.
-    pub seq: u64,
+    pub seq: Seq,
     /// Hash of that change in hex, which the next change's `prevHash` must equal; 64 zeros before the first.
     pub hash: String,
     /// Offset in the change topic after the last applied change.
-    pub offset: u64,
+    pub offset: LogOffset,
     /// Recorded time of that change: milliseconds since 1970.
     pub recorded_at_ms: i64,
     /// The next input offset of each partition: `topic/partition` to offset.
-    pub positions: BTreeMap<String, u64>,
+    pub positions: BTreeMap<String, LogOffset>,
 }
 
 /// Rows of one table under a key prefix.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use schemas::key;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Datum, Table, TableKind, ValueKind, ViewDef, Write, int, int_desc, text};
 use view_store::scylla::Options;
 use view_store::store::Span;
@@ -56,7 +57,7 @@ async fn open(address: &str, keyspace: &str) -> Arc<ScyllaStore> {
 }
 
 fn at_seq(seq: u64) -> Checkpoint {
-    Checkpoint { seq, hash: format!("{seq:064x}"), offset: seq, recorded_at_ms: 1_000, ..Checkpoint::default() }
+    Checkpoint { seq: Seq(seq), hash: format!("{seq:064x}"), offset: LogOffset(seq), recorded_at_ms: 1_000, ..Checkpoint::default() }
 }
 
 fn row(num: i64, value: &str, at: i64) -> Write {
@@ -114,7 +115,7 @@ async fn late_writes_lose() {
     let keyspace = engines::unique("late");
     let (awake, outdated) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
     let (awake, outdated) = (awake.live(&DEF).await.unwrap(), outdated.live(&DEF).await.unwrap());
-    let at = |seq: u64, position: u64| Checkpoint { positions: [("t/0".to_owned(), position)].into(), ..at_seq(seq) };
+    let at = |seq: u64, position: u64| Checkpoint { positions: [("t/0".to_owned(), LogOffset(position))].into(), ..at_seq(seq) };
     awake.commit(vec![row(1, "new", 20), row(2, "new", 20), Write::delete(&ROWS, key!["p", 3]).at(20)], &at(20, 7)).await.unwrap();
     assert!(matches!(outdated.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint shows it");
     // As a writer that checked before it was delayed: a commit with a higher checkpoint and rows with lower positions.

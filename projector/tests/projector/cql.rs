@@ -7,6 +7,7 @@ use std::time::Duration;
 use projector::rebuild::{self, Progress};
 use projector::runtime::Projector;
 use projector::services::recalls::Recalls;
+use schemas::position::Seq;
 use schemas::views::recalls::VIEW;
 use tokio::sync::{Mutex, watch};
 use view_store::scylla::Options;
@@ -51,7 +52,7 @@ async fn both_stores_hold_the_same_data() {
         let [current, history] = digests;
         found.push((current.await.unwrap(), history.await.unwrap(), feed(&engine.decider).await, engine.decider.checkpoint().clone()));
     }
-    assert!(found[0].3.seq > 300);
+    assert!(found[0].3.seq > Seq(300));
     assert_eq!(found[0], found[1]);
     let fresh = cql.second_decider().await;
     let live = Mutex::new(std::mem::replace(&mut cql.decider, fresh));
@@ -92,7 +93,7 @@ async fn projector_continues_after_a_swap_by_another_process() {
     // The position may be committed before the change.
     let decided = async {
         let mut at = after;
-        while at.seq < 3 {
+        while at.seq < Seq(3) {
             at = live.wait_past(&at).await.unwrap();
         }
     };

@@ -91,7 +91,7 @@ impl Engine {
     }
 
     /// Creates the end of a run that covers facts up to the given end offsets.
-    pub(crate) fn run_finished(&self, ends: Vec<i64>) -> Fact<RecallFact> {
+    pub(crate) fn run_finished(&self, ends: Vec<LogOffset>) -> Fact<RecallFact> {
         let mut fact = self.fact("@run/test", &Head::default(), &Content::Withdrawn);
         fact.kind = FactKind::RunFinished;
         fact.run = Some(Run { ends, through_date: "2026-11-20".to_owned(), ..Run::default() });

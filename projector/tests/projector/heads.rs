@@ -9,7 +9,7 @@ use projector::heads::Heads;
 use schemas::event::Head;
 use schemas::hash::Hash32;
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::RECALLS;
 use schemas::views::engine::{RUNS, RunRow};
@@ -43,7 +43,7 @@ async fn facts_that_do_not_chain_are_dropped() {
     assert_eq!(engine.head("cpsc/1").await, last.head());
     assert_eq!(engine.record("CPSC:1").await.unwrap().title, "three");
     // One new record and two changes of it: no fact was applied twice.
-    assert_eq!(engine.decider.checkpoint().seq, 3);
+    assert_eq!(engine.decider.checkpoint().seq, Seq(3));
 }
 
 /// Proves that a service passes the end of a run only after the facts that it covers in every partition, and then publishes it once.
@@ -51,18 +51,18 @@ async fn facts_that_do_not_chain_are_dropped() {
 async fn end_of_a_run_waits_for_its_facts() {
     let mut engine = Engine::new().await;
     let partition = RECALLS.partition_of(b"@run/test") as usize;
-    let mut ends = vec![0; RECALLS.partitions as usize];
+    let mut ends = vec![LogOffset(0); RECALLS.partitions as usize];
     let other = (partition + 1) % ends.len();
-    ends[other] = 1;
+    ends[other] = LogOffset(1);
     let finished = engine.run_finished(ends);
     engine.append(&[finished]).await;
     engine.catch_up().await;
-    assert_eq!(engine.decider.checkpoint().seq, 0, "the facts of the run are missing");
+    assert_eq!(engine.decider.checkpoint().seq, Seq(0), "the facts of the run are missing");
     let key = (0..).map(|i| format!("cpsc/{i}")).find(|key| RECALLS.partition_of(key.as_bytes()) as usize == other).unwrap();
     engine.append_and_decide(&[(key, content("covered"))]).await;
-    assert_eq!(engine.decider.checkpoint().seq, 2, "the fact, then the run's end");
+    assert_eq!(engine.decider.checkpoint().seq, Seq(2), "the fact, then the run's end");
     engine.catch_up().await;
-    assert_eq!(engine.decider.checkpoint().seq, 2);
+    assert_eq!(engine.decider.checkpoint().seq, Seq(2));
 }
 
 /// Proves that heads and dropped facts are the same when the process dies during a commit on a store that writes rows before the

@@ -23,7 +23,7 @@ async fn changes(engine: &Engine) -> Vec<event_log::Stored> {
 }
 
 pub(crate) async fn feed(decider: &Decider<Recalls>) -> String {
-    let upto = Seq(decider.checkpoint().seq);
+    let upto = decider.checkpoint().seq;
     let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
     page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect::<Vec<_>>().join(",")
 }
@@ -38,10 +38,10 @@ async fn changes_that_do_not_chain_are_ignored() {
     let batch = again.iter().map(|stored| stored.record.clone()).chain([junk]);
     engine.log.append(batch.map(|record| Append { topic: &CHANGES_RECALLS, partition: 0, record }).collect()).await.unwrap();
     engine.append_and_decide(&[observed(3, "three")]).await;
-    assert_eq!(engine.decider.checkpoint().seq, 3);
+    assert_eq!(engine.decider.checkpoint().seq, Seq(3));
     let mut rebuilt: Decider<Recalls> = engine.second_decider().await;
     rebuilt.apply_log(|_| ()).await.unwrap();
-    assert_eq!(rebuilt.checkpoint().seq, 3);
+    assert_eq!(rebuilt.checkpoint().seq, Seq(3));
     assert_eq!(feed(&engine.decider).await.matches("\"event\":\"new\"").count(), 3);
 }
 
@@ -58,7 +58,7 @@ async fn two_deciders_make_one_chain() {
         engine.decider.catch_up().await.unwrap();
     }
     second_decider.catch_up().await.unwrap();
-    assert_eq!((engine.decider.checkpoint().seq, second_decider.checkpoint().seq), (20, 20));
+    assert_eq!((engine.decider.checkpoint().seq, second_decider.checkpoint().seq), (Seq(20), Seq(20)));
     assert_eq!(changes(&engine).await.len(), 20, "no fact was decided twice");
     assert_eq!(feed(&engine.decider).await, feed(&second_decider).await);
 }
@@ -107,7 +107,7 @@ async fn a_replay_gives_the_same_bytes() {
     assert_eq!((engine.digest().await, feed(&engine.decider).await), (digest, pages));
     assert_eq!(engine.decider.view().generation(), 2);
     engine.append_and_decide(&[observed(1_000, "after")]).await;
-    assert_eq!(engine.decider.checkpoint().seq, 501);
+    assert_eq!(engine.decider.checkpoint().seq, Seq(501));
 }
 
 /// Proves that a fact that the service cannot interpret is parked with its reason, that the service continues, that later facts of its key
@@ -137,7 +137,7 @@ async fn recorded_times_never_go_back() {
     let view = Arc::clone(engine.decider.view());
     engine.decider = Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, earlier).await.unwrap();
     engine.append_and_decide(&[observed(2, "an hour back"), observed(3, "still")]).await;
-    assert_eq!(engine.decider.checkpoint().seq, 3);
+    assert_eq!(engine.decider.checkpoint().seq, Seq(3));
     let shown = feed(&engine.decider).await;
     assert_eq!(shown.matches("2026-11-20T12:00:00.000Z").count(), 3, "{shown}");
 }

@@ -66,11 +66,11 @@ impl Service for FixedRecalls {
         Recalls::digest_row(value)
     }
 
-    fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
+    fn read_row(value: &[u8]) -> Result<(Recall, Seq, Seq), serde_json::Error> {
         Recalls::read_row(value)
     }
 
-    fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         Recalls::difference(id, before, after)
     }
 
@@ -90,7 +90,7 @@ async fn changes(engine: &Engine) -> Vec<Stored> {
 
 /// Returns everything that readers and digests see.
 async fn visible_state(engine: &Engine, decider: &Decider<FixedRecalls>) -> (String, String) {
-    let upto = Seq(decider.checkpoint().seq);
+    let upto = decider.checkpoint().seq;
     let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
     let feed = page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
     let live = engine.store.live(FixedRecalls::VIEW).await.unwrap();

@@ -13,7 +13,7 @@ use schemas::avro::Encoder;
 use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
 use schemas::receipt::{Refusal, SigningKeys};
 use schemas::topics::RECEIPTS;
-use schemas::views::receipts::{ISSUE, KEY, ReceiptCommand, TABLES};
+use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES};
 
 use crate::harness::{Engine, clock};
 
@@ -63,7 +63,7 @@ async fn append_commands(engine: &Engine, commands: &[(String, ReceiptCommand)])
 }
 
 fn issues(first: usize, count: usize) -> Vec<(String, ReceiptCommand)> {
-    let issue = ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), ..ReceiptCommand::default() };
+    let issue = ReceiptCommand::Issue(IssueRequest { agent_id: "a".to_owned(), ..IssueRequest::default() });
     (first..first + count).map(|number| (format!("r{number}"), issue.clone())).collect()
 }
 
@@ -80,7 +80,7 @@ async fn the_check_is_called_once_for_a_batch() {
     let mut decider = decider.with_signing(keys, Some(Arc::clone(&check) as Arc<dyn SigningCheck>));
     let calls = || check.calls.load(Ordering::Relaxed);
 
-    append_commands(&engine, &[("key".to_owned(), ReceiptCommand { verb: KEY.to_owned(), public_key, ..ReceiptCommand::default() })]).await;
+    append_commands(&engine, &[("key".to_owned(), ReceiptCommand::Key { public_key, reason: String::new() })]).await;
     decider.catch_up().await.unwrap();
     assert_eq!(calls(), 0, "a change of keys must not call the check");
     append_commands(&engine, &issues(0, 100)).await;

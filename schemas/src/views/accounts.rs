@@ -312,7 +312,7 @@ pub type AccountChange = Change<ApiKey, AccountCommand>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Seq of the change that wrote it.
-    pub seq: i64,
+    pub seq: Seq,
     /// The key.
     pub record: ApiKey,
 }

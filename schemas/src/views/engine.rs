@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Head, Run};
 use crate::hash::Hash32;
+use crate::position::LogOffset;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 /// The latest-version index: (topic, key) to [`HeadRow`] as packed bytes.
@@ -55,7 +56,7 @@ pub struct HeadRow {
     pub observed_at: i64,
     /// The offset after the newest fact of the key. Facts of the key before it are included in this row: applying them again, after a crash
     /// between rows and checkpoint, changes nothing.
-    pub next: i64,
+    pub next: LogOffset,
 }
 
 impl HeadRow {
@@ -66,7 +67,7 @@ impl HeadRow {
         out.push(u8::from(self.gone));
         out.extend_from_slice(&self.head.version.to_be_bytes());
         out.extend_from_slice(&self.observed_at.to_be_bytes());
-        out.extend_from_slice(&self.next.to_be_bytes());
+        out.extend_from_slice(&self.next.stored().to_be_bytes());
         out.extend_from_slice(&self.head.id.0);
         out.extend_from_slice(&self.head.content_hash.0);
         out
@@ -84,7 +85,7 @@ impl HeadRow {
         Some(Self {
             gone: *gone != 0,
             observed_at: i64::from_be_bytes(*observed_at),
-            next: i64::from_be_bytes(*next),
+            next: LogOffset::try_from(i64::from_be_bytes(*next)).ok()?,
             head: Head { version: i64::from_be_bytes(*version), id: Hash32(*id), content_hash: Hash32(*content) },
         })
     }
@@ -108,7 +109,7 @@ pub struct RunRow {
     pub finished: i64,
     /// The offset after that event. Events before it are included in this row.
     #[serde(default)]
-    pub next: i64,
+    pub next: LogOffset,
 }
 
 impl RunRow {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Change;
 use crate::details::{ChangeRecord, LinkDetails};
 use crate::facts::recalls::RecallFact;
+use crate::position::Seq;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// A recall as readers see it. The first eight fields after `id` are those of the contract's record, in its order. `""` means unknown.
@@ -107,9 +108,9 @@ pub type RecallChange = Change<Recall, Note>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Seq of the change that wrote it.
-    pub seq: i64,
+    pub seq: Seq,
     /// Seq since which the record has its position in lists; 0 if it is in none.
-    pub since: i64,
+    pub since: Seq,
     /// The record.
     pub record: Recall,
 }
@@ -168,7 +169,7 @@ pub const VIEW: ViewDef = ViewDef { name: "recalls", tables: &[&RECALLS, &HISTOR
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListEntry {
     /// The seq since which the record no longer has this position; 0 while it has.
-    pub until: i64,
+    pub until: Seq,
 }
 
 /// The fields of the contract's record, in its order.

@@ -1,89 +1,23 @@
 //! Receipts that agents requested, each agent's in a chain of its own. Public: inputs and outputs are represented by their hashes alone.
 
+mod command;
+
 use serde::{Deserialize, Serialize};
 
-use super::payments::TransferKeys;
+pub use self::command::{IssueRequest, ReceiptCommand, WriterChange, WriterRequest};
 use super::records::Record;
-use crate::canonical::{Order, canonical};
 use crate::details::{ChangeRecord, NoDetails};
-use crate::event::Command;
 use crate::receipt::Receipt;
-use crate::topics::{self, Topic};
 
-/// Issues a receipt.
-pub const ISSUE: &str = "issue";
-/// Publishes a signed checkpoint of the tree of receipts.
-pub const CHECKPOINT: &str = "checkpoint";
-/// Names the key that signs from now on.
+/// The subject of the commands that name the signing key.
 pub const KEY: &str = "key";
-/// Records in the log which memory the signer has of a key. A process that finds no memory of that key, or another one, may not sign.
+/// The subject of the commands that record the memory of a signing key.
 pub const MEMORY: &str = "memory";
-/// Permits a further account or payer to append to a chain. Only the owner's command has an effect.
-pub const ADD_WRITER: &str = "add_writer";
-/// Removes that permission. Only the owner's command has an effect.
-pub const REMOVE_WRITER: &str = "remove_writer";
-/// Names the owner of a chain without an owner: one from before chains had owners, or one without receipts. Operators send it.
-pub const ASSIGN_OWNER: &str = "assign_owner";
-/// Reserves a position in a chain for a claimed payment. Never on the `receipts` topic: it is derived from a claim on the `payments` topic.
-pub const RESERVE: &str = "reserve";
-/// Ends the reservation of a lapsed payment. Never on the `receipts` topic: it is derived from the `payments` topic.
-pub const RELEASE: &str = "release";
+/// The subject of the commands that publish checkpoints.
+pub const CHECKPOINT: &str = "checkpoint";
 
 /// The most further writers that an owner may permit for one chain.
 pub const WRITERS_PER_CHAIN_MAX: usize = 20;
-
-/// A command on the `receipts` topic: the `data` of an envelope in the shape of a fact, whose key identifies the request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ReceiptCommand {
-    /// One of the constants of this module, such as [`ISSUE`] or [`KEY`].
-    pub verb: String,
-    /// Name of the action.
-    pub action: String,
-    /// The agent to whose chain the receipt belongs.
-    pub agent_id: String,
-    /// Commitment to the inputs and the metadata.
-    pub inputs_hash: String,
-    /// Commitment to the outputs.
-    pub outputs_hash: String,
-    /// Base address of the service that received the request.
-    pub issuer: String,
-    /// [`KEY`], [`CHECKPOINT`]: the public key of the signer, 64 hex digits. [`MEMORY`]: the public key that the memory belongs to.
-    pub public_key: String,
-    /// [`CHECKPOINT`]: the number of leaves of the tree.
-    pub size: i64,
-    /// [`CHECKPOINT`]: the signed note.
-    pub note: String,
-    /// [`ISSUE`], [`ADD_WRITER`], [`REMOVE_WRITER`]: the caller, as the id of an account or a payer's address in lower case; empty in
-    /// commands of versions without owners. [`ASSIGN_OWNER`]: the owner.
-    pub caller: String,
-    /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
-    pub writer: String,
-    /// For a paid receipt: the keys of the transfer that paid, see [`super::payments::transfer_keys`]; otherwise empty. Not stored on this
-    /// topic: they are derived from the `payments` topic.
-    #[serde(skip)]
-    pub transfer: TransferKeys,
-    /// Whether the receipt was claimed with a payment by a version that did not record callers. Not stored on this topic: it is derived
-    /// from the `payments` topic.
-    #[serde(skip)]
-    pub is_older_claim: bool,
-    /// [`KEY`]: why a declared restore required a new key; empty for an ordinary rotation.
-    pub reason: String,
-    /// [`MEMORY`]: the id of the signer's memory of the key.
-    pub memory: String,
-}
-
-impl Command for ReceiptCommand {
-    const TOPIC: &'static Topic = &topics::RECEIPTS;
-
-    fn verb(&self) -> &str {
-        &self.verb
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        canonical(self, Order::Declared, &[])
-    }
-}
 
 impl ChangeRecord for Receipt {
     type Details = NoDetails;
@@ -237,7 +171,7 @@ pub enum RequestOutcome {
 #[serde(rename_all = "camelCase", default)]
 pub struct SignedCheckpoint {
     /// The number of leaves.
-    pub size: i64,
+    pub size: u64,
     /// The signed note.
     pub note: String,
     /// The public key that signed the note, 64 hex digits.

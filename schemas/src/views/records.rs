@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::details::ChangeRecord;
+use crate::position::Seq;
 use crate::tables::{Table, ViewDef};
 
 /// The number of consecutive changes whose terms share a partition. It bounds the partition of a term that every change has.
@@ -106,7 +107,7 @@ pub type RecordChange<R> = Change<R, Note>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row<R> {
     /// Seq of the change that wrote it.
-    pub seq: i64,
+    pub seq: Seq,
     /// The record.
     pub record: R,
 }

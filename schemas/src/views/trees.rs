@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::position::LogOffset;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 /// The pseudo-level of the leaves: the hashes of the changes, 32 bytes each.
@@ -35,5 +36,5 @@ pub struct TreeSize {
     /// The hash of the last change, 64 hex digits; empty if there is none.
     pub hash: String,
     /// The offset after that change in the change topic.
-    pub next: u64,
+    pub next: LogOffset,
 }

@@ -147,7 +147,7 @@ async fn fill(view: &dyn View) -> Result<(), Failure> {
             [Write::put(&ROWS, key![n.to_string()], value()).at(n + 1), listed.at(n + 1)]
         });
         let seq = u64::try_from(begin)? + 1;
-        view.commit(writes.collect(), &Checkpoint { seq, ..Checkpoint::default() }).await?;
+        view.commit(writes.collect(), &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await?;
     }
     let mut tail = FeedTail::empty();
     let element = value();
@@ -155,7 +155,7 @@ async fn fill(view: &dyn View) -> Result<(), Failure> {
         tail.push(Seq(seq), 1, Some(&element))?;
         if seq % 1_000 == 0 {
             let seq = u64::try_from(LISTED)? + seq;
-            view.commit(tail.take_writes(&FEED), &Checkpoint { seq, ..Checkpoint::default() }).await?;
+            view.commit(tail.take_writes(&FEED), &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await?;
         }
     }
     Ok(())
@@ -171,7 +171,7 @@ async fn commit_rows(view: &dyn View, begin: i64) -> Result<f64, Failure> {
     for at in (begin..begin + ROUND_ROWS).step_by(usize::try_from(BATCH_ROWS)?) {
         let writes = (at..at + BATCH_ROWS).map(|n| Write::put(&ROWS, key![n.to_string()], value()).at(at + 1)).collect();
         let seq = FEED_CHANGES + u64::try_from(LISTED + at)? + 1;
-        view.commit(writes, &Checkpoint { seq, ..Checkpoint::default() }).await?;
+        view.commit(writes, &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await?;
     }
     Ok(ROUND_ROWS as f64 / started.elapsed().as_secs_f64())
 }
@@ -241,7 +241,7 @@ fn page_begin(n: u64) -> u64 {
 }
 
 async fn our_page(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
-    let upto = Seq(view.checkpoint().await?.seq.min(FEED_CHANGES));
+    let upto = view.checkpoint().await?.seq.min(Seq(FEED_CHANGES));
     let page = read_page(&*view, &FEED, Seq(page_begin(n)), upto, PAGE_CHANGES).await?;
     if page.shown == PAGE_CHANGES { Ok(()) } else { Err("a page is short".into()) }
 }

@@ -136,7 +136,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
     let keys = mint_keys(&context).await?;
-    let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq;
+    let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq.0;
     let cursors = |among| -> Vec<String> {
         seqs(last, among).into_iter().map(|seq| cursor::encode(&context.secrets, "recalls", Seq(seq), "")).collect()
     };

@@ -106,17 +106,17 @@ pub(crate) async fn fill(settings: &Settings, socket: &Path) -> Result<u64, Fail
     // COPY reads a file on the server's side.
     let path = socket.join("changes.tsv");
     let mut file = tokio::fs::File::create(&path).await?;
-    let (mut text, mut seq) = (Vec::with_capacity(COPY_BYTES * 2), 1);
+    let (mut text, mut seq) = (Vec::with_capacity(COPY_BYTES * 2), Seq(1));
     while seq <= last {
-        let block = reader.block(Seq(seq)).await?;
+        let block = reader.block(seq).await?;
         for i in 0..block.len() {
             if block.shown(i) {
-                text.extend_from_slice(format!("1\t0\t{}\t", block.first_seq() + i as u64).as_bytes());
+                text.extend_from_slice(format!("1\t0\t{}\t", block.first_seq().plus(i as u64)).as_bytes());
                 escape(&block.elements(i, i + 1), &mut text);
                 text.push(b'\n');
             }
         }
-        seq = block.first_seq() + block.len() as u64;
+        seq = block.last_seq().next();
         if text.len() >= COPY_BYTES || seq > last {
             file.write_all(&text).await?;
             text.clear();

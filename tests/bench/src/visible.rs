@@ -175,7 +175,7 @@ async fn single(log: &Arc<dyn EventLog>, view: &Arc<dyn View>, pair: &[Append], 
         let started = Instant::now();
         let offset = *log.append(vec![fact.clone()]).await?.first().ok_or("no offset was answered")?;
         seconds.appended.push(started.elapsed().as_secs_f64());
-        let read = tokio::time::timeout(VISIBILITY_TIMEOUT, read_change(&**view, fact, offset, Seq(seen.seq), reader)).await;
+        let read = tokio::time::timeout(VISIBILITY_TIMEOUT, read_change(&**view, fact, offset, seen.seq, reader)).await;
         read.map_err(|_| format!("a fact was not visible after {VISIBILITY_TIMEOUT:?}"))??;
         match reader {
             Reader::Polls => seconds.polled.push(started.elapsed().as_secs_f64()),
@@ -198,7 +198,7 @@ async fn read_change(view: &dyn View, fact: &Append, offset: LogOffset, after: S
         },
         Reader::Waits => view_store::engine::wait_past(view, &RECALLS, fact.partition, end).await?,
     };
-    let page = read_page(view, &FEED, after, Seq(now.seq), PAGE_CHANGES).await?;
+    let page = read_page(view, &FEED, after, now.seq, PAGE_CHANGES).await?;
     if page.to == now.seq { Ok(()) } else { Err("a page is short".into()) }
 }
 

@@ -8,7 +8,7 @@ use operation::context::Context;
 use schemas::avro::decode;
 use schemas::event::Fact;
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key as RowKey, Table, Write};
 use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, NewKey, Row, hour_of};
@@ -28,9 +28,9 @@ pub async fn world() -> (World, Arc<Context>) {
 /// Applies commands to the rows of the engine and the accounts, until it is dropped.
 async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
     let (heads, rows) = (store.live(&engine::VIEW).await.unwrap(), store.live(&accounts::VIEW).await.unwrap());
-    let mut next = 0;
+    let mut next = LogOffset(0);
     loop {
-        for stored in log.read(&ACCOUNTS, 0, LogOffset(next), 100, 1 << 20).await.unwrap() {
+        for stored in log.read(&ACCOUNTS, 0, next, 100, 1 << 20).await.unwrap() {
             let fact: Fact<AccountCommand> = decode(ACCOUNTS.name, &stored.record.value).unwrap();
             let head_key = key![ACCOUNTS.name, fact.key.as_str()];
             let head = heads
@@ -39,20 +39,20 @@ async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
                 .unwrap()
                 .map(|bytes| HeadRow::from_bytes(&bytes).unwrap().head)
                 .unwrap_or_default();
-            next = stored.offset.0 + 1;
+            next = stored.offset.next();
             let at = Checkpoint { positions: [("accounts/0".to_owned(), next)].into(), ..Checkpoint::default() };
             if !fact.chains(ACCOUNTS.name, &head) {
-                let place = key![ACCOUNTS.name, 0_i64, i64::try_from(stored.offset.0).unwrap()];
+                let place = key![ACCOUNTS.name, 0_i64, stored.offset];
                 heads.commit(vec![put(&engine::DROPPED, place, Vec::new())], &at).await.unwrap();
                 rows.commit(Vec::new(), &at).await.unwrap();
                 continue;
             }
-            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at, next: 0 }.to_bytes();
+            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at, next: LogOffset(0) }.to_bytes();
             heads.commit(vec![put(&engine::HEADS, head_key, head)], &at).await.unwrap();
             let writes = apply(rows.as_ref(), fact.data.unwrap(), fact.observed_at).await;
             rows.commit(writes, &at).await.unwrap();
         }
-        log.wait_past(&ACCOUNTS, 0, LogOffset(next)).await.unwrap();
+        log.wait_past(&ACCOUNTS, 0, next).await.unwrap();
     }
 }
 
@@ -66,7 +66,7 @@ fn key_of(bytes: &[u8]) -> serde_json::Result<ApiKey> {
 
 async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Write> {
     let put_key = |record: &ApiKey| {
-        put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap())
+        put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: Seq(1), record: record.clone() }).unwrap())
     };
     let made = |new: &NewKey| ApiKey {
         id: new.id.clone(),

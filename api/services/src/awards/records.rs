@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use schemas::facts::awards::AwardFact;
+use schemas::position::Seq;
 use schemas::views::awards::Award;
 use schemas::views::recalls::day_of;
 use serde::Serialize;
@@ -40,7 +41,7 @@ pub struct Changed {
     /// The URL of the award's page.
     pub url: String,
     /// The number of the change within the service.
-    pub seq: u64,
+    pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,

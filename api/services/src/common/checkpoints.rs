@@ -14,7 +14,7 @@ use schemas::avro;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
 use schemas::tables::Write;
 use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path};
@@ -50,7 +50,7 @@ const TILE_BYTES: usize = 256 * 32;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Link {
-    seq: i64,
+    seq: Seq,
     prev_hash: Hash32,
 }
 
@@ -75,7 +75,7 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
     let Some((tile, is_entries)) = parse_tile_path(&path) else { return Ok(None) };
     // The hashes of a level exist only if all leaves below them do.
     let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
-    if below > u128::try_from(sealed.size).unwrap_or(0) {
+    if below > u128::from(sealed.size) {
         return Ok(None);
     }
     let level = if is_entries { ENTRIES_LEVEL } else { i64::from(tile.level()) };
@@ -124,14 +124,14 @@ impl Leaves {
     fn take_in(&mut self, source: &Source, batch: &[Stored]) -> Result<Vec<Write>, Problem> {
         let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
         for Stored { offset, record } in batch {
-            self.grown.next = offset.0 + 1;
+            self.grown.next = offset.next();
             let link: Link = match avro::decode(source.topic.name, &record.value) {
                 Ok(link) => link,
                 // A change of a newer version. If it were skipped, the changes after it would not continue the chain.
                 Err(error @ avro::Error::UnknownFingerprint(_)) if record.headers.is_event() => return Err(unreadable(&error)),
                 Err(_) => continue,
             };
-            let is_next = u64::try_from(link.seq).is_ok_and(|seq| seq == self.grown.size + 1);
+            let is_next = link.seq == Seq(self.grown.size).next();
             if !is_next || link.prev_hash != Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO) {
                 continue;
             }
@@ -170,7 +170,7 @@ impl Growing {
     async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
         let tree = Tree::now(ctx, service).await?;
         let grown: TreeSize = tree.row(&SIZES).await?.unwrap_or_default();
-        let sealed = tree.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let sealed = tree.sealed().await?.map_or(0, |sealed| sealed.size);
         let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
         let mut wanted: Vec<(i64, u64)> = places.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
         wanted.push((ENTRIES_LEVEL, grown.size / 256));
@@ -197,7 +197,7 @@ impl Growing {
             if !lease.renew().await.map_err(store_problem)? {
                 return Ok(false);
             }
-            let from = LogOffset(self.leaves.grown.next);
+            let from = self.leaves.grown.next;
             let batch = ctx.log.read(source.topic, 0, from, BATCH_CHANGES, BATCH_BYTES).await.map_err(|error| unreadable(&error))?;
             if batch.is_empty() {
                 return Ok(true);
@@ -206,7 +206,7 @@ impl Growing {
             let topic = source.topic;
             let hashing = tokio::task::spawn_blocking(move || leaves.take_in(&source, &batch).map(|writes| (leaves, writes)));
             let (leaves, writes) = hashing.await.map_err(|error| Problem::new(ErrorCode::Internal, reason(&error)))??;
-            at.raise_position(topic, 0, LogOffset(leaves.grown.next));
+            at.raise_position(topic, 0, leaves.grown.next);
             if !writes.is_empty() {
                 view.commit(writes, at).await.map_err(store_problem)?;
             }
@@ -234,7 +234,7 @@ impl Growing {
         }
         let Some(note) = checkpoint.sign(signer.state().keys(), &key) else { return Ok(()) };
         let stamp = i64::try_from(size).unwrap_or(i64::MAX);
-        let sealed = json_of(&SignedCheckpoint { size: stamp, note, public_key_hex: key })?;
+        let sealed = json_of(&SignedCheckpoint { size, note, public_key_hex: key })?;
         tree.view.commit(vec![Write::put(&SIGNED_CHECKPOINTS, key![source.service], sealed).at(stamp)], at).await.map_err(store_problem)?;
         self.sealed = size;
         Ok(())
@@ -257,8 +257,8 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
             match round(ctx, signer, &mut lease, &sources, &mut trees).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
-                        let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.leaves.grown.next);
-                        Box::pin(ctx.log.wait_past(source.topic, 0, LogOffset(next)))
+                        let next = trees.get(source.service).map_or(LogOffset(0), |tree: &Growing| tree.leaves.grown.next);
+                        Box::pin(ctx.log.wait_past(source.topic, 0, next))
                     });
                     // The lease is renewed long before it ends, even if there are no changes.
                     let _ = tokio::time::timeout(lease.renewal_interval(), select_all(waits)).await;

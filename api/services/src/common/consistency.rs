@@ -66,7 +66,7 @@ async fn answer(call: Call, tree: Arc<dyn SignedTree>, arguments: Arguments) -> 
     let tree = tree.open(ctx).await?;
     let none = || Problem::new(ErrorCode::NotFound, "there is no checkpoint yet: nothing was signed");
     let sealed = tree.sealed().await?.ok_or_else(none)?;
-    let size = u64::try_from(sealed.size).unwrap_or(0);
+    let size = sealed.size;
     let (old, new) = (arguments.from, arguments.to.unwrap_or(size));
     if new > size {
         return Err(Problem::parameter("to", format!("to: {new} is above {size}, the size of the newest checkpoint")));

@@ -5,6 +5,7 @@ use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -46,7 +47,7 @@ pub struct Health {
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The number of recorded changes, which is the `seq` of the last one.
-    pub changes: u64,
+    pub changes: Seq,
     /// A note while the history is short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -76,7 +77,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     let ctx = &call.context;
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
     let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
-    let from = history_from(ctx, &source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
+    let from = history_from(ctx, &source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {
         status: "ok",
@@ -86,7 +87,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         history_days: from.map_or(0, |from| (now_ms - from).max(0) / DAY_MS),
         snapshot_count: standing.snapshot_count,
         through_date: standing.through_date,
-        changes: at.seq.0,
+        changes: at.seq,
         note: shallow_note(from, now_ms).map(str::to_owned),
     })
 }

@@ -11,7 +11,7 @@ use schemas::tables::{Datum, Key};
 use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, ListEntry, RECALLS, Recall, Row, day_of, month_of};
 use view_store::{Range, View};
 
-use operation::context::{store_problem, stored};
+use operation::context::{seq_column, store_problem, stored};
 use operation::problem::Problem;
 
 /// The first month that is searched, January of 1966. All recalls are later.
@@ -157,14 +157,13 @@ impl Listing {
             self.is_read = rows.len() < rows_max;
             self.after = rows.last().map(|(key, _)| key.clone());
             for (key, value) in rows {
-                let [_, _, Datum::Int(day), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
+                let [_, _, Datum::Int(day), Datum::Text(id), _] = key.as_slice() else { continue };
                 if self.day_min.is_some_and(|least| *day < least) {
                     self.is_read = true;
                     break;
                 }
                 let until = stored::<ListEntry>(&LISTS, &value)?.until;
-                let stood = |at: i64| u64::try_from(at).unwrap_or(0);
-                if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
+                if seq_column(&LISTS, &key, 4)? <= seq && (until == Seq(0) || until > seq) {
                     self.entries.push_back((Reverse(*day), id.clone()));
                 }
             }
@@ -186,7 +185,7 @@ pub async fn rows_at(view: &dyn View, ids: &[String], seq: Seq) -> Result<Vec<Op
             None => None,
         };
         out.push(match row {
-            Some(row) if u64::try_from(row.seq).is_ok_and(|since| since <= seq.0) => Some(row),
+            Some(row) if row.seq <= seq => Some(row),
             _ => row_before(view, id, seq).await?,
         });
     }
@@ -195,7 +194,7 @@ pub async fn rows_at(view: &dyn View, ids: &[String], seq: Seq) -> Result<Vec<Op
 
 /// The row as of `seq`, from the history.
 async fn row_before(view: &dyn View, id: &str, seq: Seq) -> Result<Option<Row>, Problem> {
-    let from = Some(key![id, i64::try_from(seq.0).unwrap_or(i64::MAX)]);
+    let from = Some(key![id, seq]);
     let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };
     let rows = view.range(&HISTORY, range).await.map_err(store_problem)?;
     rows.first().map(|(_, bytes)| read_row(bytes)).transpose()

@@ -49,9 +49,9 @@ struct Shown {
 pub struct Search {
     shown: Mutex<Option<Shown>>,
     /// The last change that queries see.
-    upto: watch::Sender<u64>,
+    upto: watch::Sender<Seq>,
     /// The last change that is committed, so that a restart does not lose it.
-    committed: watch::Sender<u64>,
+    committed: watch::Sender<Seq>,
     searches: Semaphore,
 }
 
@@ -60,8 +60,8 @@ impl Default for Search {
     fn default() -> Self {
         Self {
             shown: Mutex::default(),
-            upto: watch::Sender::new(0),
-            committed: watch::Sender::new(0),
+            upto: watch::Sender::new(Seq(0)),
+            committed: watch::Sender::new(Seq(0)),
             searches: Semaphore::new(SEARCHES_MAX),
         }
     }
@@ -81,14 +81,14 @@ pub(super) async fn keep_index(given: Arc<TaskContext>) {
 impl Search {
     /// The last change that queries see.
     #[must_use]
-    pub fn upto(&self) -> u64 {
+    pub fn upto(&self) -> Seq {
         *self.upto.borrow()
     }
 
     /// Waits until a change is committed, so that a restart does not lose it.
     pub async fn wait_committed(&self, seq: Seq) {
         // The sender belongs to `self`, so this cannot fail during the wait.
-        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq.0).await;
+        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
     }
 
     /// The recalls as of `seq` that contain all words (in lower case) and match the filter, newest first, ties by identity.
@@ -100,7 +100,7 @@ impl Search {
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
         let mut hits = {
             let (shown, filter) = (shown.clone(), filter.clone());
-            tokio::task::spawn_blocking(move || shown.propose(&words, &filter, seq.0)).await.map_err(|error| broken(&error))?
+            tokio::task::spawn_blocking(move || shown.propose(&words, &filter, seq)).await.map_err(|error| broken(&error))?
         }
         .map_err(|error| broken(&error))?;
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
@@ -108,7 +108,7 @@ impl Search {
         while out.len() < limit && !hits.is_empty() {
             let mut batch = next_days(&mut hits, limit - out.len());
             let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
-            let mut proposed: Vec<(i64, String, u64)> =
+            let mut proposed: Vec<(i64, String, Seq)> =
                 batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
             proposed.sort_unstable();
             let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
@@ -118,7 +118,7 @@ impl Search {
                 rows.insert(id.clone(), row);
             }
             for (_, id, proposed_seq) in proposed {
-                let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| u64::try_from(row.seq) == Ok(proposed_seq)));
+                let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
                 if let Some(row) = stands
                     && filter.matches(&row.record)
                 {
@@ -135,12 +135,12 @@ impl Search {
         let mut upto = self.upto.subscribe();
         let reached = async {
             loop {
-                if upto.wait_for(|upto| *upto >= seq.0).await.is_err() {
+                if upto.wait_for(|upto| *upto >= seq).await.is_err() {
                     return None;
                 }
                 // Both are set under the lock, so the values match.
                 let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-                if *self.upto.borrow() >= seq.0 {
+                if *self.upto.borrow() >= seq {
                     return shown.clone();
                 }
             }
@@ -149,14 +149,14 @@ impl Search {
     }
 
     /// Replaces the documents that queries read, up to a change.
-    fn show(&self, shown: Option<Shown>, upto: u64) {
+    fn show(&self, shown: Option<Shown>, upto: Seq) {
         let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *now = shown;
         self.upto.send_replace(upto);
     }
 
     /// Adds uncommitted documents to those that queries read.
-    fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: u64) {
+    fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: Seq) {
         let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shown) = now.as_mut() {
             Arc::make_mut(&mut shown.pending).extend(documents);
@@ -167,7 +167,7 @@ impl Search {
 
 impl Shown {
     /// The hits of all documents that contain the words and match the filter, as a heap with the newest days on top. Blocks the thread.
-    fn propose(&self, words: &[String], filter: &Filter, seq: u64) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
+    fn propose(&self, words: &[String], filter: &Filter, seq: Seq) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
         let mut hits = index::search(&self.searcher, &self.fields, words, filter, seq)?;
         let (day_first, day_last) = days(filter);
         for (doc, document) in self.pending.iter().enumerate() {

@@ -30,7 +30,7 @@ fn has(record: &Recall, keyword: &str) -> bool {
 }
 
 /// The answer of the model to these arguments.
-fn expected<'a>(world: &'a World, seq: u64, arguments: &Map<String, Value>) -> Vec<&'a str> {
+fn expected<'a>(world: &'a World, seq: Seq, arguments: &Map<String, Value>) -> Vec<&'a str> {
     let given = |name: &str| arguments.get(name).and_then(Value::as_str);
     let fits = |record: &&Recall| {
         given("category").is_none_or(|category| record.category == category)
@@ -66,8 +66,8 @@ async fn compare(world: &World, ctx: &Arc<Context>, chance: &mut Chance, rounds:
             arguments.insert("to".to_owned(), json!(dates[1]));
         }
         if chance.below(3) == 0 {
-            seq = 1 + chance.below(usize::try_from(seq).unwrap()) as u64;
-            arguments.insert("asOf".to_owned(), json!(rfc3339(START_MS + i64::try_from(seq - 1).unwrap() * 600_000)));
+            seq = Seq(1 + chance.below(usize::try_from(seq.0).unwrap()) as u64);
+            arguments.insert("asOf".to_owned(), json!(rfc3339(START_MS + seq.previous().stored() * 600_000)));
         }
         if !keywords.is_empty() {
             arguments.insert("keyword".to_owned(), json!(chance.one_of(keywords)));
@@ -107,7 +107,7 @@ async fn keywords_are_the_models() {
         fill(&mut world, &mut chance, 700, 1_000).await;
         compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     }
-    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
+    Search::of(&ctx).wait_committed(world.checkpoint.seq).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     following.abort();
     assert!(following.await.unwrap_err().is_cancelled());
@@ -116,7 +116,7 @@ async fn keywords_are_the_models() {
     assert!(label.contains("recorded_at") && !label.contains("\\\"seq\\\":0,"), "{label}");
     let ctx = world.context(START_MS + 60 * DAY_MS);
     let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
-    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
+    Search::of(&ctx).wait_committed(world.checkpoint.seq).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     fill(&mut world, &mut chance, 100, 1_000).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;

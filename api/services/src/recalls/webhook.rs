@@ -54,7 +54,7 @@ pub struct Webhook {
     #[schemars(with = "schemas::json_type::Time")]
     pub made_at: String,
     /// The last change before the webhook: new recalls with a higher `seq` are delivered.
-    pub after: u64,
+    pub after: Seq,
 }
 
 /// The account's webhooks.
@@ -171,7 +171,7 @@ impl WebhookFeed for NewRecalls {
         let view = ctx.live(SOURCE.view).await?;
         let (changes, to) = page::<Recall>(ctx, &SOURCE, view, after, upto).await?;
         let first = changes.into_iter().find(|change| Self::selects(every, change));
-        let to = first.as_ref().map_or(to, |first| Seq(first.seq));
+        let to = first.as_ref().map_or(to, |first| first.seq);
         Ok((first.into_iter().collect(), to))
     }
 

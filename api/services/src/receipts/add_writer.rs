@@ -2,7 +2,7 @@
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
-use schemas::views::receipts::{ADD_WRITER, WRITERS_PER_CHAIN_MAX};
+use schemas::views::receipts::{WRITERS_PER_CHAIN_MAX, WriterChange};
 use serde_json::json;
 
 use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
@@ -36,7 +36,7 @@ async fn answer(call: Call, arguments: WriterArguments) -> Result<Answer, Proble
     let mut chain = owned(&call, &agent_id).await?;
     if !chain.permits(&writer) {
         if chain.writers.len() < WRITERS_PER_CHAIN_MAX {
-            chain = change_writer(&call, ADD_WRITER, &agent_id, &writer).await?;
+            chain = change_writer(&call, WriterChange::Add, &agent_id, &writer).await?;
         }
         // Another call may have added the last writer that the limit allows.
         if !chain.permits(&writer) {

@@ -8,7 +8,7 @@ use schemas::position::Seq;
 use schemas::receipt::Receipt;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
-    ASSIGN_OWNER, AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
+    AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, WriterChange, WriterRequest, is_caller, may_append, source,
 };
 use serde::{Deserialize, Serialize};
 
@@ -140,14 +140,9 @@ pub(super) async fn owned(call: &Call, agent_id: &str) -> Result<ChainOwner, Pro
 ///
 /// # Errors
 /// `unavailable` while it is not projected; as [`owned`].
-pub(super) async fn change_writer(call: &Call, verb: &str, agent_id: &str, writer: &str) -> Result<ChainOwner, Problem> {
-    let command = ReceiptCommand {
-        verb: verb.to_owned(),
-        agent_id: agent_id.to_owned(),
-        caller: call.caller.account.clone(),
-        writer: writer.to_owned(),
-        ..ReceiptCommand::default()
-    };
+pub(super) async fn change_writer(call: &Call, change: WriterChange, agent_id: &str, writer: &str) -> Result<ChainOwner, Problem> {
+    let (caller, writer) = (call.caller.account.clone(), writer.to_owned());
+    let command = ReceiptCommand::Writer(WriterRequest { change, agent_id: agent_id.to_owned(), caller, writer });
     append::append_command(&call.context, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
     owned(call, agent_id).await
 }
@@ -204,8 +199,7 @@ fn refused(words: String) -> Problem {
 
 /// Records the owner of a chain that has none.
 async fn assign(ctx: &Context, agent_id: &str, owner: String) -> Result<String, Problem> {
-    let command =
-        ReceiptCommand { verb: ASSIGN_OWNER.to_owned(), agent_id: agent_id.to_owned(), caller: owner.clone(), ..ReceiptCommand::default() };
+    let command = ReceiptCommand::AssignOwner { agent_id: agent_id.to_owned(), owner: owner.clone() };
     append::append_command(ctx, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
     let assigned = Receipts::now(ctx).await?.chain(agent_id).await?.owner();
     if assigned == owner { Ok(owner) } else { Err(refused(format!("the chain of {agent_id:?} belongs to {assigned}"))) }

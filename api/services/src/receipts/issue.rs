@@ -8,7 +8,7 @@ use schemas::hash::{Hash32, hex};
 use schemas::receipt::{TYPE, VERSION, commitment};
 use schemas::topics::PAYMENTS;
 use schemas::views::accounts::Tier;
-use schemas::views::receipts::{ISSUE, ReceiptCommand, RequestOutcome, TABLES};
+use schemas::views::receipts::{IssueRequest, ReceiptCommand, RequestOutcome, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -94,8 +94,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         Stage::Order { payer, .. } => payer.clone(),
         _ => call.caller.account.clone(),
     };
-    let issue =
-        ReceiptCommand { verb: ISSUE.to_owned(), action, agent_id, inputs_hash, outputs_hash, issuer, caller, ..ReceiptCommand::default() };
+    let issue = IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller };
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order { payment, .. } => {
@@ -108,7 +107,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             if receipts.outcome(payment).await?.is_none() {
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
-            let effect = serde_json::to_string(&issue).map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
+            let effect = serde_json::to_string(&ReceiptCommand::Issue(issue))
+                .map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
             return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
         }
         Stage::Claimed(payment) => {
@@ -145,7 +145,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
                 }
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
-            append_command(ctx, TABLES.view, &request, once, &issue).await?;
+            append_command(ctx, TABLES.view, &request, once, &ReceiptCommand::Issue(issue.clone())).await?;
             request
         }
     };
@@ -185,8 +185,8 @@ fn signing_refused(ctx: &Context) -> Option<Problem> {
 }
 
 /// The preview of a receipt before it is paid for: unsigned, and without a position in the chain.
-fn previewed(issue: &ReceiptCommand) -> Value {
-    let ReceiptCommand { action, agent_id, inputs_hash, outputs_hash, issuer, .. } = issue;
+fn previewed(issue: &IssueRequest) -> Value {
+    let IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller: _ } = issue;
     json!({ "body": {
         "type": TYPE, "version": VERSION, "action": action, "agent_id": agent_id, "inputs_hash": inputs_hash, "outputs_hash": outputs_hash,
         "issuer": issuer,

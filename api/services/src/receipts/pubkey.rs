@@ -113,7 +113,7 @@ pub async fn name_next(ctx: &Context, public_key: &str, reason: &str) -> Result<
 
 async fn name(ctx: &Context, public_key: &str, reason: &str, policy: CommandPolicy) -> Result<(), Problem> {
     let (public_key, reason) = (public_key.to_owned(), reason.to_owned());
-    let command = ReceiptCommand { verb: KEY.to_owned(), public_key, reason, ..ReceiptCommand::default() };
+    let command = ReceiptCommand::Key { public_key, reason };
     append::append_command(ctx, TABLES.view, KEY, policy, &command).await
 }
 

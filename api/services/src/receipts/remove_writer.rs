@@ -2,7 +2,7 @@
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
-use schemas::views::receipts::REMOVE_WRITER;
+use schemas::views::receipts::WriterChange;
 use serde_json::json;
 
 use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
@@ -35,5 +35,5 @@ async fn answer(call: Call, arguments: WriterArguments) -> Result<Answer, Proble
     if !owned(&call, &agent_id).await?.writers.contains(&writer) {
         return Err(Problem::new(ErrorCode::NotFound, "the chain has no such writer").about("writer"));
     }
-    shown(agent_id.clone(), change_writer(&call, REMOVE_WRITER, &agent_id, &writer).await?)
+    shown(agent_id.clone(), change_writer(&call, WriterChange::Remove, &agent_id, &writer).await?)
 }

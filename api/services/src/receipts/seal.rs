@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::tree::Checkpoint;
-use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
+use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, SignedCheckpoint, TABLES};
 use tokio::time::Instant;
 use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
@@ -94,7 +94,7 @@ impl UnsignedTree {
     async fn find(ctx: &Context) -> Result<Option<Self>, Problem> {
         let receipts = Receipts::now(ctx).await?;
         let size = receipts.leaves().await?;
-        let sealed = receipts.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let sealed = receipts.sealed().await?.map_or(0, |sealed| sealed.size);
         let key = receipts.signing().await?.keys.pop();
         let (Some(key), true) = (key, size > sealed) else { return Ok(None) };
         let newest = receipts.newest().await?;
@@ -109,8 +109,7 @@ impl UnsignedTree {
             return Ok(());
         }
         let Some(note) = checkpoint.sign(signer.state().keys(), &public_key) else { return Ok(()) };
-        let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
-        let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
+        let named = ReceiptCommand::Checkpoint(SignedCheckpoint { size: checkpoint.size, note, public_key_hex: public_key });
         append_command(ctx, TABLES.view, CHECKPOINT, CommandPolicy::Always, &named).await
     }
 }

@@ -132,7 +132,7 @@ impl Signer {
     pub async fn compare_again(&self) -> Result<(), Problem> {
         let end = self.ctx.log.end(&CHANGES_RECEIPTS, 0).await.map_err(|error| unavailable(reason(&error)))?;
         let behind = || unavailable("the view of the receipts is behind the log".to_owned());
-        self.ctx.wait_for(TABLES.view, CAUGHT_UP_WITHIN, |at| at.offset >= end.0).await?.ok_or_else(behind)?;
+        self.ctx.wait_for(TABLES.view, CAUGHT_UP_WITHIN, |at| at.offset >= end).await?.ok_or_else(behind)?;
         let Some(all) = self.compare_and_conclude().await? else { return Ok(()) };
         if self.name_memories(&all).await? {
             self.compare_and_conclude().await?;
@@ -373,8 +373,7 @@ impl Signer {
             self.memory.change(public, begun).await.map_err(memory_problem)?;
             let found = self.memory.find(public).await.map_err(memory_problem)?;
             let Some(remembered) = found.remembered else { continue };
-            let command =
-                ReceiptCommand { verb: MEMORY.to_owned(), public_key: public.clone(), memory: remembered.id, ..ReceiptCommand::default() };
+            let command = ReceiptCommand::Memory { public_key: public.clone(), memory: remembered.id };
             append::append_command(&self.ctx, TABLES.view, MEMORY, CommandPolicy::Always, &command).await?;
             is_named = true;
         }

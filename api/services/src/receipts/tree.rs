@@ -74,7 +74,7 @@ impl Receipts {
     /// The proof that a receipt is in the last checkpoint; `None` while it is not.
     pub(super) async fn inclusion(&self, id: &str) -> Result<Option<Inclusion>, Problem> {
         let (Some(index), Some(sealed)) = (self.one::<u64>(source::leaf(id)).await?, self.sealed().await?) else { return Ok(None) };
-        let size = u64::try_from(sealed.size).unwrap_or(0);
+        let size = sealed.size;
         if index >= size {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl Receipts {
             return served.file(ctx, SOURCE.service, self.sealed().await?).await;
         }
         let Some((tile, is_entries)) = parse_tile_path(path) else { return Ok(None) };
-        let sealed = self.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let sealed = self.sealed().await?.map_or(0, |sealed| sealed.size);
         let file = |bytes: Vec<u8>| File { bytes: bytes.into(), content_type: "application/octet-stream", is_immutable: true, policy: "" };
         if !is_entries {
             // The hashes of a level exist only if all leaves below them do.

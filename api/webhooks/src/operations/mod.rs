@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::key;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::deliveries::{Delivery, State, TABLES};
 use schemas::views::records::Row;
@@ -64,7 +65,7 @@ pub struct DeliveryStatus {
     /// delivery is resumed.
     pub state: &'static str,
     /// `seq` of the last change that was delivered, skipped, or not selected by the watch. Later changes are still to be delivered.
-    pub delivered_seq: u64,
+    pub delivered_seq: Seq,
     /// `webhook-id` of the message in flight, or of the last message; empty before the first.
     pub message: String,
     /// How many attempts this message has had.
@@ -88,7 +89,7 @@ pub struct DeliveryStatus {
     pub skipped: u64,
     /// During the replay of a range: the last change of the range. After it, delivery continues where it was before the replay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub range_end: Option<u64>,
+    pub range_end: Option<Seq>,
 }
 
 impl From<&Delivery> for DeliveryStatus {
@@ -101,7 +102,7 @@ impl From<&Delivery> for DeliveryStatus {
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
-            delivered_seq: at.delivered_seq().0,
+            delivered_seq: at.delivered_seq(),
             message: at.message.clone(),
             attempts: count(at.attempts),
             attempted_at: time(at.attempted_at),
@@ -111,7 +112,7 @@ impl From<&Delivery> for DeliveryStatus {
             failing_since: time(at.failing_since),
             delivered: count(at.delivered),
             skipped: count(at.skipped),
-            range_end: Some(at.range_end.0).filter(|end| *end != 0),
+            range_end: Some(at.range_end).filter(|end| *end != Seq(0)),
         }
     }
 }

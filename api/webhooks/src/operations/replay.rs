@@ -24,13 +24,13 @@ pub struct Arguments {
     pub id: String,
     /// Deliver the changes after this one again: a `seq` of the feed, not above the last change that was delivered (`deliveredSeq`).
     #[schemars(range(min = 0))]
-    pub after: Option<u64>,
+    pub after: Option<Seq>,
     /// Deliver the changes after this cursor of the service's feed again.
     #[schemars(length(min = 1, max = 4000))]
     pub cursor: Option<String>,
     /// The last change to deliver again: a `seq` of the feed. After it, delivery continues where it was before the replay.
     #[schemars(range(min = 1))]
-    pub upto: Option<u64>,
+    pub upto: Option<Seq>,
     /// Deliver the changes up to this cursor of the service's feed again. After it, delivery continues where it was before the replay.
     #[schemars(length(min = 1, max = 4000))]
     pub upto_cursor: Option<String>,
@@ -62,18 +62,18 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
 async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let watch = target(&call, config, &arguments.id).await?;
-    let change = |names: [&'static str; 2], number: Option<u64>, text: Option<&str>| match (number, text) {
+    let change = |names: [&'static str; 2], number: Option<Seq>, text: Option<&str>| match (number, text) {
         (Some(_), Some(_)) => Err(Problem::parameter(names[1], format!("give `{}` or `{}`, not both", names[0], names[1]))),
         (number, None) => Ok(number),
         (None, Some(text)) => match cursor::read(&ctx.secrets, config.service, text).map_err(|problem| problem.about(names[1]))? {
             // A cursor of a watch counts in the other direction.
             (_, made_for) if made_for.starts_with("watch/") => Err(cursor::invalid("the cursor is not one of the feed").about(names[1])),
-            (seq, _) => Ok(Some(seq.0)),
+            (seq, _) => Ok(Some(seq)),
         },
     };
     let after = change(["after", "cursor"], arguments.after, arguments.cursor.as_deref())?;
     let upto = change(["upto", "uptoCursor"], arguments.upto, arguments.upto_cursor.as_deref())?;
-    let resumed = resume(ctx, &watch, after.map(Seq), upto.map(Seq)).await.map_err(|problem| match problem.parameter.as_str() {
+    let resumed = resume(ctx, &watch, after, upto).await.map_err(|problem| match problem.parameter.as_str() {
         "after" if arguments.cursor.is_some() => problem.about("cursor"),
         "upto" if arguments.upto_cursor.is_some() => problem.about("uptoCursor"),
         _ => problem,
@@ -90,7 +90,7 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
 pub(crate) async fn resume(ctx: &Context, watch: &SavedItem, after: Option<Seq>, upto: Option<Seq>) -> Result<Delivery, Problem> {
     let delivered_seq = delivery_state(ctx, watch).await?.delivered_seq();
     if let Some(after) = after.filter(|after| *after > delivered_seq) {
-        let detail = format!("{} is above {}, the last change that was delivered", after.0, delivered_seq.0);
+        let detail = format!("{after} is above {delivered_seq}, the last change that was delivered");
         return Err(Problem::parameter("after", detail));
     }
     // Changes from before the watch was made are never delivered.
@@ -98,7 +98,7 @@ pub(crate) async fn resume(ctx: &Context, watch: &SavedItem, after: Option<Seq>,
     if let Some(upto) = upto.filter(|upto| after.is_none_or(|after| *upto <= after)) {
         let detail = after.map_or_else(
             || "`upto` needs `after` or `cursor`".to_owned(),
-            |after| format!("{} is not above {}, after which changes are delivered again", upto.0, after.0),
+            |after| format!("{upto} is not above {after}, after which changes are delivered again"),
         );
         return Err(Problem::parameter("upto", detail));
     }

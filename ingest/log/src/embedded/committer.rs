@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use fjall::{Database, PersistMode};
+use schemas::position::LogOffset;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::ends::{Ends, EndsFile};
@@ -30,7 +31,7 @@ pub(super) struct Job {
     pub(super) chunks: Vec<(usize, Encoded)>,
     pub(super) byte_count: usize,
     /// Receives the offset of each chunk's first record.
-    pub(super) answer: oneshot::Sender<Result<Vec<u64>, Error>>,
+    pub(super) answer: oneshot::Sender<Result<Vec<LogOffset>, Error>>,
     pub(super) _permit: OwnedSemaphorePermit,
 }
 
@@ -168,7 +169,7 @@ impl Committer {
 
     /// Writes one batch and syncs it. Returns the first offset of each job's chunks, and the new end of each partition by its index.
     #[expect(clippy::type_complexity, reason = "two lists that live for four lines")]
-    fn write(&self, jobs: &[Job]) -> Result<(Vec<Vec<u64>>, Vec<(usize, u64)>), fjall::Error> {
+    fn write(&self, jobs: &[Job]) -> Result<(Vec<Vec<LogOffset>>, Vec<(usize, LogOffset)>), fjall::Error> {
         let mut packers: Vec<(usize, Packer)> = Vec::new();
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
         let mut bases = Vec::with_capacity(jobs.len());

@@ -15,13 +15,15 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use schemas::position::LogOffset;
+
 use crate::durable_file;
 
 const MAGIC: &[u8; 8] = b"hwends\x00\x01";
 const SLOT_BYTES_UNIT: usize = 4096;
 
 /// The offset after the last acknowledged record, by topic and partition.
-pub(super) type Ends = BTreeMap<(String, u32), u64>;
+pub(super) type Ends = BTreeMap<(String, u32), LogOffset>;
 
 /// The opened `ends` file.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ fn encode(generation: u64, is_flushed: bool, ends: &Ends) -> Vec<u8> {
         out.extend_from_slice(&u32::try_from(topic.len()).unwrap_or(u32::MAX).to_be_bytes());
         out.extend_from_slice(topic.as_bytes());
         out.extend_from_slice(&partition.to_be_bytes());
-        out.extend_from_slice(&end.to_be_bytes());
+        out.extend_from_slice(&end.0.to_be_bytes());
     }
     let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
     out[8..12].copy_from_slice(&length.to_be_bytes());
@@ -129,7 +131,7 @@ fn decode(slot: &[u8]) -> Option<(u64, bool, Ends)> {
         let name_bytes = usize::try_from(u32::from_be_bytes(name_bytes.try_into().ok()?)).ok()?;
         let topic = std::str::from_utf8(take(name_bytes)?).ok()?.to_owned();
         let partition = u32::from_be_bytes(take(4)?.try_into().ok()?);
-        ends.insert((topic, partition), u64::from_be_bytes(take(8)?.try_into().ok()?));
+        ends.insert((topic, partition), LogOffset(u64::from_be_bytes(take(8)?.try_into().ok()?)));
     }
     Some((generation, is_flushed, ends))
 }
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     fn ends(of: u64) -> Ends {
-        Ends::from([(("a".to_owned(), 0), of), (("b.c".to_owned(), 7), of * 2)])
+        Ends::from([(("a".to_owned(), 0), LogOffset(of)), (("b.c".to_owned(), 7), LogOffset(of * 2))])
     }
 
     fn read_ends(dir: &Path) -> Option<Ends> {

@@ -85,7 +85,7 @@ impl Options {
 /// How far a partition can be read, and whether more can be appended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Readable {
-    end: u64,
+    end: LogOffset,
     is_final: bool,
 }
 
@@ -232,7 +232,9 @@ impl EventLog for EmbeddedLog {
         }
         let Ok(bases) = answered.await else { return Err(self.shared.stopped_error()) };
         let bases = bases?;
-        Ok(order.into_iter().map(|(chunk, index)| LogOffset(bases.get(chunk).copied().unwrap_or_default() + index)).collect())
+        // A chunk without an offset was not written, so the append did not succeed.
+        let offsets = order.into_iter().map(|(chunk, index)| bases.get(chunk).map(|base| base.plus(index))).collect::<Option<_>>();
+        offsets.ok_or_else(|| self.shared.stopped_error())
     }
 
     async fn read(
@@ -243,17 +245,17 @@ impl EventLog for EmbeddedLog {
         records_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error> {
-        read::read(self.shared.state(topic, partition)?, from.0, records_max, bytes_max)
+        read::read(self.shared.state(topic, partition)?, from, records_max, bytes_max)
     }
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
-        Ok(LogOffset(self.shared.state(topic, partition)?.readable.borrow().end))
+        Ok(self.shared.state(topic, partition)?.readable.borrow().end)
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
         let mut readable = self.shared.state(topic, partition)?.readable.subscribe();
-        match readable.wait_for(|readable| readable.end > end.0 || readable.is_final).await {
-            Ok(readable) if readable.end > end.0 => Ok(()),
+        match readable.wait_for(|readable| readable.end > end || readable.is_final).await {
+            Ok(readable) if readable.end > end => Ok(()),
             _ => Err(self.shared.stopped_error()),
         }
     }

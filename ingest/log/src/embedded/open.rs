@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use fjall::{CompressionType, Database, KeyspaceCreateOptions, KvSeparationOptions};
+use schemas::position::LogOffset;
 use tokio::sync::watch;
 
 use super::ends::{self, Ends, EndsFile, Found};
@@ -126,18 +127,18 @@ fn compare(shared: &Shared, known: Option<Ends>, dir: &Path) -> Result<Ends, Err
         .map(|state| ((state.topic.name.to_owned(), u32::from(state.partition)), state.readable.borrow().end))
         .collect();
     let Some(known) = known else {
-        if found.values().any(|end| *end > 0) {
+        if found.values().any(|end| *end > LogOffset(0)) {
             tracing::warn!(file = %ends::path(dir).display(), "the log's ends file is missing; a new one is created, and an earlier loss would not be noticed");
         }
         return Ok(found);
     };
     for state in &shared.partitions {
-        let acknowledged = known.get(&(state.topic.name.to_owned(), u32::from(state.partition))).copied().unwrap_or(0);
+        let acknowledged = known.get(&(state.topic.name.to_owned(), u32::from(state.partition))).copied().unwrap_or_default();
         let end = state.readable.borrow().end;
         if end < acknowledged {
             let reason = format!(
                 "{} acknowledged records are missing from here on; the journal as it was found is in {}; restore the log from a copy, or remove {} to go on without them",
-                acknowledged - end,
+                acknowledged.since(end),
                 dir.join(BACKUP_DIR).display(),
                 ends::path(dir).display()
             );

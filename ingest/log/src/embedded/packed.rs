@@ -15,6 +15,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use schemas::position::LogOffset;
 
 use crate::headers::{self, put_length};
 use crate::{Headers, Record};
@@ -28,17 +29,17 @@ pub(super) fn record_bytes(record: &Record) -> usize {
 }
 
 /// Returns the store's key of the packed value that begins at `base`.
-pub(super) fn key(partition: u16, base: u64) -> [u8; 10] {
+pub(super) fn key(partition: u16, base: LogOffset) -> [u8; 10] {
     let mut out = [0; 10];
     out[..2].copy_from_slice(&partition.to_be_bytes());
-    out[2..].copy_from_slice(&base.to_be_bytes());
+    out[2..].copy_from_slice(&base.0.to_be_bytes());
     out
 }
 
 /// Reads the base offset from a key of the store; `None` if the key does not belong to this partition.
-pub(super) fn base_of(partition: u16, key: &[u8]) -> Option<u64> {
+pub(super) fn base_of(partition: u16, key: &[u8]) -> Option<LogOffset> {
     let base = key.strip_prefix(&partition.to_be_bytes())?;
-    Some(u64::from_be_bytes(base.try_into().ok()?))
+    Some(LogOffset(u64::from_be_bytes(base.try_into().ok()?)))
 }
 
 /// Encoded records of one append call for one partition, before offsets are assigned.
@@ -87,24 +88,24 @@ pub(super) struct Packer<'a> {
     topic: &'static str,
     partition: u16,
     /// The offset of the first record in the value that is being filled.
-    base: u64,
+    base: LogOffset,
     records: Vec<&'a [u8]>,
     byte_count: usize,
 }
 
 impl<'a> Packer<'a> {
     /// Starts packing at the partition's end.
-    pub(super) fn new(topic: &'static str, partition: u16, end: u64, limits: PackLimits) -> Self {
+    pub(super) fn new(topic: &'static str, partition: u16, end: LogOffset, limits: PackLimits) -> Self {
         Self { limits, topic, partition, base: end, records: Vec::new(), byte_count: 0 }
     }
 
     /// Returns the offset of the next record.
-    pub(super) fn end(&self) -> u64 {
-        self.base + self.records.len() as u64
+    pub(super) fn end(&self) -> LogOffset {
+        self.base.plus(self.records.len() as u64)
     }
 
     /// Adds records. Passes each full value to `sink` with its base offset.
-    pub(super) fn push(&mut self, encoded: &'a Encoded, mut sink: impl FnMut(u64, Vec<u8>)) {
+    pub(super) fn push(&mut self, encoded: &'a Encoded, mut sink: impl FnMut(LogOffset, Vec<u8>)) {
         let mut from = 0;
         for end in &encoded.ends {
             let record = &encoded.bytes[from..*end];
@@ -119,7 +120,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Passes the last, partly filled value to `sink`, if there is one.
-    pub(super) fn finish(&mut self, mut sink: impl FnMut(u64, Vec<u8>)) {
+    pub(super) fn finish(&mut self, mut sink: impl FnMut(LogOffset, Vec<u8>)) {
         if self.records.is_empty() {
             return;
         }
@@ -128,7 +129,7 @@ impl<'a> Packer<'a> {
         value.push(VERSION);
         value.extend_from_slice(&count.to_be_bytes());
         value.extend_from_slice(&[0; 4]);
-        value.extend_from_slice(&self.base.to_be_bytes());
+        value.extend_from_slice(&self.base.0.to_be_bytes());
         value.extend_from_slice(&[0; 4]);
         let mut end = 0;
         for record in &self.records {
@@ -153,49 +154,49 @@ impl<'a> Packer<'a> {
 /// A packed value whose checksums match. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    base: u64,
+    base: LogOffset,
     count: usize,
     bytes: Bytes,
 }
 
 impl Packed {
     /// Checks the value that the store holds for `base`. The error says what is wrong.
-    pub(super) fn open(topic: &str, partition: u16, base: u64, bytes: Bytes) -> Result<Self, &'static str> {
+    pub(super) fn open(topic: &str, partition: u16, base: LogOffset, bytes: Bytes) -> Result<Self, &'static str> {
         let Some(head) = bytes.get(..HEAD_BYTES) else { return Err("the packed value is too short") };
         let number = |range: Range<usize>| head[range].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         if head[0] != VERSION {
             return Err("the packed value has an unknown version");
         }
-        if number(17..HEAD_BYTES) != u64::from(head_crc(topic, partition, &head[..17])) || number(9..17) != base {
+        if number(17..HEAD_BYTES) != u64::from(head_crc(topic, partition, &head[..17])) || number(9..17) != base.0 {
             return Err("the head of the packed value does not match its checksum or its key");
         }
         if number(5..9) != u64::from(crc32fast::hash(&bytes[HEAD_BYTES..])) {
             return Err("the body of the packed value does not match its checksum");
         }
         let count = usize::try_from(number(1..5)).unwrap_or(usize::MAX);
-        if count == 0 || count > (bytes.len() - HEAD_BYTES) / 4 || base.checked_add(count as u64).is_none() {
+        if count == 0 || count > (bytes.len() - HEAD_BYTES) / 4 || base.0.checked_add(count as u64).is_none() {
             return Err("the packed value has a wrong record count");
         }
         Ok(Self { base, count, bytes })
     }
 
     /// Returns the offset of the first record.
-    pub(super) fn base(&self) -> u64 {
+    pub(super) fn base(&self) -> LogOffset {
         self.base
     }
 
     /// Returns the offset after the last record.
-    pub(super) fn end(&self) -> u64 {
-        self.base + self.count as u64
+    pub(super) fn end(&self) -> LogOffset {
+        self.base.plus(self.count as u64)
     }
 
     /// Decodes the record at an offset in `base()..end()`.
-    pub(super) fn record(&self, offset: u64) -> Result<Record, &'static str> {
+    pub(super) fn record(&self, offset: LogOffset) -> Result<Record, &'static str> {
         self.decode(offset).ok_or("a record of the packed value cannot be decoded")
     }
 
-    fn decode(&self, offset: u64) -> Option<Record> {
-        let index = usize::try_from(offset.checked_sub(self.base)?).ok().filter(|index| *index < self.count)?;
+    fn decode(&self, offset: LogOffset) -> Option<Record> {
+        let index = usize::try_from(offset.0.checked_sub(self.base.0)?).ok().filter(|index| *index < self.count)?;
         let start = if index == 0 { 0 } else { self.record_end(index - 1)? };
         let first = HEAD_BYTES + 4 * self.count;
         let mut cut = Cut { bytes: &self.bytes, at: first.checked_add(start)?, end: first.checked_add(self.record_end(index)?)? };
@@ -258,14 +259,14 @@ mod tests {
         }
     }
 
-    fn pack(records: &[Record], end: u64) -> Vec<(u64, Vec<u8>)> {
+    fn pack(records: &[Record], end: LogOffset) -> Vec<(LogOffset, Vec<u8>)> {
         let mut encoded = Encoded::default();
         records.iter().for_each(|record| encoded.push(record));
         let mut packer = Packer::new("t", 3, end, LIMITS);
         let mut values = Vec::new();
         packer.push(&encoded, |base, value| values.push((base, value)));
         packer.finish(|base, value| values.push((base, value)));
-        assert_eq!(packer.end(), end + records.len() as u64);
+        assert_eq!(packer.end(), end.plus(records.len() as u64));
         values
     }
 
@@ -273,17 +274,17 @@ mod tests {
     #[test]
     fn records_survive_packing() {
         let records: Vec<Record> = (0..23).map(record).collect();
-        let mut next = 100;
-        for (base, value) in pack(&records, 100) {
+        let mut next = LogOffset(100);
+        for (base, value) in pack(&records, LogOffset(100)) {
             let packed = Packed::open("t", 3, base, Bytes::from(value)).unwrap();
             assert_eq!(packed.base(), next);
-            for offset in packed.base()..packed.end() {
-                assert_eq!(packed.record(offset).unwrap(), records[(offset - 100) as usize]);
+            for offset in packed.base().0..packed.end().0 {
+                assert_eq!(packed.record(LogOffset(offset)).unwrap(), records[(offset - 100) as usize]);
             }
             assert!(packed.record(packed.end()).is_err());
             next = packed.end();
         }
-        assert_eq!(next, 123);
+        assert_eq!(next, LogOffset(123));
     }
 
     /// Proves that no value exceeds the limits, and that a record above the byte limit gets a value of its own.
@@ -291,9 +292,11 @@ mod tests {
     fn caps_hold() {
         let large = Record { value: Bytes::from(vec![1; 10_000]), ..Record::default() };
         let small = record(1);
-        let values =
-            pack(&[small.clone(), large.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small], 0);
-        let bases: Vec<u64> = values.iter().map(|(base, _)| *base).collect();
+        let values = pack(
+            &[small.clone(), large.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small],
+            LogOffset(0),
+        );
+        let bases: Vec<u64> = values.iter().map(|(base, _)| base.0).collect();
         assert_eq!(bases, [0, 1, 2, 7]);
     }
 
@@ -301,7 +304,7 @@ mod tests {
     #[test]
     fn damage_is_noticed() {
         let records: Vec<Record> = (0..4).map(record).collect();
-        let (base, value) = pack(&records, 9).remove(0);
+        let (base, value) = pack(&records, LogOffset(9)).remove(0);
         let open =
             |topic: &str, partition, base, value: &[u8]| Packed::open(topic, partition, base, Bytes::copy_from_slice(value)).map(|_| ());
         assert_eq!(open("t", 3, base, &value), Ok(()));
@@ -315,6 +318,6 @@ mod tests {
         }
         assert!(open("u", 3, base, &value).is_err());
         assert!(open("t", 4, base, &value).is_err());
-        assert!(open("t", 3, base + 1, &value).is_err());
+        assert!(open("t", 3, base.next(), &value).is_err());
     }
 }

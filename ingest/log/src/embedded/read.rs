@@ -12,7 +12,7 @@ use super::{Error, PartitionState, Stored};
 
 /// Reads records from offset `from` on: at least one if there is one, at most `records_max`, and none that would exceed `bytes_max`. If a
 /// later record is damaged, the records before it are returned; the next read then fails with the damage.
-pub(super) fn read(state: &PartitionState, from: u64, records_max: usize, bytes_max: usize) -> Result<Vec<Stored>, Error> {
+pub(super) fn read(state: &PartitionState, from: LogOffset, records_max: usize, bytes_max: usize) -> Result<Vec<Stored>, Error> {
     let end = state.readable.borrow().end;
     let mut out = Vec::new();
     let mut byte_count = 0_usize;
@@ -34,15 +34,15 @@ pub(super) fn read(state: &PartitionState, from: u64, records_max: usize, bytes_
                 *state.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = Some(packed);
                 return Ok(out);
             }
-            out.push(Stored { offset: LogOffset(offset), record });
-            offset += 1;
+            out.push(Stored { offset, record });
+            offset = offset.next();
         }
     }
     Ok(out)
 }
 
 /// Returns the packed value that holds `offset`, which must be below the partition's end.
-fn value_with(state: &PartitionState, offset: u64) -> Result<Packed, Error> {
+fn value_with(state: &PartitionState, offset: LogOffset) -> Result<Packed, Error> {
     {
         let unfinished = state.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(packed) = unfinished.as_ref().filter(|packed| packed.base() <= offset && offset < packed.end()) {
@@ -56,8 +56,8 @@ fn value_with(state: &PartitionState, offset: u64) -> Result<Packed, Error> {
 }
 
 /// Returns the last packed value whose base is not above `offset`, after checking it; `None` if there is none.
-fn value_at_or_before(state: &PartitionState, offset: u64) -> Result<Option<Packed>, Error> {
-    let range = packed::key(state.partition, 0)..=packed::key(state.partition, offset);
+fn value_at_or_before(state: &PartitionState, offset: LogOffset) -> Result<Option<Packed>, Error> {
+    let range = packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, offset);
     let found = catch_panic(|| state.keyspace.range(range).next_back().map(fjall::Guard::into_inner).transpose());
     let Some((key, value)) = found.map_err(|error| unreadable(state, offset, &error))? else { return Ok(None) };
     opened(state, offset, &key, value).map(Some)
@@ -65,11 +65,11 @@ fn value_at_or_before(state: &PartitionState, offset: u64) -> Result<Option<Pack
 
 /// Determines the partition's end. Walks back over at least `walk_bytes` of its values (or all of them) and checks that each value is
 /// intact and adjacent to the next.
-pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<u64, Error> {
-    let mut values = state.keyspace.range(packed::key(state.partition, 0)..=packed::key(state.partition, u64::MAX));
-    let (mut end, mut next_base, mut walked_bytes) = (0, None, 0);
+pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<LogOffset, Error> {
+    let mut values = state.keyspace.range(packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, LogOffset(u64::MAX)));
+    let (mut end, mut next_base, mut walked_bytes) = (LogOffset(0), None, 0);
     loop {
-        let at = next_base.unwrap_or(0);
+        let at = next_base.unwrap_or_default();
         let found =
             catch_panic(|| values.next_back().map(fjall::Guard::into_inner).transpose()).map_err(|error| unreadable(state, at, &error))?;
         let packed = match found {
@@ -77,8 +77,8 @@ pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<u6
                 walked_bytes += value.len() as u64;
                 opened(state, at, &key, value)?
             }
-            None if at == 0 => return Ok(end),
-            None => return Err(damaged(state, 0, &format!("the records before offset {at} are missing"))),
+            None if at == LogOffset(0) => return Ok(end),
+            None => return Err(damaged(state, LogOffset(0), &format!("the records before offset {at} are missing"))),
         };
         match next_base {
             None => end = packed.end(),
@@ -94,15 +94,15 @@ pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<u6
     }
 }
 
-fn opened(state: &PartitionState, offset: u64, key: &[u8], value: fjall::Slice) -> Result<Packed, Error> {
+fn opened(state: &PartitionState, offset: LogOffset, key: &[u8], value: fjall::Slice) -> Result<Packed, Error> {
     let Some(base) = packed::base_of(state.partition, key) else { return Err(damaged(state, offset, "the store answered another key")) };
     Packed::open(state.topic.name, state.partition, base, Bytes::from_owner(value)).map_err(|reason| damaged(state, base, reason))
 }
 
-fn unreadable(state: &PartitionState, offset: u64, error: &fjall::Error) -> Error {
+fn unreadable(state: &PartitionState, offset: LogOffset, error: &fjall::Error) -> Error {
     damaged(state, offset, &format!("the store cannot read it: {}", reason(error)))
 }
 
-pub(super) fn damaged(state: &PartitionState, offset: u64, reason: &str) -> Error {
+pub(super) fn damaged(state: &PartitionState, offset: LogOffset, reason: &str) -> Error {
     Error::Damaged { topic: state.topic.name.to_owned(), partition: u32::from(state.partition), offset, reason: reason.to_owned() }
 }

@@ -7,6 +7,7 @@ use rdkafka::Message;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
+use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
 
 use super::records::{Limits, assignment, stored};
@@ -23,7 +24,7 @@ const POLL: Duration = Duration::from_millis(100);
 struct Fetcher {
     consumer: BaseConsumer<ConnectionState>,
     /// The partition (by index) and the next offset.
-    at: Option<(usize, u64)>,
+    at: Option<(usize, LogOffset)>,
 }
 
 /// A pool of consumers that read older records.
@@ -53,7 +54,7 @@ impl Fetchers {
     }
 
     /// Takes the consumer at this position, or the least recently used one, or creates one.
-    fn take(&self, index: usize, from: u64) -> Result<Fetcher, Error> {
+    fn take(&self, index: usize, from: LogOffset) -> Result<Fetcher, Error> {
         let mut idle = lock(&self.idle);
         let there = idle.iter().position(|fetcher| fetcher.at == Some((index, from)));
         let oldest = || (idle.len() >= FETCHERS_MAX || idle.first().is_some_and(|fetcher| fetcher.at.is_none())).then_some(0);
@@ -101,20 +102,20 @@ impl Fetcher {
             }
             match self.consumer.poll(POLL) {
                 Some(Ok(message)) => {
-                    let is_requested = *message.topic() == **name
-                        && message.partition() == state.partition_i32()
-                        && u64::try_from(message.offset()).is_ok_and(|offset| offset >= next);
-                    if !is_requested {
+                    if *message.topic() != **name || message.partition() != state.partition_i32() {
                         continue;
                     }
-                    let stored = stored(&message);
-                    if stored.offset.0 > next {
+                    let stored = stored(&message).map_err(|error| failed(&shared.options, &what(&error.to_string()), None))?;
+                    if stored.offset < next {
+                        continue;
+                    }
+                    if stored.offset > next {
                         // Offsets have no gaps, so the client has skipped records that it could not read.
                         let (topic, partition, offset) = (topic.name.to_owned(), *partition, next);
-                        let reason = format!("records up to {} could not be read", stored.offset.0);
+                        let reason = format!("records up to {} could not be read", stored.offset);
                         return Err(Error::Damaged { topic, partition, offset, reason });
                     }
-                    next = stored.offset.next().0;
+                    next = stored.offset.next();
                     last = Instant::now();
                     bytes += stored.record.key.len() + stored.record.value.len();
                     out.push(stored);

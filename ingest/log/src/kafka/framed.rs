@@ -100,7 +100,7 @@ impl FramedLog {
         };
         if !avro::is_of(&fingerprint, topic.name) {
             let reason = format!("its schema {id} is of something else: was the registry emptied, or is it another?");
-            let (topic, offset) = (topic.name.to_owned(), stored.offset.0);
+            let (topic, offset) = (topic.name.to_owned(), stored.offset);
             return Err(Error::Damaged { topic, partition, offset, reason });
         }
         Ok(Some(avro::join(&fingerprint, datum).into()))

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
+use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
 
 use super::settings::{ConnectionState, failed};
@@ -48,14 +49,19 @@ impl MetadataClient {
     }
 
     /// Asks the broker for the partition's current end.
-    pub(super) async fn end(self: &Arc<Self>, index: usize) -> Result<u64, Error> {
+    pub(super) async fn end(self: &Arc<Self>, index: usize) -> Result<LogOffset, Error> {
         self.ask(move |metadata| {
-            let Some(state) = metadata.shared.partitions.get(index) else { return Ok(0) };
+            let Some(state) = metadata.shared.partitions.get(index) else { return Ok(LogOffset(0)) };
             let begun = Instant::now();
             loop {
                 let client = metadata.client()?;
                 match client.fetch_watermarks(&state.name, state.partition_i32(), ANSWER_MAX) {
-                    Ok((_, end)) => return Ok(u64::try_from(end).unwrap_or(0)),
+                    Ok((_, end)) => {
+                        return LogOffset::try_from(end).map_err(|error| {
+                            let what = format!("the end of {}/{} is not known: {error}", state.name, state.partition);
+                            failed(&metadata.shared.options, &what, None)
+                        });
+                    }
                     // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would
                     // keep its old metadata, so it must be asked to refresh it.
                     Err(error) if is_leaderless(&error) && begun.elapsed() < LEADER_MAX => {

@@ -51,12 +51,12 @@ struct PartitionState {
     /// The topic's name on the broker.
     name: Arc<str>,
     /// The highest known end offset: acknowledged, read or requested.
-    end: watch::Sender<u64>,
+    end: watch::Sender<LogOffset>,
 }
 
 impl PartitionState {
     /// Records that the partition's end is `end` or higher.
-    fn raise_end(&self, end: u64) {
+    fn raise_end(&self, end: LogOffset) {
         self.end.send_if_modified(|known| {
             let is_higher = end > *known;
             *known = (*known).max(end);
@@ -115,7 +115,7 @@ impl KafkaLog {
         for topic in options.topics {
             let name: Arc<str> = options.name_of(topic).into();
             for partition in 0..topic.partitions {
-                partitions.push(PartitionState { topic, partition, name: Arc::clone(&name), end: watch::Sender::new(0) });
+                partitions.push(PartitionState { topic, partition, name: Arc::clone(&name), end: watch::Sender::new(LogOffset(0)) });
             }
         }
         let shared = Arc::new(Shared { options, partitions, closed: watch::Sender::new(false) });
@@ -133,7 +133,7 @@ impl KafkaLog {
     }
 
     /// Asks the broker for the partition's current end.
-    async fn fetch_end(&self, index: usize) -> Result<u64, Error> {
+    async fn fetch_end(&self, index: usize) -> Result<LogOffset, Error> {
         let end = self.metadata.end(index).await?;
         if let Some(state) = self.shared.partitions.get(index) {
             state.raise_end(end);
@@ -161,13 +161,13 @@ impl EventLog for KafkaLog {
         let (index, state) = self.state(topic, partition)?;
         self.tail.follow(index).await?;
         let mut end = *state.end.borrow();
-        if from.0 >= end {
+        if from >= end {
             end = self.fetch_end(index).await?;
         }
-        if from.0 >= end || records_max == 0 {
+        if from >= end || records_max == 0 {
             return Ok(Vec::new());
         }
-        let limits = records::Limits { from: from.0, end, records_max, bytes_max };
+        let limits = records::Limits { from, end, records_max, bytes_max };
         let tailed = tokio::time::timeout(ANSWER_MAX, self.tail.read(index, limits)).await;
         match tailed.map_err(|_| failed(&self.shared.options, "reading the newest records: none came", None))?? {
             Some(records) => Ok(records),
@@ -177,7 +177,7 @@ impl EventLog for KafkaLog {
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
         let (index, _) = self.state(topic, partition)?;
-        self.fetch_end(index).await.map(LogOffset)
+        self.fetch_end(index).await
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
@@ -185,7 +185,7 @@ impl EventLog for KafkaLog {
         self.tail.follow(index).await?;
         let (mut known, mut closed) = (state.end.subscribe(), self.shared.closed.subscribe());
         tokio::select! {
-            _ = known.wait_for(|known| *known > end.0) => Ok(()),
+            _ = known.wait_for(|known| *known > end) => Ok(()),
             _ = closed.wait_for(|closed| *closed) => Err(self.shared.closed()),
         }
     }

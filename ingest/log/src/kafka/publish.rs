@@ -61,13 +61,16 @@ impl Publisher {
             let mut lost: Option<(usize, KafkaError)> = refused.map(|error| (deliveries.len(), error));
             for (index, (delivery, state)) in deliveries.into_iter().zip(&partitions).enumerate() {
                 match delivery.await {
-                    Ok(Ok(delivery)) => {
-                        let offset = LogOffset(u64::try_from(delivery.offset).unwrap_or(0));
-                        if let Some(state) = shared.partitions.get(*state) {
-                            state.raise_end(offset.next().0);
+                    Ok(Ok(delivery)) => match LogOffset::try_from(delivery.offset) {
+                        Ok(offset) => {
+                            if let Some(state) = shared.partitions.get(*state) {
+                                state.raise_end(offset.next());
+                            }
+                            acknowledged.push(offset);
                         }
-                        acknowledged.push(offset);
-                    }
+                        // The broker did not say where the record is.
+                        Err(_) => lost = Some(lost.unwrap_or((index, KafkaError::MessageProduction(RDKafkaErrorCode::BadMessage)))),
+                    },
                     Ok(Err((error, _))) => lost = Some(lost.unwrap_or((index, error))),
                     Err(_) => lost = Some(lost.unwrap_or((index, KafkaError::Canceled))),
                 }

@@ -5,7 +5,7 @@ use rdkafka::Message;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Headers as _;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, PositionError};
 
 use crate::{Headers, Record, Stored};
 
@@ -13,9 +13,9 @@ use crate::{Headers, Record, Stored};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// The offset of the first record.
-    pub(super) from: u64,
+    pub(super) from: LogOffset,
     /// The end of the partition. All records below it exist.
-    pub(super) end: u64,
+    pub(super) end: LogOffset,
     pub(super) records_max: usize,
     /// The limit in bytes of keys and values.
     pub(super) bytes_max: usize,
@@ -42,14 +42,18 @@ impl Limits {
 }
 
 /// Builds the assignment of one partition from an offset on.
-pub(super) fn assignment(name: &str, partition: i32, from: u64) -> Result<TopicPartitionList, KafkaError> {
+pub(super) fn assignment(name: &str, partition: i32, from: LogOffset) -> Result<TopicPartitionList, KafkaError> {
     let mut list = TopicPartitionList::with_capacity(1);
-    list.add_partition_offset(name, partition, Offset::Offset(i64::try_from(from).unwrap_or(i64::MAX)))?;
+    list.add_partition_offset(name, partition, Offset::Offset(from.stored()))?;
     Ok(list)
 }
 
 /// Converts a Kafka message to a stored record.
-pub(super) fn stored<M: Message>(message: &M) -> Stored {
+///
+/// # Errors
+/// When its offset is not one.
+pub(super) fn stored<M: Message>(message: &M) -> Result<Stored, PositionError> {
+    let offset = LogOffset::try_from(message.offset())?;
     let copied = |bytes: Option<&[u8]>| bytes.map(Bytes::copy_from_slice).unwrap_or_default();
     let headers: Vec<(&str, &[u8])> = message
         .headers()
@@ -63,5 +67,5 @@ pub(super) fn stored<M: Message>(message: &M) -> Stored {
         headers: Headers::new(&headers),
         at_ms: message.timestamp().to_millis().unwrap_or_default(),
     };
-    Stored { offset: LogOffset(u64::try_from(message.offset()).unwrap_or_default()), record }
+    Ok(Stored { offset, record })
 }

@@ -31,31 +31,31 @@ const PARTITION_BYTES_MIN: usize = 1024 * 1024;
 /// The newest records of one partition: all from offset `first` up to, but not including, `next`.
 #[derive(Default)]
 struct Ring {
-    first: u64,
-    next: u64,
+    first: LogOffset,
+    next: LogOffset,
     records: VecDeque<Stored>,
     bytes: usize,
 }
 
 impl Ring {
     fn push(&mut self, record: Stored, bytes_max: usize) {
-        if record.offset.0 < self.next {
+        if record.offset < self.next {
             return;
         }
-        if record.offset.0 > self.next {
+        if record.offset > self.next {
             // Offsets have no gaps, so the missing records could not be read. A reader that needs them fetches them and gets the error.
             self.records.clear();
             self.bytes = 0;
-            self.first = record.offset.0;
+            self.first = record.offset;
         }
-        self.next = record.offset.next().0;
+        self.next = record.offset.next();
         self.bytes += size_of(&record);
         self.records.push_back(record);
         while self.bytes > bytes_max
             && let Some(gone) = self.records.pop_front()
         {
             self.bytes -= size_of(&gone);
-            self.first = gone.offset.next().0;
+            self.first = gone.offset.next();
         }
     }
 }
@@ -67,7 +67,7 @@ fn size_of(stored: &Stored) -> usize {
 struct Slot {
     ring: Mutex<Ring>,
     /// The offset after the last record that arrived.
-    seen: watch::Sender<u64>,
+    seen: watch::Sender<LogOffset>,
     followed: OnceCell<()>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn start(shared: &Arc<Shared>, metadata: &Arc<MetadataClient>) -> Result<Self, Error> {
-        let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
+        let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(LogOffset(0)), followed: OnceCell::new() };
         let slots: Arc<Vec<Slot>> = Arc::new(shared.partitions.iter().map(|_| slot()).collect());
         let following = Arc::new(Mutex::new(Following { consumer: Arc::new(shared.consumer()?), partitions: Vec::new() }));
         let taking = {
@@ -149,7 +149,7 @@ impl Tail {
                 if limits.from < ring.first {
                     return Ok(None);
                 }
-                let from = ring.records.partition_point(|record| record.offset.0 < limits.from);
+                let from = ring.records.partition_point(|record| record.offset < limits.from);
                 let (records, is_full) = limits.take(ring.records.range(from..));
                 if is_full || ring.next >= limits.end {
                     return Ok(Some(records));
@@ -187,7 +187,7 @@ fn restart_following(shared: &Shared, slots: &[Slot], following: &Mutex<Followin
     let mut all = TopicPartitionList::new();
     let added = following.partitions.iter().filter_map(|index| shared.partitions.get(*index).zip(slots.get(*index))).try_for_each(
         |(state, slot)| {
-            let next = Offset::Offset(i64::try_from(slot.ring().next).unwrap_or(i64::MAX));
+            let next = Offset::Offset(slot.ring().next.stored());
             all.add_partition_offset(&state.name, state.partition_i32(), next)
         },
     );
@@ -221,8 +221,14 @@ fn follow(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) {
         let is_of = |state: &super::PartitionState| *state.name == *message.topic() && state.partition_i32() == message.partition();
         let Some(index) = shared.partitions.iter().position(is_of) else { continue };
         let (Some(state), Some(slot)) = (shared.partitions.get(index), slots.get(index)) else { continue };
-        let record = stored(&message);
-        let LogOffset(next) = record.offset.next();
+        let record = match stored(&message) {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::error!(topic = message.topic(), partition = message.partition(), %error, "a record of the broker was not read");
+                continue;
+            }
+        };
+        let next = record.offset.next();
         slot.ring().push(record, bytes_max);
         state.raise_end(next);
         slot.seen.send_replace(next);

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use schemas::names;
+use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_avro_fast::Schema;
@@ -95,7 +96,7 @@ impl<W: Write> ArchiveWriter<W> {
         let row = Row {
             topic,
             partition: i32::try_from(partition).unwrap_or(i32::MAX),
-            offset: i64::try_from(stored.offset.0).unwrap_or(i64::MAX),
+            offset: stored.offset.stored(),
             key: Raw(&**key),
             headers: headers.iter().map(|(name, value)| Header { name, value: Raw(value) }).collect(),
             value: Raw(&**value),
@@ -115,7 +116,7 @@ pub(super) struct Chunk {
     pub(super) topic: &'static Topic,
     pub(super) partition: u32,
     /// The offset of the first record.
-    pub(super) first: u64,
+    pub(super) first: LogOffset,
     pub(super) records: Vec<Record>,
 }
 
@@ -128,7 +129,7 @@ pub struct Archive {
     ahead: Option<Row<String, Vec<u8>>>,
     is_read: bool,
     /// The expected next offset of each partition.
-    next: Vec<(&'static Topic, u32, u64)>,
+    next: Vec<(&'static Topic, u32, LogOffset)>,
 }
 
 impl Archive {
@@ -150,7 +151,7 @@ impl Archive {
             if ends.len() != topic.partitions as usize {
                 return Err(wrong(format!("topic {name} has {} partitions there and {} here", ends.len(), topic.partitions)));
             }
-            next.extend((0..topic.partitions).map(|partition| (topic, partition, 0)));
+            next.extend((0..topic.partitions).map(|partition| (topic, partition, LogOffset(0))));
         }
         Ok(Self { file: file.to_owned(), ends, reader, ahead: None, is_read: false, next })
     }
@@ -197,7 +198,7 @@ impl Archive {
     }
 
     /// Checks that a row's offset is the next one of its partition, and advances.
-    fn take_offset(&mut self, row: &Row<String, Vec<u8>>) -> Result<(&'static Topic, u32, u64), Error> {
+    fn take_offset(&mut self, row: &Row<String, Vec<u8>>) -> Result<(&'static Topic, u32, LogOffset), Error> {
         let place = self
             .next
             .iter_mut()
@@ -207,10 +208,10 @@ impl Archive {
                 reason: format!("it has records of {}/{}, which its header does not name", row.topic, row.partition),
             })?;
         let (topic, partition, expected) = *place;
-        if u64::try_from(row.offset) != Ok(expected) {
+        if LogOffset::try_from(row.offset) != Ok(expected) {
             return Err(Error::Hole { file: self.file.clone(), topic: topic.name, partition, expected, found: row.offset });
         }
-        place.2 += 1;
+        place.2 = expected.next();
         Ok((topic, partition, expected))
     }
 

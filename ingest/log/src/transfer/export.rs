@@ -30,12 +30,12 @@ pub async fn export(
     let mut archive = ArchiveWriter::new(&ends, Out { write, is_closed: &is_closed })?;
     for topic in topics {
         for partition in 0..topic.partitions {
-            let (mut from, end) = (LogOffset(0), LogOffset(ends.of(topic.name, partition)));
+            let (mut from, end) = (LogOffset(0), ends.of(topic.name, partition));
             while from < end {
-                let records_max = BATCH_RECORDS.min(usize::try_from(end.0 - from.0).unwrap_or(usize::MAX));
+                let records_max = BATCH_RECORDS.min(usize::try_from(end.since(from)).unwrap_or(usize::MAX));
                 let batch = log.read(topic, partition, from, records_max, BATCH_BYTES).await?;
                 let Some(last) = batch.last() else {
-                    let what = format!("{}/{partition} has no record at offset {}, below its end {}", topic.name, from.0, end.0);
+                    let what = format!("{}/{partition} has no record at offset {}, below its end {}", topic.name, from, end);
                     return Err(crate::Error::Unavailable { what, source: None }.into());
                 };
                 from = last.offset.next();
@@ -71,7 +71,7 @@ async fn ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Err
     for topic in topics {
         let mut of_topic = Vec::with_capacity(topic.partitions as usize);
         for partition in 0..topic.partitions {
-            of_topic.push(i64::try_from(log.end(topic, partition).await?.0).unwrap_or(i64::MAX));
+            of_topic.push(log.end(topic, partition).await?);
         }
         ends.0.insert(topic.name.to_owned(), of_topic);
     }

@@ -47,7 +47,7 @@ impl Step {
 struct Event {
     event: Step,
     at: i64,
-    ends: BTreeMap<String, Vec<i64>>,
+    ends: BTreeMap<String, Vec<LogOffset>>,
 }
 
 /// Returns the end offsets that the log must reach before all started imports are complete; `None` if no import is unfinished.
@@ -129,12 +129,12 @@ struct Importer<'a> {
 impl Importer<'_> {
     async fn take(&mut self, chunk: Chunk) -> Result<(), Error> {
         let Chunk { topic, partition, first, mut records } = chunk;
-        let end = self.log.end(topic, partition).await?.0;
+        let end = self.log.end(topic, partition).await?;
         if first > end {
             // Archives have no gaps, so if the log is shorter now, another process replaced it.
             return Err(Error::Displaced { topic: topic.name, partition, expected: first, found: end });
         }
-        let fresh = records.split_off(usize::try_from(end - first).unwrap_or(usize::MAX).min(records.len()));
+        let fresh = records.split_off(usize::try_from(end.since(first)).unwrap_or(usize::MAX).min(records.len()));
         self.compare(&Chunk { topic, partition, first, records }).await?;
         if fresh.is_empty() {
             return Ok(());
@@ -144,13 +144,13 @@ impl Importer<'_> {
         let batch = fresh.into_iter().map(|record| Append { topic, partition, record }).collect();
         let offsets = self.log.append(batch).await.map_err(|source| match source {
             crate::Error::TooLarge { .. } => {
-                let largest = (end..).zip(&sizes).max_by_key(|(_, size)| **size).map_or(end, |(offset, _)| offset);
+                let largest = (end.0..).map(LogOffset).zip(&sizes).max_by_key(|(_, size)| **size).map_or(end, |(offset, _)| offset);
                 Error::TooLarge { topic: topic.name, partition, offset: largest, source }
             }
             source => source.into(),
         })?;
-        if let Some((expected, found)) = (end..).zip(&offsets).find(|(expected, found)| found.0 != *expected) {
-            return Err(Error::Displaced { topic: topic.name, partition, expected, found: found.0 });
+        if let Some((expected, found)) = (end.0..).map(LogOffset).zip(&offsets).find(|(expected, found)| *found != expected) {
+            return Err(Error::Displaced { topic: topic.name, partition, expected, found: *found });
         }
         self.outcome.appended += offsets.len() as u64;
         Ok(())
@@ -161,13 +161,13 @@ impl Importer<'_> {
         let Chunk { topic, partition, first, records } = chunk;
         let mut passed = 0;
         while let Some(wanted) = records.get(passed..).filter(|wanted| !wanted.is_empty()) {
-            let offset = first + passed as u64;
-            let batch = self.log.read(topic, *partition, LogOffset(offset), wanted.len(), BATCH_BYTES).await?;
+            let offset = first.plus(passed as u64);
+            let batch = self.log.read(topic, *partition, offset, wanted.len(), BATCH_BYTES).await?;
             if batch.is_empty() {
                 return Err(Error::Differs { topic: topic.name, partition: *partition, offset });
             }
-            for ((stored, wanted), offset) in batch.iter().zip(wanted).zip(offset..) {
-                if stored.record != *wanted || stored.offset.0 != offset {
+            for ((stored, wanted), offset) in batch.iter().zip(wanted).zip((offset.0..).map(LogOffset)) {
+                if stored.record != *wanted || stored.offset != offset {
                     return Err(Error::Differs { topic: topic.name, partition: *partition, offset });
                 }
             }
@@ -196,7 +196,7 @@ impl Importer<'_> {
         let Some(wanted) = &self.wanted else { return Ok(self.outcome) };
         for topic in topics::ALL {
             for partition in 0..topic.partitions {
-                let (end, wanted) = (self.log.end(topic, partition).await?.0, wanted.of(topic.name, partition));
+                let (end, wanted) = (self.log.end(topic, partition).await?, wanted.of(topic.name, partition));
                 if end < wanted {
                     return Err(Error::Unfinished { topic: topic.name.to_owned(), partition, end, wanted });
                 }

@@ -21,6 +21,7 @@ mod import;
 
 use std::collections::BTreeMap;
 
+use schemas::position::LogOffset;
 use schemas::topics::{self, Topic, TopicKind};
 use serde::{Deserialize, Serialize};
 
@@ -42,25 +43,25 @@ pub fn topics() -> impl Iterator<Item = &'static Topic> + Clone {
 
 /// The end offset of each partition of some topics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ends(BTreeMap<String, Vec<i64>>);
+pub struct Ends(BTreeMap<String, Vec<LogOffset>>);
 
 impl Ends {
     /// The total number of records below these offsets.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.0.values().flatten().map(|end| u64::try_from(*end).unwrap_or(0)).sum()
+        self.0.values().flatten().map(|end| end.0).sum()
     }
 
-    fn of(&self, topic: &str, partition: u32) -> u64 {
+    fn of(&self, topic: &str, partition: u32) -> LogOffset {
         let end = self.0.get(topic).and_then(|ends| ends.get(usize::try_from(partition).ok()?));
-        end.and_then(|end| u64::try_from(*end).ok()).unwrap_or(0)
+        end.copied().unwrap_or_default()
     }
 
     /// Merges other end offsets; the higher one counts.
     fn raise(&mut self, others: &Self) {
         for (topic, others) in &others.0 {
             let ends = self.0.entry(topic.clone()).or_default();
-            ends.resize(ends.len().max(others.len()), 0);
+            ends.resize(ends.len().max(others.len()), LogOffset(0));
             for (end, other) in ends.iter_mut().zip(others) {
                 *end = (*end).max(*other);
             }
@@ -116,7 +117,7 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The expected offset.
-        expected: u64,
+        expected: LogOffset,
         /// The offset that was found.
         found: i64,
     },
@@ -130,9 +131,9 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The offset at which it should end.
-        expected: u64,
+        expected: LogOffset,
         /// The offset at which it ends.
-        found: u64,
+        found: LogOffset,
     },
     /// The log has a different record at that offset.
     #[error("the log has another record at {topic}/{partition} offset {offset}: this is another log; nothing was appended after it")]
@@ -142,7 +143,7 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The offset.
-        offset: u64,
+        offset: LogOffset,
     },
     /// A record is larger than the log accepts.
     #[error("the record at {topic}/{partition} offset {offset} is too large for the log")]
@@ -152,7 +153,7 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The offset.
-        offset: u64,
+        offset: LogOffset,
         /// Both sizes.
         #[source]
         source: crate::Error,
@@ -167,9 +168,9 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The offset in the archive.
-        expected: u64,
+        expected: LogOffset,
         /// The offset in the log.
-        found: u64,
+        found: LogOffset,
     },
     /// An earlier import is still unfinished.
     #[error("{topic}/{partition} ends at offset {end}, but an unfinished import needs it up to {wanted}: import its archives too")]
@@ -179,9 +180,9 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The current end.
-        end: u64,
+        end: LogOffset,
         /// The end that the unfinished import needs.
-        wanted: u64,
+        wanted: LogOffset,
     },
     /// The event that marks an import cannot be encoded.
     #[error("the import cannot be recorded in the log")]

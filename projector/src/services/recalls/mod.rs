@@ -18,6 +18,7 @@ use schemas::details::{LinkDetails, RECALL_SITES};
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
 use schemas::key;
+use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
@@ -109,11 +110,11 @@ impl Service for Recalls {
         row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
     }
 
-    fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
+    fn read_row(value: &[u8]) -> Result<(Recall, Seq, Seq), serde_json::Error> {
         serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, row.since))
     }
 
-    fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+    fn difference(id: &str, before: Option<(Recall, Seq, Seq)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         let after = match (after, &before) {
             (Some(after), _) => after,
             // The rules no longer create this record. Readers who know it get a change, unless it was not a record of its own.
@@ -140,7 +141,7 @@ impl Service for Recalls {
 
 /// Creates a draft that changes no record.
 fn note_draft(id: String) -> Draft<Recall, Note> {
-    Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None }
+    Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: Seq(0), before_since: Seq(0), note: None }
 }
 
 /// Returns the fields that [`merge`] and [`category`] read. The other fields are only in the fact's topic.
@@ -422,11 +423,11 @@ fn successor_identity(note: &Note) -> String {
 }
 
 /// Returns the draft that turns a record into `after`, if they differ.
-fn draft(id: &str, before: Option<(Recall, i64, i64)>, after: Recall) -> Option<Draft<Recall, Note>> {
+fn draft(id: &str, before: Option<(Recall, Seq, Seq)>, after: Recall) -> Option<Draft<Recall, Note>> {
     let (event, before, before_seq, before_since) = match before {
         // A recall that never was a record of its own, and is none now, is not a change.
         None if !after.merged_into.is_empty() || after.withdrawn => return None,
-        None => (ChangeKind::New, None, 0, 0),
+        None => (ChangeKind::New, None, Seq(0), Seq(0)),
         Some((before, _, _)) if before == after => return None,
         Some((before, seq, since)) => (ChangeKind::Modified, Some(before), seq, since),
     };
@@ -466,7 +467,7 @@ fn remember(note: &Note, writes: &mut Vec<Write>) {
 }
 
 /// Writes the list entries of a record. Returns since when it has its position in lists; 0 if it is in none.
-fn write_list_entries(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 {
+fn write_list_entries(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> Seq {
     let before = change.before.as_ref().filter(|before| before.is_listed());
     let is_unchanged = before.is_some_and(|before| {
         after.is_listed() && (&before.date, &before.category, &before.agencies) == (&after.date, &after.category, &after.agencies)
@@ -481,10 +482,10 @@ fn write_list_entries(change: &RecallChange, after: &Recall, writes: &mut Vec<Wr
         put_list_entries(after, change.seq, ListEntry::default(), writes);
         return change.seq;
     }
-    0
+    Seq(0)
 }
 
-fn put_list_entries(recall: &Recall, since: i64, entry: ListEntry, writes: &mut Vec<Write>) {
+fn put_list_entries(recall: &Recall, since: Seq, entry: ListEntry, writes: &mut Vec<Write>) {
     let value = Bytes::from(serde_json::to_vec(&entry).unwrap_or_default());
     let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
     for list in own.chain(["*/*".to_owned()]) {
@@ -493,7 +494,7 @@ fn put_list_entries(recall: &Recall, since: i64, entry: ListEntry, writes: &mut 
     }
 }
 
-fn row_json(seq: i64, since: i64, record: &[u8]) -> Bytes {
+fn row_json(seq: Seq, since: Seq, record: &[u8]) -> Bytes {
     let mut out = format!(r#"{{"seq":{seq},"since":{since},"record":"#).into_bytes();
     out.extend_from_slice(record);
     out.push(b'}');

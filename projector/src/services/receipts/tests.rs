@@ -20,8 +20,12 @@ const LAPSED: &str = "lapsed";
 
 const OWNED_BY_ANOTHER: RequestOutcome = RequestOutcome::Refused { refused: AppendRefusal::OwnedByAnother };
 
-fn by(verb: &str, agent: &str, caller: &str) -> ReceiptCommand {
-    ReceiptCommand { verb: verb.to_owned(), agent_id: agent.to_owned(), caller: caller.to_owned(), ..ReceiptCommand::default() }
+fn issue_by(agent: &str, caller: &str) -> ReceiptCommand {
+    ReceiptCommand::Issue(IssueRequest { agent_id: agent.to_owned(), caller: caller.to_owned(), ..IssueRequest::default() })
+}
+
+fn assign(agent: &str, owner: &str) -> ReceiptCommand {
+    ReceiptCommand::AssignOwner { agent_id: agent.to_owned(), owner: owner.to_owned() }
 }
 
 /// A cache of rows to which decisions are applied in turn.
@@ -38,12 +42,12 @@ impl Decisions {
     }
 
     /// Decides a request and applies its decision state.
-    fn ask(&mut self, request: &str, command: ReceiptCommand) -> Result<Option<Receipt>, Undecided> {
+    fn ask(&mut self, request: &str, command: impl Into<Request>) -> Result<Option<Receipt>, Undecided> {
         self.decide(request, command).map(|(receipt, _)| receipt)
     }
 
     /// Decides a request. Returns the receipt, and whether there was any change.
-    fn decide(&mut self, request: &str, command: ReceiptCommand) -> Result<(Option<Receipt>, bool), Undecided> {
+    fn decide(&mut self, request: &str, command: impl Into<Request>) -> Result<(Option<Receipt>, bool), Undecided> {
         self.at_ms += 1;
         let fact = Fact {
             id: Hash32::ZERO,
@@ -55,7 +59,7 @@ impl Decisions {
             upstream: "api".to_owned(),
             observed_at: self.at_ms,
             superseded_by: String::new(),
-            data: Some(command),
+            data: Some(command.into()),
             run: None,
         };
         let drafts = loop {
@@ -82,24 +86,24 @@ impl Decisions {
 
     /// Issues with a command of a version without owners, which names no caller.
     fn issue(&mut self, request: &str, agent: &str) -> Result<Option<Receipt>, Undecided> {
-        self.ask(request, by(ISSUE, agent, ""))
+        self.ask(request, issue_by(agent, ""))
     }
 
     fn issue_to(&mut self, request: &str, agent: &str, caller: &str) -> Option<Receipt> {
-        self.ask(request, by(ISSUE, agent, caller)).unwrap()
+        self.ask(request, issue_by(agent, caller)).unwrap()
     }
 
     /// Decides a command about the payment of `payer` for a receipt of an agent.
     fn pay(&mut self, verb: &str, payment: &str, agent: &str, payer: &str) -> Option<Receipt> {
         // As the API writes it: the command for a lapsed payment does not say what it was for.
-        let effect = serde_json::to_string(&by(ISSUE, agent, payer)).unwrap();
+        let effect = serde_json::to_string(&issue_by(agent, payer)).unwrap();
         let (service, payer) = (ReceiptsRules::NAME.to_owned(), payer.to_owned());
         let of_payment = match verb {
             CLAIM => PaymentCommand::Claim(Box::new(Claim { service, effect, payer, ..Claim::default() })),
             SETTLED => PaymentCommand::Settled(Box::new(Settlement { service, effect, payer, ..Settlement::default() })),
             _ => PaymentCommand::Lapsed { reason: String::new() },
         };
-        self.ask(payment, command_of_payment(&of_payment)).unwrap()
+        self.ask(payment, request_of_payment(&of_payment)).unwrap()
     }
 
     fn row<T: serde::de::DeserializeOwned>(&mut self, source: &str) -> Option<T> {
@@ -115,7 +119,7 @@ impl Decisions {
     }
 
     fn key(&mut self, public: &str) {
-        let command = ReceiptCommand { verb: KEY.to_owned(), public_key: public.to_owned(), ..ReceiptCommand::default() };
+        let command = ReceiptCommand::Key { public_key: public.to_owned(), reason: String::new() };
         assert_eq!(self.ask("key", command), Ok(None));
     }
 }
@@ -143,7 +147,7 @@ fn receipts_are_chained() {
 #[test]
 fn a_key_keeps_the_memory_that_was_named_first() {
     let (mut decisions, public) = Decisions::new(&[1, 2]);
-    let memory = |public: &str, id: &str| ReceiptCommand { public_key: public.to_owned(), memory: id.to_owned(), ..by(MEMORY, "", "") };
+    let memory = |public: &str, id: &str| ReceiptCommand::Memory { public_key: public.to_owned(), memory: id.to_owned() };
     assert_eq!(decisions.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "an unknown key");
     decisions.key(&public[0]);
     for (id, is_changed) in [("", false), ("m1", true), ("m2", false)] {
@@ -162,8 +166,8 @@ fn a_transfer_pays_once() {
     decisions.key(&public[0]);
     let keys = |key: &str, older_key: &str| TransferKeys { key: key.to_owned(), older_key: older_key.to_owned() };
     let paid = |key: &str, older_key: &str| {
-        let transfer = keys(key, older_key);
-        ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), transfer, ..ReceiptCommand::default() }
+        let issue = IssueRequest { agent_id: "a".to_owned(), ..IssueRequest::default() };
+        Request { action: Action::IssuePaid { issue, is_older_claim: false }, transfer: keys(key, older_key) }
     };
     assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7", "")).unwrap().unwrap().body.seq, 1);
     assert_eq!(decisions.ask("pay_2", paid("transfer/n/0x1/receipt/1", "transfer/n/0x1/7")), Ok(None));
@@ -172,10 +176,7 @@ fn a_transfer_pays_once() {
     // Without a node of the chain no transfer is known.
     assert_eq!(decisions.ask("pay_4", paid("", "")).unwrap().unwrap().body.seq, 3);
     // A payment for another service has no effect here, but its transfer is recorded.
-    assert_eq!(
-        decisions.ask("pay_5", ReceiptCommand { transfer: keys("transfer/n/0x2/receipt/1", ""), ..ReceiptCommand::default() }),
-        Ok(None)
-    );
+    assert_eq!(decisions.ask("pay_5", Request { action: Action::Nothing, transfer: keys("transfer/n/0x2/receipt/1", "") }), Ok(None));
     assert_eq!(decisions.ask("pay_6", paid("transfer/n/0x2/receipt/1", "transfer/n/0x2/8")), Ok(None));
 }
 
@@ -263,7 +264,7 @@ fn payments_for_other_services_have_no_effect() {
         PaymentCommand::Claim(Box::new(Claim { service: service.to_owned(), effect: effect.to_owned(), ..Claim::default() }))
     };
     for command in [claim("research", "{}"), claim("receipts", "no JSON"), PaymentCommand::Lapsed { reason: String::new() }] {
-        assert_eq!(decisions.decide("p1", command_of_payment(&command)), Ok((None, false)), "{command:?}");
+        assert_eq!(decisions.decide("p1", request_of_payment(&command)), Ok((None, false)), "{command:?}");
     }
 }
 
@@ -274,23 +275,23 @@ fn only_the_owner_adds_writers() {
     let (mut decisions, public) = Decisions::new(&[1]);
     decisions.key(&public[0]);
     decisions.issue_to("r1", "a", "acct_1").unwrap();
-    let set = |decisions: &mut Decisions, verb: &str, caller: &str, writer: &str| {
-        let command = ReceiptCommand { writer: writer.to_owned(), ..by(verb, "a", caller) };
-        decisions.decide("owner/a", command).unwrap().1
+    let set = |decisions: &mut Decisions, change: WriterChange, caller: &str, writer: &str| {
+        let (agent_id, caller, writer) = ("a".to_owned(), caller.to_owned(), writer.to_owned());
+        decisions.decide("owner/a", ReceiptCommand::Writer(WriterRequest { change, agent_id, caller, writer })).unwrap().1
     };
-    assert!(!set(&mut decisions, ADD_WRITER, "acct_2", "acct_2"), "only the owner");
-    assert!(set(&mut decisions, ADD_WRITER, "acct_1", "acct_2") && set(&mut decisions, ADD_WRITER, "acct_1", "0x01"));
-    assert!(!set(&mut decisions, ADD_WRITER, "acct_1", "acct_2") && !set(&mut decisions, ADD_WRITER, "acct_2", "acct_3"));
+    assert!(!set(&mut decisions, WriterChange::Add, "acct_2", "acct_2"), "only the owner");
+    assert!(set(&mut decisions, WriterChange::Add, "acct_1", "acct_2") && set(&mut decisions, WriterChange::Add, "acct_1", "0x01"));
+    assert!(!set(&mut decisions, WriterChange::Add, "acct_1", "acct_2") && !set(&mut decisions, WriterChange::Add, "acct_2", "acct_3"));
     let second = decisions.issue_to("r2", "a", "acct_2").unwrap();
     assert_eq!((second.body.seq, second.body.issued_to.as_deref(), decisions.owner("a").as_deref()), (2, Some("acct_2"), Some("acct_1")));
     decisions.pay(CLAIM, "p1", "a", "0x01");
-    assert!(set(&mut decisions, REMOVE_WRITER, "acct_1", "0x01") && set(&mut decisions, REMOVE_WRITER, "acct_1", "acct_2"));
-    assert!(!set(&mut decisions, REMOVE_WRITER, "acct_1", "acct_1"), "the owner remains");
+    assert!(set(&mut decisions, WriterChange::Remove, "acct_1", "0x01") && set(&mut decisions, WriterChange::Remove, "acct_1", "acct_2"));
+    assert!(!set(&mut decisions, WriterChange::Remove, "acct_1", "acct_1"), "the owner remains");
     assert_eq!(decisions.issue_to("r3", "a", "acct_2"), None);
     assert_eq!(decisions.pay(SETTLED, "p1", "a", "0x01").unwrap().body.seq, 3);
     decisions.pay(CLAIM, "p2", "a", "0x01");
     assert_eq!(decisions.outcome("p2"), Some(OWNED_BY_ANOTHER));
-    let added = (0..30).filter(|number| set(&mut decisions, ADD_WRITER, "acct_1", &format!("acct_w{number}"))).count();
+    let added = (0..30).filter(|number| set(&mut decisions, WriterChange::Add, "acct_1", &format!("acct_w{number}"))).count();
     assert_eq!(added, WRITERS_PER_CHAIN_MAX);
 }
 
@@ -307,26 +308,26 @@ fn chains_from_before_owners() {
     assert_eq!((decisions.issue_to("r3", "a", "acct_1"), decisions.outcome("r3")), (None, unknown.clone()));
     decisions.pay(CLAIM, "p1", "a", "0x01");
     assert_eq!(decisions.outcome("p1"), unknown);
-    assert_eq!(decisions.decide("owner/a", by(ASSIGN_OWNER, "a", "")), Ok((None, false)));
-    decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_1")).unwrap();
-    decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_2")).unwrap();
+    assert_eq!(decisions.decide("owner/a", assign("a", "")), Ok((None, false)));
+    decisions.ask("owner/a", assign("a", "acct_1")).unwrap();
+    decisions.ask("owner/a", assign("a", "acct_2")).unwrap();
     assert_eq!(decisions.owner("a").as_deref(), Some("acct_1"));
     assert_eq!(decisions.issue_to("r4", "a", "acct_1").unwrap().body.seq, 3);
     // A payment that an older version claimed: the request does not name the payer, the settlement does.
     let settled = |agent: &str| {
         PaymentCommand::Settled(Box::new(Settlement {
             service: "receipts".to_owned(),
-            effect: serde_json::to_string(&by(ISSUE, agent, "")).unwrap(),
+            effect: serde_json::to_string(&issue_by(agent, "")).unwrap(),
             payer: "0x01".to_owned(),
             ..Settlement::default()
         }))
     };
-    assert_eq!(decisions.ask("p2", command_of_payment(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
+    assert_eq!(decisions.ask("p2", request_of_payment(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
     // The same for a chain with receipts, because it is paid for. A chain with an owner refuses it.
     decisions.issue("r5", "d").unwrap();
-    let second = decisions.ask("p3", command_of_payment(&settled("d"))).unwrap().unwrap();
+    let second = decisions.ask("p3", request_of_payment(&settled("d"))).unwrap().unwrap();
     assert_eq!((second.body.seq, second.body.issued_to.as_deref()), (2, Some("0x01")));
-    assert_eq!(decisions.ask("p4", command_of_payment(&settled("a"))), Ok(None));
+    assert_eq!(decisions.ask("p4", request_of_payment(&settled("a"))), Ok(None));
 }
 
 /// Proves that an assigned chain without receipts remains its owner's, also after a payment for it has lapsed, and that a chain which a payment
@@ -335,14 +336,14 @@ fn chains_from_before_owners() {
 fn a_chain_without_receipts_is_assigned() {
     let (mut decisions, public) = Decisions::new(&[1]);
     decisions.key(&public[0]);
-    decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "0x01")).unwrap();
+    decisions.ask("owner/a", assign("a", "0x01")).unwrap();
     assert_eq!((decisions.issue_to("r1", "a", "acct_2"), decisions.outcome("r1")), (None, Some(OWNED_BY_ANOTHER)));
     decisions.pay(CLAIM, "p1", "a", "0x01");
     decisions.pay(LAPSED, "p1", "a", "0x01");
     assert_eq!(decisions.owner("a").as_deref(), Some("0x01"));
     assert_eq!(decisions.issue_to("r2", "a", "0x01").unwrap().body.seq, 1);
     decisions.pay(CLAIM, "p2", "b", "0x01");
-    assert_eq!(decisions.decide("owner/b", by(ASSIGN_OWNER, "b", "acct_1")), Ok((None, false)));
+    assert_eq!(decisions.decide("owner/b", assign("b", "acct_1")), Ok((None, false)));
     decisions.pay(LAPSED, "p2", "b", "0x01");
     assert_eq!(decisions.owner("b"), None);
 }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use schemas::key;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 use super::{Failure, at_seq, fresh, promise, put};
@@ -110,12 +111,12 @@ pub async fn wait_past(store: &dyn ViewStore) -> Result<(), Failure> {
         promise!(matches!(dropped.as_mut().poll(&mut context), Poll::Pending), "the same seq is no progress");
     }
     let mut moved = at_seq(1);
-    moved.positions.insert("topic/3".to_owned(), 5);
+    moved.positions.insert("topic/3".to_owned(), LogOffset(5));
     let at_one = at_seq(1);
     let (woken, committed) = tokio::join!(view.wait_past(&at_one), view.commit(Vec::new(), &moved));
     committed?;
     promise!(woken? == moved, "a position alone is progress");
-    let last = Checkpoint { seq: 2, ..moved };
+    let last = Checkpoint { seq: Seq(2), ..moved };
     view.commit(Vec::new(), &last).await?;
     let rebuilt = store.begin_rebuild(&WAITED).await?;
     let (woken, swapped) = tokio::join!(view.wait_past(&last), store.swap(&rebuilt));

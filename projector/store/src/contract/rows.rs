@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use schemas::key;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Column, Datum, Key, Order, Table, TableKind, ValueKind, ViewDef, int_desc, text};
 
 use super::{Failure, Lcg, at_seq, delete, fresh, promise, put};
@@ -28,7 +29,7 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     let view = fresh(store, &ROWS).await?;
     promise!(view.checkpoint().await? == Checkpoint::default(), "the checkpoint is the default before the first commit");
     let mut first = at_seq(1);
-    first.positions.insert("topic/0".to_owned(), u64::from(u32::MAX) + 7);
+    first.positions.insert("topic/0".to_owned(), LogOffset(u64::from(u32::MAX) + 7));
     let writes = vec![
         put(&POINTS, key!["a"], "one"),
         put(&LISTS, key!["p", 1, "x"], "two"),
@@ -45,7 +46,7 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     promise!(view.get(&POINTS, &key!["c"]).await?.as_deref() == Some(b"five"), "the last write to a row in a commit counts");
     view.commit(writes, &first).await?;
     promise!(view.get(&POINTS, &key!["b"]).await?.is_none(), "the same commit again changes nothing");
-    let second = Checkpoint { seq: 2, ..first.clone() };
+    let second = Checkpoint { seq: Seq(2), ..first.clone() };
     view.commit(Vec::new(), &second).await?;
     promise!(view.checkpoint().await? == second, "a commit without rows raises the checkpoint");
     let late = vec![put(&POINTS, key!["a"], "late")];
@@ -53,7 +54,7 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     promise!(matches!(view.commit(late, &at_seq(3)).await, Err(Error::Behind { .. })), "a lower position is refused");
     promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "an overtaken writer writes no row");
     let wrong = vec![put(&POINTS, key!["d"], "x"), put(&LISTS, key!["p", "text for int", "x"], "x")];
-    let third = Checkpoint { seq: 3, ..first };
+    let third = Checkpoint { seq: Seq(3), ..first };
     promise!(view.commit(wrong, &third).await.is_err(), "a key of the wrong type is refused");
     promise!(view.get(&POINTS, &key!["d"]).await?.is_none(), "a refused commit writes no row");
     promise!(view.checkpoint().await? == second, "a refused commit leaves the checkpoint");

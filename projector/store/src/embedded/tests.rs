@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use fjall::AbstractTree as _;
 use schemas::key;
+use schemas::position::Seq;
 use schemas::tables::{Key, Table, TableKind, ValueKind, Write, int, text};
 
 use super::*;
@@ -30,7 +31,7 @@ fn block(num: i64) -> Write {
 }
 
 fn at_seq(seq: u64) -> Checkpoint {
-    Checkpoint { seq, ..Checkpoint::default() }
+    Checkpoint { seq: Seq(seq), ..Checkpoint::default() }
 }
 
 fn all_rows() -> crate::store::Range {
@@ -205,7 +206,7 @@ async fn damage_is_detected_when_opening() {
             match read_all(copy.path()).await {
                 Err(Error::Damaged { .. } | Error::Unavailable { .. }) => refused += 1,
                 Err(error) => panic!("{error}"),
-                Ok(read) => assert_eq!(read, (1, 1_000), "damage to {} was not detected", path.display()),
+                Ok(read) => assert_eq!(read, (Seq(1), 1_000), "damage to {} was not detected", path.display()),
             }
         }
     }
@@ -216,7 +217,7 @@ async fn damage_is_detected_when_opening() {
 }
 
 /// Returns the seq of the checkpoint and the number of rows.
-async fn read_all(dir: &Path) -> Result<(u64, usize), Error> {
+async fn read_all(dir: &Path) -> Result<(Seq, usize), Error> {
     let store = EmbeddedStore::open(dir, Options::default())?;
     let view = store.live(&DEF).await?;
     Ok((view.checkpoint().await?.seq, view.range(&ROWS, all_rows()).await?.len()))

@@ -4,6 +4,7 @@
 //! recorded time in milliseconds since 1970 i64; then the body; then a CRC-32 of everything before it.
 
 use bytes::Bytes;
+use schemas::position::Seq;
 
 use super::FEED_BLOCK_LEN;
 use crate::store::Error;
@@ -18,7 +19,7 @@ const CRC_BYTES: usize = 4;
 #[derive(Clone, Debug)]
 pub struct FeedBlock {
     bytes: Bytes,
-    first_seq: u64,
+    first_seq: Seq,
     count: usize,
     /// One bit per entry that readers see, so that a page need not examine every entry again.
     shown: u64,
@@ -39,7 +40,7 @@ impl FeedBlock {
     }
 
     /// Returns first seq, count and the bits of shown entries, or what is damaged.
-    fn read(bytes: &[u8]) -> Result<(u64, usize, u64), String> {
+    fn read(bytes: &[u8]) -> Result<(Seq, usize, u64), String> {
         let short = || "it is cut short".to_owned();
         let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or_else(short)?;
         if crc32fast::hash(content) != u32::from_be_bytes(*crc) {
@@ -67,13 +68,41 @@ impl FeedBlock {
             shown |= u64::from(end > begin) << i;
             begin = end;
         }
-        if begin == body.len() { Ok((u64::from_be_bytes(*first_seq), count, shown)) } else { Err("its body has another length".to_owned()) }
+        if begin == body.len() {
+            Ok((Seq(u64::from_be_bytes(*first_seq)), count, shown))
+        } else {
+            Err("its body has another length".to_owned())
+        }
     }
 
     /// Returns the seq of the first entry.
     #[must_use]
-    pub fn first_seq(&self) -> u64 {
+    pub fn first_seq(&self) -> Seq {
         self.first_seq
+    }
+
+    /// Returns the seq of the last entry.
+    #[must_use]
+    pub fn last_seq(&self) -> Seq {
+        self.first_seq.plus(self.count as u64 - 1)
+    }
+
+    /// Returns the element of a change; `None` if readers do not see it or the block does not contain it.
+    #[must_use]
+    pub fn element(&self, seq: Seq) -> Option<Bytes> {
+        let i = self.index_of(seq)?;
+        self.shown(i).then(|| self.elements(i, i + 1))
+    }
+
+    /// Returns when a change was recorded, in milliseconds since 1970; `None` if the block does not contain it.
+    #[must_use]
+    pub fn recorded_at_seq(&self, seq: Seq) -> Option<i64> {
+        self.index_of(seq).map(|i| self.recorded_at(i))
+    }
+
+    fn index_of(&self, seq: Seq) -> Option<usize> {
+        let i = usize::try_from(seq.0.checked_sub(self.first_seq.0)?).ok()?;
+        (i < self.count).then_some(i)
     }
 
     /// Returns the number of entries: at least 1.
@@ -146,12 +175,12 @@ impl Building {
     }
 
     /// Encodes the block.
-    pub(super) fn encode(&self, first_seq: u64) -> Bytes {
+    pub(super) fn encode(&self, first_seq: Seq) -> Bytes {
         let count = self.entries.len();
         let mut out = Vec::with_capacity(HEAD_BYTES + count * ENTRY_BYTES + self.body.len() + CRC_BYTES);
         out.push(VERSION);
         out.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes());
-        out.extend_from_slice(&first_seq.to_be_bytes());
+        out.extend_from_slice(&first_seq.0.to_be_bytes());
         for (end, recorded_at_ms) in &self.entries {
             out.extend_from_slice(&end.to_be_bytes());
             out.extend_from_slice(&recorded_at_ms.to_be_bytes());

@@ -20,7 +20,7 @@ pub struct FeedTail {
     /// Whether the open block differs from what was last written.
     changed: bool,
     /// The number, last seq and bytes of each block filled since the last write.
-    filled: Vec<(u64, u64, Bytes)>,
+    filled: Vec<(u64, Seq, Bytes)>,
 }
 
 impl FeedTail {
@@ -37,7 +37,7 @@ impl FeedTail {
     pub fn from_block(block: Option<Bytes>) -> Result<Self, Error> {
         let Some(bytes) = block else { return Ok(Self::empty()) };
         let block = FeedBlock::decode(bytes)?;
-        let number = block_of(Seq(block.first_seq()));
+        let number = block_of(block.first_seq());
         if block.first_seq() != first_seq_of(number) {
             return Err(broken(format!("a block starts with seq {}", block.first_seq())));
         }
@@ -49,22 +49,22 @@ impl FeedTail {
     /// # Errors
     /// [`Error::Damaged`] if the block that contains `upto` is missing, damaged or ends before it; and any error of reading rows.
     pub async fn load(view: &dyn View, table: &'static Table, upto: Seq) -> Result<Self, Error> {
-        if upto.0 == 0 {
+        if upto == Seq(0) {
             return Ok(Self::empty());
         }
         let stored = view.get(table, &block_key(block_of(upto))).await?;
         let mut tail = Self::from_block(stored)?;
-        if tail.next_seq().0 <= upto.0 || tail.block != block_of(upto) {
-            return Err(Error::Damaged { table: table.name.to_owned(), reason: format!("no feed block holds seq {}", upto.0) });
+        if tail.next_seq() <= upto || tail.block != block_of(upto) {
+            return Err(Error::Damaged { table: table.name.to_owned(), reason: format!("no feed block holds seq {upto}") });
         }
-        tail.building.truncate(index_of(upto.0) + 1);
+        tail.building.truncate(index_of(upto) + 1);
         Ok(tail)
     }
 
     /// Returns the seq of the next change.
     #[must_use]
     pub fn next_seq(&self) -> Seq {
-        Seq(first_seq_of(self.block) + self.building.entries.len() as u64)
+        first_seq_of(self.block).plus(self.building.entries.len() as u64)
     }
 
     /// Appends a change: its seq, when it was recorded (milliseconds since 1970), and its JSON as readers get it (`None` or empty: not
@@ -79,23 +79,24 @@ impl FeedTail {
         // An empty element is not shown: it would leave two commas next to each other.
         let element = element.filter(|element| !element.is_empty());
         if i64::try_from(seq).is_err() {
-            return Err(broken(format!("seq {} is too large", seq.0)));
+            return Err(broken(format!("seq {seq} is too large")));
         }
         let next = self.next_seq();
-        if seq > next || seq.0 < first_seq_of(self.block) {
-            return Err(broken(format!("seq {} does not follow: the next one is {}", seq.0, next.0)));
+        if seq > next || seq < first_seq_of(self.block) {
+            return Err(broken(format!("seq {seq} does not follow: the next one is {next}")));
         }
-        let at = usize::try_from(seq.0 - first_seq_of(self.block)).unwrap_or(usize::MAX);
+        let at = seq.0 - first_seq_of(self.block).0;
+        let at = usize::try_from(at).map_err(|_| broken(format!("seq {seq} is beyond the block")))?;
         let before = at.checked_sub(1).and_then(|before| self.building.entries.get(before));
         if let Some((_, before_ms)) = before
             && recorded_at_ms < *before_ms
         {
-            return Err(broken(format!("the recorded time of seq {} goes back from {before_ms} to {recorded_at_ms}", seq.0)));
+            return Err(broken(format!("the recorded time of seq {seq} goes back from {before_ms} to {recorded_at_ms}")));
         }
         let begin = before.map_or(0, |(end, _)| *end as usize);
         let added = element.map_or(0, |element| element.len() + 1);
         let in_block = if at == FEED_BLOCK_LEN { added } else { begin + added };
-        let end = u32::try_from(in_block).map_err(|_| broken(format!("the block of seq {} is too large", seq.0)))?;
+        let end = u32::try_from(in_block).map_err(|_| broken(format!("the block of seq {seq} is too large")))?;
         if at == FEED_BLOCK_LEN {
             self.fill();
         } else {
@@ -129,13 +130,11 @@ impl FeedTail {
             self.changed = false;
         }
         // A block with more entries wins over one with fewer, whichever process writes it and when.
-        // `push` accepts no seq beyond `i64::MAX`, so that the fallback is never used.
-        let stamp = |last: u64| i64::try_from(last).unwrap_or(i64::MAX);
-        blocks.into_iter().map(|(block, last, bytes)| Write::put(table, block_key(block), bytes).at(stamp(last))).collect()
+        blocks.into_iter().map(|(block, last, bytes)| Write::put(table, block_key(block), bytes).at(last.stored())).collect()
     }
 
-    fn encoded(&self) -> (u64, u64, Bytes) {
-        (self.block, self.next_seq().0 - 1, self.building.encode(first_seq_of(self.block)))
+    fn encoded(&self) -> (u64, Seq, Bytes) {
+        (self.block, self.next_seq().previous(), self.building.encode(first_seq_of(self.block)))
     }
 }
 

@@ -46,7 +46,7 @@ async fn filled(dir: &std::path::Path) -> (Arc<EmbeddedStore>, Arc<dyn View>) {
         let writes = tail.take_writes(&FEED);
         assert_eq!(writes.len() as u64, touched, "one write a touched block");
         assert!(tail.take_writes(&FEED).is_empty());
-        view.commit(writes, &Checkpoint { seq, ..Checkpoint::default() }).await.unwrap();
+        view.commit(writes, &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await.unwrap();
         if lcg.below(3) == 0 {
             // As after a restart.
             tail = FeedTail::load(view.as_ref(), &FEED, Seq(seq)).await.unwrap();
@@ -85,7 +85,8 @@ fn blocks_read_back() {
     }
     let bytes = tail.take_writes(&FEED).remove(0).value.unwrap();
     let block = FeedBlock::decode(bytes.clone()).unwrap();
-    assert_eq!((block.first_seq(), block.len(), block.recorded_at(6), block.size_bytes()), (1, 7, 0, bytes.len()));
+    assert_eq!((block.first_seq(), block.len(), block.recorded_at(6), block.size_bytes()), (Seq(1), 7, 0, bytes.len()));
+    assert_eq!((block.last_seq(), block.element(Seq(8)), block.element(Seq(5)), block.recorded_at_seq(Seq(0))), (Seq(7), None, None, None));
     for from in 0..=8 {
         for to in from..=9 {
             let expected: Vec<String> = (from + 1..=to.min(7)).filter_map(|seq| element(seq as u64)).collect();
@@ -146,24 +147,24 @@ async fn pages_join() {
         while at < upto {
             let page = reader.page(Seq(at), Seq(upto), limit).await.unwrap();
             assert_eq!(page, read_page(view.as_ref(), &FEED, Seq(at), Seq(upto), limit).await.unwrap());
-            assert_eq!(page.from, at + 1);
-            assert!(page.to > at && page.to <= upto);
-            assert_eq!(page.last_recorded_at_ms, recorded_at(page.to));
+            assert_eq!(page.from, Seq(at + 1));
+            assert!(page.to > Seq(at) && page.to <= Seq(upto));
+            assert_eq!(page.last_recorded_at_ms, recorded_at(page.to.0));
             let seqs = seqs_of(&page);
             assert_eq!(seqs.len(), page.shown);
             assert!(page.shown <= limit);
-            assert!(seqs.iter().all(|seq| (page.from..=page.to).contains(seq)));
+            assert!(seqs.iter().all(|seq| (page.from..=page.to).contains(&Seq(*seq))));
             let examined_max = (limit.div_ceil(FEED_BLOCK_LEN) + 1) * FEED_BLOCK_LEN;
-            assert!(page.to - at <= examined_max as u64);
+            assert!(page.to.since(Seq(at)) <= examined_max as u64);
             seen.extend(seqs);
-            at = page.to;
+            at = page.to.0;
         }
         let expected: Vec<u64> = (start + 1..=upto).filter(|seq| element(*seq).is_some()).collect();
         assert_eq!(seen, expected, "limit {limit}");
     }
     let nothing = reader.page(Seq(CHANGES), Seq(CHANGES), 10).await.unwrap();
-    assert_eq!(nothing, Page { from: CHANGES + 1, to: CHANGES, ..Page::default() });
-    assert_eq!(reader.page(Seq(0), Seq(9), 0).await.unwrap().to, 0);
+    assert_eq!(nothing, Page { from: Seq(CHANGES + 1), to: Seq(CHANGES), ..Page::default() });
+    assert_eq!(reader.page(Seq(0), Seq(9), 0).await.unwrap().to, Seq(0));
     assert!(reader.page(Seq(CHANGES - 10), Seq(CHANGES + 1), 1_000).await.is_err(), "beyond the end is damage, not a short page");
     assert!(reader.page(Seq(u64::MAX - 1), Seq(u64::MAX), 1_000).await.is_err());
 }
@@ -215,10 +216,10 @@ async fn a_woken_reader_finds_the_change() {
     let mut tail = FeedTail::load(view.as_ref(), &FEED, Seq(CHANGES)).await.unwrap();
     push(&mut tail, CHANGES + 1);
     let seen = view.checkpoint().await.unwrap();
-    let next = Checkpoint { seq: CHANGES + 1, ..Checkpoint::default() };
+    let next = Checkpoint { seq: Seq(CHANGES + 1), ..Checkpoint::default() };
     let reader = tokio::time::timeout(Duration::from_secs(10), async {
         let now = view.wait_past(&seen).await.unwrap();
-        read_page(view.as_ref(), &FEED, Seq(seen.seq), Seq(now.seq), 10).await.unwrap()
+        read_page(view.as_ref(), &FEED, seen.seq, now.seq, 10).await.unwrap()
     });
     let (page, committed) = tokio::join!(reader, view.commit(tail.take_writes(&FEED), &next));
     committed.unwrap();

@@ -4,6 +4,7 @@
 //! checkpoint never goes back, and this needs no lock.
 
 use ::scylla::statement::batch::{Batch, BatchType};
+use schemas::position::{LogOffset, PositionError, Seq};
 use serde::{Deserialize, Serialize};
 
 use super::session::{Cell, Cql, Failure, text_of};
@@ -16,9 +17,9 @@ const CHANGES: &str = "changes";
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Changes {
-    seq: u64,
+    seq: Seq,
     hash: String,
-    offset: u64,
+    offset: LogOffset,
     recorded_at_ms: i64,
 }
 
@@ -44,15 +45,16 @@ pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Check
 
 /// Writes the differences from the checkpoint that is known to be stored.
 pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
+    let too_large = |error: PositionError| Failure::Other(damaged(&error.to_string()));
     let mut rows: Vec<(&str, String, i64)> = Vec::new();
     let Checkpoint { seq, hash, offset, recorded_at_ms, positions } = new;
     if (seq, hash, offset, recorded_at_ms) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms) {
         let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms };
         let json = serde_json::to_string(&changes).map_err(|error| Failure::Other(damaged(&error.to_string())))?;
-        rows.push((CHANGES, json, stamp(signed(*seq).map_err(Failure::Other)?)));
+        rows.push((CHANGES, json, stamp(i64::try_from(*seq).map_err(too_large)?)));
     }
     for (name, next) in positions.iter().filter(|(name, next)| known.positions.get(*name) != Some(next)) {
-        rows.push((name, next.to_string(), stamp(signed(*next).map_err(Failure::Other)?)));
+        rows.push((name, next.to_string(), stamp(i64::try_from(*next).map_err(too_large)?)));
     }
     if rows.is_empty() {
         return Ok(());
@@ -109,12 +111,7 @@ pub(super) fn stamp(at: i64) -> i64 {
 
 /// Returns a generation as a bound value.
 pub(super) fn number(generation: u64) -> Result<Cell<'static>, Error> {
-    signed(generation).map(Cell::Int)
-}
-
-/// Converts a number to the type of CQL columns; an error if it is too large.
-fn signed(number: u64) -> Result<i64, Error> {
-    i64::try_from(number).map_err(|_| damaged(&format!("{number} is too large for a column")))
+    i64::try_from(generation).map(Cell::Int).map_err(|_| damaged(&format!("{generation} is too large for a column")))
 }
 
 fn damaged(reason: &str) -> Error {

@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Watch, after};
+use super::Watch;
 use access::saved::SavedItems;
 use feed::cursor;
 use feed::filter::Filter;
@@ -86,7 +85,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     let upto = match &arguments.cursor {
         None => at.seq,
         Some(text) => match cursor::read(secrets, service, text)? {
-            (seq, made_for) if made_for == own => Seq(seq.0.saturating_sub(1).min(at.seq.0)),
+            (seq, made_for) if made_for == own => seq.previous().min(at.seq),
             _ => return Err(cursor::invalid("the cursor is not one of this watch")),
         },
     };
@@ -94,16 +93,15 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
         tracing::error!(id = kept.id, "the filter of a watch cannot be read");
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
-    let after = Seq(after(&kept));
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.criteria()]).await?;
-    let found = selection.find(after, upto, limit, Direction::Backwards).await?;
-    let has_more = found.to > after.0 + 1;
+    let found = selection.find(kept.after, upto, limit, Direction::Backwards).await?;
+    let has_more = found.to > kept.after.next();
     metrics::count_published(service, found.changes.len());
     Answer::json(&Matches {
         watch: Watch::<S::WatchedEntity>::of(&kept, saved.sealing().await?.as_ref())?,
         matches: shown::<_, S::Shown>(found.changes),
         has_more,
-        cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),
+        cursor: has_more.then(|| cursor::encode(secrets, service, found.to, &own)),
     })
 }

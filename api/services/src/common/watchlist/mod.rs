@@ -12,6 +12,7 @@ pub mod list;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::watches::SavedItem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,7 +45,7 @@ pub struct Watch<N> {
     #[schemars(with = "schemas::json_type::Time")]
     pub made_at: String,
     /// The last change of the service before the watch: only changes with a higher `seq` match.
-    pub after: u64,
+    pub after: Seq,
 }
 
 /// A request for a new watch.
@@ -72,7 +73,7 @@ pub(crate) async fn create<N: Serialize + DeserializeOwned>(
         tracing::error!(%error, "a watch cannot be written");
         Problem::new(ErrorCode::Internal, "the watch could not be saved")
     })?;
-    let after = position(&call.context, source, None).await?.last.0;
+    let after = position(&call.context, source, None).await?.last;
     let saved = SavedItems::watches(call, source.service);
     let given = request.secret.unwrap_or_default();
     let kept = saved.create(NewWatch { entity, filter: request.filter, webhook: request.webhook, given_secret: given, after }).await?;
@@ -111,11 +112,6 @@ impl<N: DeserializeOwned> Watch<N> {
         // Empty if it was sealed under another master key, or can no longer be read.
         let host = || sealing.map_or_else(String::new, |sealing| sealing.host(kept));
         let webhook_host = (!kept.webhook.is_empty()).then(host);
-        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: after(kept) })
+        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: kept.after })
     }
-}
-
-/// The last change of the service before a watch.
-fn after(kept: &SavedItem) -> u64 {
-    kept.after.0
 }

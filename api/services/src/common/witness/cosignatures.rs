@@ -101,7 +101,7 @@ pub struct CosignatureStatus {
     /// The service.
     pub service: &'static str,
     /// The number of leaves in the newest checkpoint.
-    pub size: i64,
+    pub size: u64,
     /// The number of leaves in the newest checkpoint that the witness cosigned, and the time, seconds since 1970; `None` if it cosigned none.
     pub cosigned: Option<(u64, u64)>,
     /// Whether the witness cosigned the newest checkpoint.

@@ -30,7 +30,7 @@ enum Error {
     #[error("the index cannot be used")]
     Index(#[from] TantivyError),
     #[error("change {0} in the feed cannot be read")]
-    Element(u64, #[source] serde_json::Error),
+    Element(Seq, #[source] serde_json::Error),
     #[error("the indexing thread ended")]
     Thread(#[from] tokio::task::JoinError),
 }
@@ -55,7 +55,7 @@ impl Search {
     pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
         loop {
             let Err(error) = self.run(store.as_ref(), dir.clone()).await;
-            self.show(None, 0);
+            self.show(None, Seq(0));
             report(&error);
             tokio::time::sleep(RETRY_AFTER).await;
         }
@@ -103,22 +103,20 @@ impl Search {
     }
 
     /// Adds the rest of the block that holds the next change, up to `last`.
-    async fn read_block(&self, view: &Arc<dyn View>, mut build: Build, last: u64) -> Result<Build, Error> {
+    async fn read_block(&self, view: &Arc<dyn View>, mut build: Build, last: Seq) -> Result<Build, Error> {
         // Each block is read once, so caching it would only evict blocks that readers use.
         let reader = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0)));
-        let block = reader.block(Seq(build.at.seq + 1)).await?;
+        let block = reader.block(build.at.seq.next()).await?;
         let mut documents = Vec::new();
-        let end = (block.first_seq() + block.len() as u64 - 1).min(last);
-        for seq in build.at.seq + 1..=end {
-            let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
-            if block.shown(at) {
-                let element: Element = serde_json::from_slice(&block.elements(at, at + 1)).map_err(|error| Error::Element(seq, error))?;
+        for seq in build.at.seq.next().up_to(block.last_seq().min(last)) {
+            if let Some(element) = block.element(seq) {
+                let element: Element = serde_json::from_slice(&element).map_err(|error| Error::Element(seq, error))?;
                 if element.record.is_listed() {
                     documents.push(Arc::new(Document::new(seq, &element.record)));
                 }
             }
             build.at.seq = seq;
-            build.at.recorded_at = block.recorded_at(at);
+            build.at.recorded_at = block.recorded_at_seq(seq).unwrap_or(build.at.recorded_at);
         }
         let added = documents.clone();
         build = blocking(build, move |build| added.iter().try_for_each(|document| build.index.add(document))).await?;
@@ -166,13 +164,12 @@ fn open(dir: Option<&Path>) -> Result<(Index, Label), TantivyError> {
 
 /// Whether the view has the same last change as the index, at the same seq.
 async fn is_same_log(view: &Arc<dyn View>, at: Label) -> Result<bool, view_store::Error> {
-    if at.seq == 0 {
+    if at.seq == Seq(0) {
         return Ok(true);
     }
     if view.checkpoint().await?.seq < at.seq {
         return Ok(false);
     }
-    let block = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0))).block(Seq(at.seq)).await?;
-    let index = usize::try_from(at.seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
-    Ok(block.recorded_at(index) == at.recorded_at)
+    let block = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0))).block(at.seq).await?;
+    Ok(block.recorded_at_seq(at.seq) == Some(at.recorded_at))
 }

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::path::Path;
 
+use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::Column;
@@ -27,7 +28,7 @@ const WRITER_BYTES: usize = 15_000_000;
 pub(super) struct Label {
     version: u32,
     /// The last change in the index.
-    pub(super) seq: u64,
+    pub(super) seq: Seq,
     /// When that change was recorded, milliseconds since 1970. Another log has another time there.
     pub(super) recorded_at: i64,
 }
@@ -94,14 +95,14 @@ impl Index {
     /// Deletes every document.
     pub(super) fn clear(&mut self) -> Result<(), TantivyError> {
         self.writer.delete_all_documents()?;
-        self.commit(0, 0)
+        self.commit(Seq(0), 0)
     }
 
     pub(super) fn add(&self, document: &Document) -> Result<(), TantivyError> {
         let mut out = TantivyDocument::new();
         out.add_text(self.fields.words, document.words.join(" "));
         out.add_text(self.fields.id, &document.id);
-        out.add_u64(self.fields.seq, document.seq);
+        out.add_u64(self.fields.seq, document.seq.0);
         out.add_i64(self.fields.day, document.day);
         out.add_text(self.fields.category, &document.category);
         for agency in &document.agencies {
@@ -111,7 +112,7 @@ impl Index {
     }
 
     /// Makes the added documents visible to new searchers: everything up to change `seq`.
-    pub(super) fn commit(&mut self, seq: u64, recorded_at: i64) -> Result<(), TantivyError> {
+    pub(super) fn commit(&mut self, seq: Seq, recorded_at: i64) -> Result<(), TantivyError> {
         let label = serde_json::to_string(&Label { version: VERSION, seq, recorded_at }).map_err(std::io::Error::other)?;
         let mut prepared = self.writer.prepare_commit()?;
         prepared.set_payload(&label);
@@ -128,13 +129,13 @@ impl Index {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) day: i64,
-    pub(super) seq: u64,
+    pub(super) seq: Seq,
     pub(super) segment: SegmentOrdinal,
     pub(super) doc: DocId,
 }
 
 /// All documents of changes up to `seq` that contain the words and match the filter, in no order. Blocks the thread.
-pub(super) fn search(searcher: &Searcher, fields: &Fields, words: &[String], filter: &Filter, seq: u64) -> Result<Vec<Hit>, TantivyError> {
+pub(super) fn search(searcher: &Searcher, fields: &Fields, words: &[String], filter: &Filter, seq: Seq) -> Result<Vec<Hit>, TantivyError> {
     let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(words.len() + 2);
     for word in words {
         let first = Term::from_field_text(fields.words, word);
@@ -176,7 +177,7 @@ pub(super) fn ids(searcher: &Searcher, hits: &[Hit]) -> Result<Vec<String>, Tant
 struct Hits {
     day_first: i64,
     day_last: i64,
-    seq_last: u64,
+    seq_last: Seq,
 }
 
 struct SegmentHits {
@@ -185,7 +186,7 @@ struct SegmentHits {
     segment: SegmentOrdinal,
     day_first: i64,
     day_last: i64,
-    seq_last: u64,
+    seq_last: Seq,
     hits: Vec<Hit>,
 }
 
@@ -212,7 +213,7 @@ impl SegmentCollector for SegmentHits {
     type Fruit = Vec<Hit>;
 
     fn collect(&mut self, doc: DocId, _score: Score) {
-        let (Some(day), Some(seq)) = (self.days.first(doc), self.seqs.first(doc)) else { return };
+        let (Some(day), Some(seq)) = (self.days.first(doc), self.seqs.first(doc).map(Seq)) else { return };
         if seq <= self.seq_last && day >= self.day_first && day <= self.day_last {
             self.hits.push(Hit { day, seq, segment: self.segment, doc });
         }

@@ -1,5 +1,6 @@
 //! The words of texts and queries, and the documents of the keyword index.
 
+use schemas::position::Seq;
 use schemas::views::recalls::{Recall, day_of};
 
 use crate::recalls::rows::Filter;
@@ -43,7 +44,7 @@ pub fn query_words(keyword: &str) -> Result<Vec<String>, Problem> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) id: String,
-    pub(super) seq: u64,
+    pub(super) seq: Seq,
     /// Days since 1970, or [`UNDATED`].
     pub(super) day: i64,
     pub(super) category: String,
@@ -55,7 +56,7 @@ pub(super) struct Document {
 
 impl Document {
     /// The document of a record after change `seq`.
-    pub(super) fn new(seq: u64, record: &Recall) -> Self {
+    pub(super) fn new(seq: Seq, record: &Recall) -> Self {
         let mut all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
         all.sort_unstable();
         all.dedup();
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "\u{e9}clair", "s"]);
         let record =
             Recall { title: "Chocolate Eclairs".to_owned(), brand: "ACME".to_owned(), hazard: "may burn".to_owned(), ..Recall::default() };
-        let document = Document::new(1, &record);
+        let document = Document::new(Seq(1), &record);
         for (query, found) in
             [("eclair", true), ("CHOC acme", true), ("burn may", true), ("colate", false), ("acme x", false), ("burning", false)]
         {
