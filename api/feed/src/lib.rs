@@ -12,6 +12,7 @@ mod filtered;
 pub mod history;
 pub mod internal;
 pub mod live;
+mod lookup_cache;
 pub mod names;
 pub mod notes;
 pub mod page;

@@ -5,8 +5,8 @@
 //! some minutes. The caller gets an answer, or the reason why there is none, early enough to answer without it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,36 +14,28 @@ use jiff::tz::TimeZone;
 use operation::context::{Context, Part};
 use schemas::clock::Clock;
 use schemas::facts::FactData;
-use tokio::sync::OnceCell;
 use upstreams::Settings;
 use upstreams::http::{Client, FetchError, Fetched};
 use upstreams::live::Question;
 use view_store::ViewStore;
 
+use crate::lookup_cache::LookupCache;
+
 /// The most look-ups that all nodes together send to one upstream per second.
 pub const MAX_LOOKUPS_PER_SECOND: i64 = 2;
 /// How long a look-up may take.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long an answer is cached.
-const CACHED_FOR: Duration = Duration::from_secs(300);
-/// How long a failure is cached.
-const FAILURE_CACHED_FOR: Duration = Duration::from_secs(15);
-/// The most answers in the cache.
-const CACHED_ANSWERS_MAX: usize = 500;
 /// The longest back-off that an upstream can ask for.
 const MAX_BACK_OFF: Duration = Duration::from_secs(3_600);
 
 /// The facts that an upstream answered, or the reason why there are none, for the caller.
 pub type LookupResult = Result<Arc<Vec<FactData>>, String>;
 
-/// A cached answer, possibly not there yet.
-type CacheEntry = Arc<OnceCell<(Instant, LookupResult)>>;
-
 /// The upstreams that support live look-ups.
 #[derive(Default)]
 pub struct Live {
     clients: HashMap<&'static str, (Client, Settings)>,
-    cache: Mutex<HashMap<Question, CacheEntry>>,
+    cache: LookupCache,
 }
 
 impl Part for Live {}
@@ -60,40 +52,18 @@ impl Live {
     /// When a setting cannot be used.
     pub fn new(settings: impl IntoIterator<Item = (&'static str, Settings)>) -> Result<Self, upstreams::http::BuildError> {
         let client = |(name, settings): (&'static str, Settings)| Ok((name, (Client::for_look_ups(&settings)?, settings)));
-        Ok(Self { clients: settings.into_iter().map(client).collect::<Result<_, _>>()?, cache: Mutex::default() })
+        Ok(Self { clients: settings.into_iter().map(client).collect::<Result<_, _>>()?, cache: LookupCache::default() })
     }
 
     /// Looks a question up, or returns the cached answer.
     pub async fn look_up(&self, store: &dyn ViewStore, question: Question, today: Date) -> LookupResult {
-        let entry = self.cache_entry(&question);
-        let answer = entry.get_or_init(|| async {
-            let answer = match tokio::time::timeout(DEADLINE, self.fetch(store, &question, today)).await {
+        let fetch = async {
+            match tokio::time::timeout(DEADLINE, self.fetch(store, &question, today)).await {
                 Ok(answer) => answer,
                 Err(_) => Err("the upstream did not answer in time".to_owned()),
-            };
-            (Instant::now(), answer)
-        });
-        answer.await.1.clone()
-    }
-
-    /// The cache entry of a question. An expired entry is replaced.
-    fn cache_entry(&self, question: &Question) -> CacheEntry {
-        let mut all = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = |entry: &CacheEntry| {
-            entry.get().is_none_or(|(at, answer)| at.elapsed() < if answer.is_ok() { CACHED_FOR } else { FAILURE_CACHED_FOR })
-        };
-        if let Some(entry) = all.get(question).filter(|entry| is_fresh(entry)) {
-            return Arc::clone(entry);
-        }
-        if all.len() >= CACHED_ANSWERS_MAX {
-            all.retain(|_, entry| is_fresh(entry));
-            if all.len() >= CACHED_ANSWERS_MAX {
-                all.clear();
             }
-        }
-        let fresh = CacheEntry::default();
-        all.insert(question.clone(), Arc::clone(&fresh));
-        fresh
+        };
+        self.cache.get_or_look_up(&question, fetch).await
     }
 
     async fn fetch(&self, store: &dyn ViewStore, question: &Question, today: Date) -> LookupResult {

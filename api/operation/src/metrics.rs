@@ -42,6 +42,13 @@ static RESPONSES: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_responses_total", "All HTTP responses, by status", &["status"]));
 static PUBLISHED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_changes_published_total", "Changes sent to readers in pages of feeds, by service", &["service"]));
+static LOOKUPS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter(
+        "api_lookups_total",
+        "Live look-ups at upstreams for answers, by upstream and outcome; the share of `cached` is the hit rate of the cache",
+        &["upstream", "outcome"],
+    )
+});
 static PAYMENTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
     counter("api_payments_total", "Calls of paid operations, by service and outcome of the payment", &["service", "outcome"])
 });
@@ -95,7 +102,7 @@ pub fn descriptions() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
-    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
+    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &LOOKUPS, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
     let targets = [&SENDERS, &TARGETS_HEALTHY, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &SIGNING_REFUSED, &IN_FLIGHT, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets].concat()
@@ -142,6 +149,29 @@ impl Meter {
         if let Some(seconds) = self.seconds.as_ref().and_then(|seconds| seconds.get(class)) {
             seconds.observe(since.elapsed().as_secs_f64());
         }
+    }
+}
+
+/// The outcome of a live look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookupOutcome {
+    /// The answer was in the cache, or another call was getting it.
+    Cached,
+    /// The upstream answered.
+    Answered,
+    /// There is no answer.
+    Failed,
+}
+
+/// Counts a live look-up.
+pub fn count_lookup(upstream: &str, outcome: LookupOutcome) {
+    let label = match outcome {
+        LookupOutcome::Cached => "cached",
+        LookupOutcome::Answered => "answered",
+        LookupOutcome::Failed => "failed",
+    };
+    if let Some(lookups) = LOOKUPS.as_ref() {
+        lookups.with_label_values(&[upstream, label]).inc();
     }
 }
 
