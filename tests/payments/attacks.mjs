@@ -46,7 +46,7 @@ function send(body, payment) {
 
 const receipt = (answer) => JSON.stringify(answer.body.receipt);
 const bought = (answer) => [200, 201].includes(answer.status) && answer.body.receipt?.id.startsWith("rcpt_");
-const told = (answers) => answers.map(({ status, body }) => ({ status, body }));
+const statuses = (answers) => answers.map(({ status, body }) => ({ status, body }));
 const still = ({ paid, taken, transfers }) => paid === 0n && taken === 0n && transfers.length === 0;
 const times = ({ paid, taken, transfers }, count) => paid === PRICE * BigInt(count) && taken === paid && transfers.length === count;
 
@@ -69,7 +69,7 @@ for (const version of [1, 2]) {
   const copies = await moved(() => Promise.all(Array.from({ length: PARALLEL }, () => send(meant, copied))));
   const given = new Set(copies.result.filter(bought).map(receipt));
   check(`${about} ${PARALLEL} copies at once: one transfer, one receipt or 402`, times(copies, 1) && given.size === 1
-    && copies.result.every((answer) => bought(answer) || answer.status === 402), { ...copies, result: told(copies.result) });
+    && copies.result.every((answer) => bought(answer) || answer.status === 402), { ...copies, result: statuses(copies.result) });
   const kept = await moved(() => send(meant, copied));
   check(`${about} one more copy gets the same receipt`, bought(kept.result) && given.has(receipt(kept.result)) && still(kept), kept);
 
@@ -78,7 +78,7 @@ for (const version of [1, 2]) {
   const many = await moved(() => Promise.all(payments.map((payment) => send(repeated, payment))));
   const ids = new Set(many.result.filter(bought).map((answer) => answer.body.receipt.id));
   check(`${about} ${PARALLEL} payments at once: as many transfers and receipts`, times(many, PARALLEL) && ids.size === PARALLEL,
-    { ...many, result: told(many.result) });
+    { ...many, result: statuses(many.result) });
   const seqs = many.result.map((answer) => answer.body.receipt.body.seq).sort((a, b) => a - b);
   check(`${about} these receipts count up without a gap`, seqs.every((seq, at) => seq === at + 1), seqs);
 }
@@ -131,7 +131,7 @@ const lost = await moved(async () => {
   }
 });
 check("the facilitator settles and its answer is lost: one transfer, never 402, and the receipt", times(lost, 1) && bought(answers.at(-1))
-  && answers.every(({ status }) => [201, 503].includes(status)), { ...lost, answers: told(answers) });
+  && answers.every(({ status }) => [201, 503].includes(status)), { ...lost, answers: statuses(answers) });
 
 /// Uses the nonces of payments in one transaction: that of the payment at a place as it was signed, those of the others for transfers of nothing from
 /// the payer to himself.
@@ -158,7 +158,7 @@ for (const [when, isClaimed] of [["after", false], ["before and after", true]]) 
       await fetch(`${process.env.FACILITATOR_URL}/refuse/${3 * NONCES}`, { method: "POST" });
       const refused = await moved(sendAll);
       check(`${NONCES} payments that the facilitator does not settle: 402`, still(refused)
-        && refused.result.every(({ status }) => status === 402), { ...refused, result: told(refused.result) });
+        && refused.result.every(({ status }) => status === 402), { ...refused, result: statuses(refused.result) });
     }
     const sent = await moved(async () => {
       await useTogether(payments, real);
@@ -167,6 +167,6 @@ for (const [when, isClaimed] of [["after", false], ["before and after", true]]) 
     const places = sent.result.flatMap((answer, place) => (bought(answer) ? [place] : []));
     check(`${NONCES} nonces used by one transaction, number ${real + 1} of them to pay, sent ${when} it: one transfer, one receipt, else 402`,
       times(sent, 1) && places.length === 1 && places[0] === real
-      && sent.result.every((answer, place) => place === real || answer.status === 402), { ...sent, result: told(sent.result) });
+      && sent.result.every((answer, place) => place === real || answer.status === 402), { ...sent, result: statuses(sent.result) });
   }
 }

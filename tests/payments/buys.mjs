@@ -52,8 +52,8 @@ for (const { name, agent, program, network } of clients) {
   const isPaid = paid === PRICE && taken === PRICE && transfers.length === 1;
   check(`${name}: 10000 left the payer, 10000 reached the shop`, isPaid, { paid, taken, transfers });
   const { success, transaction, payer: who, network: where } = settlement ?? {};
-  const isTold = success && transaction === transfers[0] && same(who, payer.address) && where === network;
-  check(`${name}: it is told the transaction that moved them`, isTold, { settlement, transfers });
+  const isReported = success && transaction === transfers[0] && same(who, payer.address) && where === network;
+  check(`${name}: the answer names the transaction that moved them`, isReported, { settlement, transfers });
   const block = await chain.getTransactionReceipt({ hash: transaction });
   check(`${name}: the chain has the transaction`, block.status === "success" && same(block.to, USDC), block);
 

@@ -1,4 +1,4 @@
-// What all programs of the test know: the chain, the token, who pays and who is paid, and how a check is told.
+// What all programs of the test know: the chain, the token, who pays and who is paid, and how a check is reported.
 import { createPublicClient, http, parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { base } from "viem/chains";

@@ -1,4 +1,4 @@
-// Compiles a contract of this folder. What it prints is kept beside the source, so that a run needs no compiler. In a copy of this folder:
+// Compiles a contract of this folder. What it prints is stored next to the source, so that a run needs no compiler. In a copy of this folder:
 //
 //   npm install && node compile.mjs Token > Token.hex && node compile.mjs Multicall > Multicall.hex
 import { readFileSync } from "node:fs";

@@ -71,7 +71,8 @@ const EXEMPT: &[&str] = &["Cargo.lock", "LICENSE", "ops/engine-files/", "tests/f
 const NAMES: &[&str] = &["\"door\"", "`door`", "\"told\"", "LINKAGES:DOORS", "left-alone", "Shelf Stable"];
 
 /// Endings of the files that are checked.
-const ENDINGS: &[&str] = &[".json", ".md", ".rs", ".sh", ".toml", ".txt", ".yml"];
+const ENDINGS: &[&str] =
+    &[".css", ".go", ".html", ".java", ".js", ".json", ".md", ".mjs", ".py", ".rs", ".sh", ".toml", ".ts", ".txt", ".yaml", ".yml"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let is_checked = |path: &str| {

@@ -68,7 +68,7 @@ async function check() {
     const keys = new Set((await (await fetch("../pubkey")).json()).keys.map((key) => key.publicKeyHex));
     say(keys.has(publicKeyHex), "the key is one of this issuer's");
     const { checks, position, inclusion } = await (await fetch("../v1/verify/" + receipt.id)).json();
-    say(checks.chain, "it stands in its agent's chain, at place " + position.seq + " of " + position.length);
+    say(checks.chain, "it is in its agent's chain, at place " + position.seq + " of " + position.length);
     if (inclusion === null) say(null, "that it is a leaf of the signed tree: the next checkpoint is not out yet");
     else say(await included(inclusion, keys), "it is leaf " + inclusion.leafIndex + " of the tree that the issuer signed");
 }
