@@ -1,6 +1,6 @@
 //! The API's settings as the API crates take them, made from the configuration.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use event_log::kafka::Framing;
@@ -15,8 +15,9 @@ use crate::hardening;
 /// The settings of the API. `listening` is the listener's address, if this process has one.
 pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Settings {
     let (api, webhooks) = (&config.sections.api, &config.sections.webhooks);
-    let origin = format!("http://{}", listening.unwrap_or(config.sections.listen));
-    let services = services::all().iter().map(|service| (service.name.to_owned(), service_settings(config, service, &origin))).collect();
+    let public_url = public_url(config, listening);
+    let services =
+        services::all().iter().map(|service| (service.name.to_owned(), service_settings(config, service, &public_url))).collect();
     let connections_max = hardening::connections_max(api.connections_max.get());
     Settings {
         services,
@@ -38,14 +39,33 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Se
         },
         cache_dir: None,
         tiers: Tiers::new(|tier| config.sections.tiers.limits(tier)),
+        // A newcomer's calls, unless the limits themselves are tried out.
+        is_loopback_unlimited: config.is_demo()
+            && config.is_default("tiers.free.calls_per_day")
+            && config.is_default("tiers.free.calls_per_minute"),
     }
 }
 
-/// The settings of one service. `origin` is the scheme, host and port of the listener.
-fn service_settings(config: &Config, service: &Service, origin: &str) -> ServiceSettings {
+/// The public URL of this server, without a slash at its end: the configured one, or that of the listener. A listener on all interfaces has no address
+/// that a client could use, so its URL is that of the loopback interface.
+pub(crate) fn public_url(config: &Config, listening: Option<SocketAddr>) -> String {
+    if let Some(url) = &config.sections.public_url {
+        return url.clone();
+    }
+    let address = listening.unwrap_or(config.sections.listen);
+    let ip = match address.ip() {
+        ip if !ip.to_canonical().is_unspecified() => ip,
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        _ => Ipv4Addr::LOCALHOST.into(),
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// The settings of one service. `public_url` is the public URL of this server.
+fn service_settings(config: &Config, service: &Service, public_url: &str) -> ServiceSettings {
     let sections = &config.sections;
     let (section, prefix) = (sections.services.get(service.name), format!("/{}", service.name));
-    let base_url = section.and_then(|section| section.base_url.clone()).unwrap_or_else(|| format!("{origin}{prefix}"));
+    let base_url = section.and_then(|section| section.base_url.clone()).unwrap_or_else(|| format!("{public_url}{prefix}"));
     let prices = sections.prices.get(service.name).into_iter().flatten();
     let prices = prices.map(|(operation, price)| (operation.clone(), price.micros)).collect();
     ServiceSettings { enabled: section.is_some_and(|section| section.enabled), base_url, prefix, prices }

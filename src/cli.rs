@@ -1,156 +1,33 @@
 //! The command line. Scripts depend on its commands and arguments.
 
+mod arguments;
+mod documents;
+mod known;
+
 use std::error::Error as StdError;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
-
-use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand};
-use crate::config::{Config, LogBackend, StoreBackend};
+use self::arguments::{Cli, CliCommand, Sources};
+pub(crate) use self::known::Known;
+use crate::commands::{Command, StatusFormat};
+use crate::config::{Config, Flags, LogBackend, StoreBackend};
 use crate::output::{Output, Terminal};
 use crate::role::Role;
-use crate::{control, demo, hardening, import, logging, serve, verify};
+use crate::{control, data_dir, demo, hardening, import, logging, serve, verify};
 
-/// Public records as change feeds: polls upstreams, stores every change in a log, and serves feeds over REST and MCP.
-#[derive(Parser)]
-#[command(name = "highwater", version)]
-struct Cli {
-    /// The configuration file. Default: highwater.toml in the working directory.
-    #[arg(long, global = true)]
-    config: Option<PathBuf>,
-    #[command(subcommand)]
-    command: CliCommand,
+/// The examples at the end of a command's help.
+macro_rules! examples {
+    ($($line:literal),+ $(,)?) => { concat!("Examples:", $("\n  ", $line),+) };
 }
-
-#[derive(Subcommand)]
-enum CliCommand {
-    /// Runs all roles, or one role.
-    Serve {
-        /// The role.
-        #[arg(long, value_enum, default_value = "all")]
-        role: Role,
-    },
-    /// Serves all services with data from simulated upstreams. Needs no network.
-    Demo {
-        /// Changes nothing after the start.
-        #[arg(long)]
-        still: bool,
-        /// The number of simulated recalls.
-        #[arg(long, default_value_t = 2_000)]
-        records: u64,
-        /// The seed of the simulation.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
-    /// Serves only simulated upstreams, for tests. Set the upstreams' base_url to its address.
-    Simulate(demo::Simulate),
-    /// Syncs one upstream now. Exits with 0, or with 1 and the reason.
-    Ingest {
-        /// The upstream.
-        upstream: String,
-        /// Syncs once, and waits until the appended records are projected.
-        #[arg(long, required = true)]
-        once: bool,
-    },
-    /// Rebuilds a view from its changes in new rows, then replaces the live rows.
-    Replay {
-        /// The view, or `all`.
-        #[arg(required_unless_present_any = ["rejected", "parked"])]
-        view: Option<String>,
-        /// Maps rejected records again instead.
-        #[arg(long)]
-        rejected: bool,
-        /// Decides parked inputs again instead.
-        #[arg(long)]
-        parked: bool,
-    },
-    /// Decides all facts of a service again, and appends the differences as changes.
-    Redecide {
-        /// The service.
-        service: String,
-    },
-    /// Creates, lists, rotates and revokes API keys.
-    #[command(subcommand)]
-    Keys(KeysCommand),
-    /// Erases accounts, and exports and imports their secrets.
-    #[command(subcommand)]
-    Accounts(AccountsCommand),
-    /// Assigns owners to chains of receipts.
-    #[command(subcommand)]
-    Receipts(ReceiptsCommand),
-    /// Creates, lists and changes the keys that sign receipts.
-    #[command(subcommand)]
-    ReceiptKeys(ReceiptKeysCommand),
-    /// Lists, resends and resumes webhooks of all accounts.
-    #[command(subcommand)]
-    Webhooks(WebhooksCommand),
-    /// Writes a topic to standard output.
-    Export {
-        /// The topic: a fact topic, or changes.SERVICE. With --format records also `all`.
-        topic: String,
-        /// ndjson, csv or parquet for the records in a readable form; records for a lossless copy that `import` reads.
-        #[arg(long, default_value = "ndjson")]
-        format: String,
-        /// Exports the records of sync runs, too.
-        #[arg(long)]
-        all: bool,
-        /// Writes to this file instead, which must not exist. Only its owner can read it.
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// Copies records that `export --format records` wrote into this log, at the same offsets. Records that are already there are skipped. No other
-    /// process may use the log meanwhile.
-    Import {
-        /// The files; `-` is standard input.
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
-    },
-    /// Prints a hash of the records of a view.
-    Digest {
-        /// The view.
-        view: String,
-        /// Includes the history of the records.
-        #[arg(long)]
-        history: bool,
-        /// Hashes the records as of this seq.
-        #[arg(long, conflicts_with = "history")]
-        at: Option<u64>,
-    },
-    /// Verifies a receipt, or a list of an agent's receipts, offline. With --old and --new: verifies that one signed checkpoint of a tree continues
-    /// another. Exits with 0 if valid, with 1 if not.
-    Verify {
-        /// The receipt as JSON; `-` is standard input.
-        #[arg(required_unless_present = "old", conflicts_with = "old")]
-        file: Option<PathBuf>,
-        /// The issuer's public key, which must have signed. Can be repeated for an issuer with several keys.
-        #[arg(long, value_name = "HEX")]
-        pubkey: Vec<String>,
-        /// The older checkpoint, a signed note.
-        #[arg(long, value_name = "FILE", requires = "new", requires = "pubkey")]
-        old: Option<PathBuf>,
-        /// The newer checkpoint of the same tree.
-        #[arg(long, value_name = "FILE", requires = "old")]
-        new: Option<PathBuf>,
-        /// The proof between them as JSON: the answer of `/receipts/v1/consistency?from=OLDSIZE&to=NEWSIZE`; `-` is standard input. Not needed for
-        /// two checkpoints of the same size.
-        #[arg(long, value_name = "FILE", requires = "old")]
-        proof: Option<PathBuf>,
-        /// The verifier key of a witness (NAME+ID+KEY): it must have cosigned the newer checkpoint. Can be repeated; then all of
-        /// these witnesses must have cosigned.
-        #[arg(long, value_name = "VKEY", requires = "old")]
-        witness: Vec<String>,
-    },
-    /// Shows the progress of upstreams, topics, views and services.
-    Status,
-}
+pub(crate) use examples;
 
 /// Runs the command line.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = arguments::parse();
     let terminal = Terminal::new();
     let result = run(cli, Arc::clone(&terminal));
     let written = terminal.flush().map_err(|error| format!("standard output could not be written: {error}").into());
@@ -164,14 +41,33 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
-    let config = Config::load(cli.config.as_deref(), std::env::vars())?;
+    let Cli { sources: Sources { config: file, data_dir }, command } = cli;
+    if data_dir.is_some() && !command.has_data_dir() {
+        return Err("--data-dir has no effect on this command, which uses no data directory".into());
+    }
+    // These need no settings, so a configuration that cannot be used does not stop them.
+    match &command {
+        CliCommand::Completions { shell } => {
+            documents::completions(*shell, &*terminal);
+            return Ok(());
+        }
+        CliCommand::Man { command, dir } => return documents::man(command, dir.as_deref(), &*terminal),
+        CliCommand::Verify { old: Some(old), new: Some(new), proof, pubkey, witness, .. } => {
+            return verify::verify_checkpoints(old, new, proof.as_deref(), pubkey, witness, &*terminal);
+        }
+        CliCommand::Verify { file, pubkey, .. } => return verify::verify(&file.clone().unwrap_or_default(), pubkey, &*terminal),
+        _ => {}
+    }
+    let flags = Flags { data_dir, listen: command.listen() };
+    let config = Config::load(file.as_deref(), std::env::vars(), &flags)?;
     logging::start(&config)?;
     hardening::log_panics();
     hardening::create_private_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let creates_data_dir = command.creates_data_dir();
     let mut output_file = None;
-    let command = match cli.command {
-        CliCommand::Serve { role } => {
+    let command = match command {
+        CliCommand::Serve { role, .. } => {
             let is_embedded = config.sections.log == LogBackend::Embedded || config.sections.store == StoreBackend::Embedded;
             if role != Role::All && is_embedded {
                 let reason = "a single role needs a log and a store that several processes can share, but the embedded ones belong to one process: set log and store to servers, or use --role all";
@@ -179,31 +75,34 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
             }
             return runtime.block_on(serve::serve(config, role));
         }
-        CliCommand::Demo { still, records, seed } => return runtime.block_on(demo::demo(config, still, records, seed)),
+        CliCommand::Demo { still, records, seed, .. } => return runtime.block_on(demo::demo(config, still, records, seed)),
         CliCommand::Simulate(options) => return runtime.block_on(demo::simulate(options)),
+        CliCommand::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
+        // Handled above.
+        CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Verify { .. } => return Ok(()),
         CliCommand::Ingest { upstream, once: _ } => Command::Ingest { upstream },
         CliCommand::Replay { rejected: true, .. } => Command::ReplayRejected,
         CliCommand::Replay { parked: true, .. } => Command::ReplayParked,
         CliCommand::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
         CliCommand::Redecide { service } => Command::Redecide { service },
-        CliCommand::Keys(command) => Command::Keys(command),
-        CliCommand::Accounts(command) => Command::Accounts(command),
-        CliCommand::Webhooks(command) => Command::Webhooks(command),
-        CliCommand::Receipts(command) => Command::Receipts(command),
-        CliCommand::ReceiptKeys(command) => Command::ReceiptKeys(command),
+        CliCommand::Keys { command } => Command::Keys(command),
+        CliCommand::Accounts { command } => Command::Accounts(command),
+        CliCommand::Webhooks { command } => Command::Webhooks(command),
+        CliCommand::Receipts { command } => Command::Receipts(command),
+        CliCommand::ReceiptKeys { command } => Command::ReceiptKeys(command),
         CliCommand::Export { topic, format, all, output } => {
             output_file = output;
             Command::Export { topic, format, all }
         }
-        CliCommand::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         CliCommand::Digest { view, history, at } => Command::Digest { view, history, at },
-        CliCommand::Verify { old: Some(old), new: Some(new), proof, pubkey, witness, .. } => {
-            return verify::verify_checkpoints(&old, &new, proof.as_deref(), &pubkey, &witness, &*terminal);
-        }
-        CliCommand::Verify { file, pubkey, .. } => return verify::verify(&file.unwrap_or_default(), &pubkey, &*terminal),
-        CliCommand::Status => Command::Status,
+        CliCommand::Status { json: true } => Command::Status { format: StatusFormat::Json },
+        CliCommand::Status { json: false } if terminal.is_terminal() => Command::Status { format: StatusFormat::Table },
+        CliCommand::Status { json: false } => Command::Status { format: StatusFormat::Lines },
     };
     command.check()?;
+    if !creates_data_dir {
+        data_dir::check_exists(&config)?;
+    }
     if let Some(path) = &output_file {
         terminal.write_to(private_file(path)?)?;
     }

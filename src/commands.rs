@@ -4,6 +4,7 @@
 mod accounts;
 mod args;
 mod keys;
+mod progress;
 mod receipts;
 mod status;
 mod webhooks;
@@ -12,19 +13,20 @@ use std::sync::Arc;
 
 use event_log::transfer;
 use projector::export;
-use projector::rebuild::Progress;
 use schemas::position::Seq;
 use schemas::topics::{self, Topic};
 use table_file::Format;
 use upstreams::Upstream;
 
 use args::{ALL, RECORDS};
-pub(crate) use args::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand};
+pub(crate) use args::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, StatusFormat, WebhooksCommand, values};
+use progress::{with_progress, with_sync_progress};
 
 use crate::engine::Engine;
 use crate::failure::{Failure, failure};
 use crate::output::Output;
 use crate::projection_wait::{wait_caught_up, with_reports};
+use crate::sync_supervisor;
 
 impl Command {
     /// Runs the command.
@@ -52,7 +54,7 @@ impl Command {
                 output.line(digest.to_string().as_bytes());
                 Ok(())
             }
-            Self::Status => status::run(engine, output).await,
+            Self::Status { format } => status::run(engine, format, output).await,
         }
     }
 }
@@ -68,7 +70,12 @@ async fn ingest_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) 
         Ok(results)
     };
     let mut failures = Vec::new();
-    for result in with_reports(engine, output, synced_and_projected).await? {
+    let synced_and_projected = with_sync_progress(engine, output, upstream, synced_and_projected);
+    let results = with_reports(engine, output, synced_and_projected).await?;
+    if engine.is_serving {
+        sync_supervisor::log_finished(&results);
+    }
+    for result in results {
         match result {
             Ok(outcome) => {
                 let run = outcome.run;
@@ -83,7 +90,8 @@ async fn ingest_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) 
 
 async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result<(), Failure> {
     for service in engine.projector.services().iter().filter(|service| view == ALL || service.name() == view) {
-        let applied = with_progress(output, |progress| async move { service.replay(&progress).await }).await?;
+        let task = format!("replay {}", service.name());
+        let applied = with_progress(output, &task, |progress| async move { service.replay(&progress).await }).await?;
         output.note(&format!("{}: {applied} changes applied", service.name()));
     }
     Ok(())
@@ -122,7 +130,8 @@ async fn replay_parked(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), 
 async fn redecide(engine: &Arc<Engine>, service: &str, output: &dyn Output) -> Result<(), Failure> {
     wait_caught_up(engine, output).await?;
     let service = engine.projector.service(service).map_err(failure)?;
-    let appended = with_progress(output, |progress| async move { service.redecide(&progress).await }).await?;
+    let task = format!("redecide {}", service.name());
+    let appended = with_progress(output, &task, |progress| async move { service.redecide(&progress).await }).await?;
     output.note(&format!("{}: {appended} changes appended", service.name()));
     Ok(())
 }
@@ -130,35 +139,16 @@ async fn redecide(engine: &Arc<Engine>, service: &str, output: &dyn Output) -> R
 async fn export(engine: &Engine, topic: &str, format: &str, all: bool, output: &dyn Output) -> Result<(), Failure> {
     // An import decides undecided facts again, possibly with other results, so none may be left.
     wait_caught_up(engine, output).await?;
+    let task = format!("export {topic}");
+    let progress = |done, total| output.progress(&task, done, total);
     let mut write = |bytes: &[u8]| {
         output.bytes(bytes);
         !output.is_closed()
     };
     if format == RECORDS {
         let topics: Vec<&'static Topic> = transfer::topics().filter(|known| topic == ALL || topic == known.name).collect();
-        return transfer::export(&*engine.log, &topics, |done, total| output.progress(done, total), &mut write).await.map_err(failure);
+        return transfer::export(&*engine.log, &topics, progress, &mut write).await.map_err(failure);
     }
     let (Some(topic), Some(format)) = (topics::by_name(topic), Format::from_name(format)) else { return Ok(()) };
-    export::export(&engine.parts, topic, format, all, &mut write).await.map_err(failure)
-}
-
-/// Runs work that reports its progress, and writes the progress out.
-async fn with_progress<T, F>(output: &dyn Output, work: impl FnOnce(Progress) -> F) -> Result<T, Failure>
-where
-    F: Future<Output = Result<T, projector::Error>>,
-{
-    let (sender, mut reported) = tokio::sync::watch::channel((0, 0));
-    let progress: Progress = Arc::new(move |done, total| {
-        sender.send_replace((done, total));
-    });
-    let mut work = std::pin::pin!(work(progress));
-    loop {
-        tokio::select! {
-            result = &mut work => return result.map_err(failure),
-            Ok(()) = reported.changed() => {
-                let (done, total) = *reported.borrow_and_update();
-                output.progress(done, total);
-            }
-        }
-    }
+    export::export(&engine.parts, topic, format, all, progress, &mut write).await.map_err(failure)
 }

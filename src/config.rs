@@ -6,6 +6,7 @@
 mod sections;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use schemas::clock::{Clock, SimulatedClock};
@@ -61,11 +62,38 @@ pub(crate) enum Error {
     Value {
         /// The key with its sections.
         key: String,
-        /// The file or environment variable that sets it.
+        /// The file, environment variable or flag that sets it.
         origin: String,
         /// What is wrong with the value.
         reason: String,
     },
+}
+
+/// Settings from flags of the command line, which override all other sources.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    /// `--data-dir`
+    pub(crate) data_dir: Option<PathBuf>,
+    /// `--listen`
+    pub(crate) listen: Option<SocketAddr>,
+}
+
+impl Flags {
+    /// The flags that are set: the flag, its key and the value.
+    fn set(&self) -> Result<Vec<(&'static str, &'static str, String)>, Error> {
+        let mut set = Vec::new();
+        if let Some(dir) = &self.data_dir {
+            let (key, origin) = ("data_dir", "--data-dir");
+            let is_usable = dir.to_str().filter(|text| !text.is_empty());
+            let reason = || format!("\"{}\" is empty or not UTF-8", dir.display());
+            let text = is_usable.ok_or_else(|| Error::Value { key: key.to_owned(), origin: origin.to_owned(), reason: reason() })?;
+            set.push((origin, key, text.to_owned()));
+        }
+        if let Some(address) = self.listen {
+            set.push(("--listen", "listen", address.to_string()));
+        }
+        Ok(set)
+    }
 }
 
 /// A configuration that was read and checked.
@@ -80,11 +108,12 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the defaults, a file and the environment. Without `file` it is `highwater.toml` in the working directory, if that exists.
+    /// Reads the defaults, a file, the environment and the flags of the command line. Without `file` it is `highwater.toml` in the working directory, if
+    /// that exists.
     ///
     /// # Errors
     /// The file cannot be read, a key is unknown, or a value cannot be used.
-    pub(crate) fn load(file: Option<&Path>, environment: impl Iterator<Item = (String, String)>) -> Result<Self, Error> {
+    pub(crate) fn load(file: Option<&Path>, environment: impl Iterator<Item = (String, String)>, flags: &Flags) -> Result<Self, Error> {
         let defaults: Table = DEFAULTS.parse().map_err(|source| Error::Toml { path: "default.toml".into(), source: Box::new(source) })?;
         let mut layers = Layers { merged: defaults.clone(), origins: BTreeMap::new() };
         let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
@@ -101,6 +130,9 @@ impl Config {
         for (name, text) in variables {
             layers.add(&defaults, layer_of_variable(&defaults, &name, &text)?, &name)?;
         }
+        for (flag, key, value) in flags.set()? {
+            layers.add(&defaults, Table::from_iter([(key.to_owned(), Value::String(value))]), flag)?;
+        }
         let Layers { merged, origins } = layers;
         match serde_path_to_error::deserialize(merged) {
             Ok(sections) => Ok(Self { sections, origins, simulated_clock: None }),
@@ -111,10 +143,20 @@ impl Config {
         }
     }
 
+    /// Whether a key has its default.
+    pub(crate) fn is_default(&self, key: &str) -> bool {
+        !self.origins.contains_key(key)
+    }
+
     /// The clock: that of a demo, the fixed one of a test, or the system's.
     pub(crate) fn clock(&self) -> Clock {
         let configured = || self.sections.clock.fixed.map_or(Clock::System, Clock::Fixed);
         self.simulated_clock.map_or_else(configured, Clock::Simulated)
+    }
+
+    /// Whether this is the configuration of a demo.
+    pub(crate) fn is_demo(&self) -> bool {
+        self.simulated_clock.is_some()
     }
 
     /// Replaces the configured clock.
@@ -199,5 +241,7 @@ fn layer_of_variable(defaults: &Table, name: &str, text: &str) -> Result<Table, 
     Ok(sections.iter().rev().fold(layer, |layer, section| Table::from_iter([(section.clone(), Value::Table(layer))])))
 }
 
+#[cfg(test)]
+mod compose;
 #[cfg(test)]
 mod tests;

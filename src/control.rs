@@ -1,7 +1,7 @@
 //! The control socket: a command is sent over it to the process that holds the data directory.
 //!
 //! It is a Unix socket in the data directory that only its owner can use. Each connection carries one command: the client sends one line of JSON, and
-//! the server answers with lines of JSON (`{"line": …}`, `{"bytes": base64}`, `{"note": …}`, `{"progress": [done, total]}`), of which the last is
+//! the server answers with lines of JSON (`{"line": …}`, `{"bytes": base64}`, `{"note": …}`, `{"progress": [task, done, total]}`), of which the last is
 //! `{"end": null}` or `{"end": "reason"}`.
 
 use std::fs;
@@ -37,7 +37,7 @@ enum Frame {
     /// Base64.
     Bytes(String),
     Note(String),
-    Progress(u64, u64),
+    Progress(String, u64, u64),
     End(Option<String>),
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn send_command(config: &Config, command: &Command, output: &dy
             Frame::Line(line) => output.line(line.as_bytes()),
             Frame::Bytes(text) => output.bytes(&BASE64.decode(text).map_err(|error| io::Error::other(error.to_string()))?),
             Frame::Note(text) => output.note(&text),
-            Frame::Progress(done, total) => output.progress(done, total),
+            Frame::Progress(task, done, total) => output.progress(&task, done, total),
             Frame::End(None) => return Ok(Some(Ok(()))),
             Frame::End(Some(reason)) => return Ok(Some(Err(Failure::new(reason)))),
         }
@@ -203,8 +203,8 @@ impl Output for Remote {
         self.send(Frame::Note(text.to_owned()));
     }
 
-    fn progress(&self, done: u64, total: u64) {
-        let _ = self.frames.try_send(Frame::Progress(done, total));
+    fn progress(&self, task: &str, done: u64, total: u64) {
+        let _ = self.frames.try_send(Frame::Progress(task.to_owned(), done, total));
     }
 
     fn is_closed(&self) -> bool {

@@ -12,7 +12,7 @@ use schemas::receipt::SigningKeys;
 use services::receipts::memory::Memory;
 use view_store::ViewStore;
 
-use crate::config::{self, Config, StoreBackend};
+use crate::config::{self, Config, LogBackend, StoreBackend};
 use crate::hardening;
 
 /// Why a data directory cannot be used.
@@ -30,6 +30,14 @@ pub(crate) enum Error {
     /// Other users can read the directory, and its mode cannot be changed.
     #[error(transparent)]
     Exposed(#[from] hardening::Error),
+    /// The directory does not exist, or is not a data directory.
+    #[error(
+        "{path} is not a data directory; name another one with --data-dir or data_dir (serve, demo, ingest, keys and import create it)"
+    )]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process uses the directory.
     #[error("data directory {path} is in use by another process")]
     Locked {
@@ -82,13 +90,37 @@ impl Records {
     }
 }
 
+/// Files of which every data directory has at least one, also a copy or a backup.
+const CONTENTS: [&str; 4] = ["lock", "log", "master.key", "views"];
+
+/// Refuses a data directory that does not exist, before a command creates anything in it. With the log and the store on servers it may be missing: then it
+/// holds no records.
+///
+/// # Errors
+/// The directory is missing or holds something else.
+pub(crate) fn check_exists(config: &Config) -> Result<(), Box<dyn StdError>> {
+    let sections = &config.sections;
+    let is_remote = sections.log != LogBackend::Embedded && sections.store != StoreBackend::Embedded;
+    let dir = &sections.data_dir;
+    if is_remote || CONTENTS.iter().any(|name| dir.join(name).exists()) {
+        return Ok(());
+    }
+    // A setting that is wrong for every directory is the better reason.
+    signer_memory_dir(config)?;
+    Err(Error::Missing { path: dir.clone() }.into())
+}
+
 /// Creates the data directory if it does not exist, and locks it for this process. The lock ends when the returned file is closed.
 ///
 /// # Errors
 /// The directory cannot be used, or another process uses it.
 pub(crate) fn lock(dir: &Path) -> Result<File, Error> {
     let unwritable = |source| Error::Unwritable { path: dir.to_owned(), source };
+    let is_new = !dir.exists();
     hardening::private_directory(dir)?;
+    if is_new {
+        tracing::info!(path = %dir.display(), "created the data directory");
+    }
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(unwritable)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
@@ -149,14 +181,20 @@ pub(crate) fn read_receipt_keys(dir: &Path, keys: &SigningKeys) -> Result<(), Bo
     Ok(())
 }
 
-/// Where the signer remembers what it signed: outside the data directory, because a backup of that directory may be restored.
+/// Where the signer remembers what it signed.
 ///
 /// # Errors
 /// The configured directory is inside the data directory.
 pub(crate) fn signer_memory(config: &Config, store: &Arc<dyn ViewStore>) -> Result<Memory, config::Error> {
+    Ok(signer_memory_dir(config)?.map_or_else(|| Memory::Store(Arc::clone(store)), Memory::Directory))
+}
+
+/// The directory in which the signer remembers what it signed: outside the data directory, because a backup of that directory may be restored. `None` if
+/// it remembers in the store.
+fn signer_memory_dir(config: &Config) -> Result<Option<PathBuf>, config::Error> {
     let sections = &config.sections;
     let path = match &sections.checkpoints.memory {
-        None if sections.store != StoreBackend::Embedded => return Ok(Memory::Store(Arc::clone(store))),
+        None if sections.store != StoreBackend::Embedded => return Ok(None),
         None => user_state_dir(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).join("signer"),
         Some(path) => path.clone(),
     };
@@ -170,7 +208,7 @@ pub(crate) fn signer_memory(config: &Config, store: &Arc<dyn ViewStore>) -> Resu
         );
         return Err(config.invalid("checkpoints.memory", reason));
     }
-    Ok(Memory::Directory(path))
+    Ok(Some(path))
 }
 
 /// The user's directory for state, as the XDG base directory specification defines it.

@@ -1,5 +1,7 @@
 //! `highwater demo` and `highwater simulate`: simulated upstreams, with and without an engine that polls them.
 
+mod first_signatures;
+
 use std::error::Error as StdError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use jiff::{Timestamp, ToSpan};
 use schemas::clock::{Clock, SimulatedClock};
 use simulator::{Options, Simulator, When};
 
+use crate::api_settings::public_url;
 use crate::config::{Config, socket_address};
 use crate::data_dir::Records;
 use crate::engine::Engine;
@@ -128,20 +131,26 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let task: DemoTask = Box::new(move |engine, is_ready| {
         Box::pin(async move {
             let mut day = history.simulate(&engine, &simulator, simulated_clock, still).await;
+            first_signatures::sign(&engine).await;
             is_ready.store(true, Ordering::Relaxed);
-            tracing::info!(page = %format!("http://{address}/"), "the demo is ready");
+            tracing::info!(page = %format!("{}/", public_url(&engine.config, Some(address))), "the demo is ready");
             if still {
                 return;
             }
+            let mut appended = 0;
             // Records change between two syncs, as at a real upstream.
             for syncs in 1_u32.. {
                 tokio::time::sleep(SYNC_INTERVAL).await;
                 if syncs.is_multiple_of(SYNCS_PER_DAY) {
                     day = day.saturating_add(1.day()).min(today(clock));
                     simulator.set_today(day);
+                    tracing::info!(seconds = (SYNC_INTERVAL * SYNCS_PER_DAY).as_secs(), appended, "the simulated upstreams changed");
+                    appended = 0;
                 }
                 simulator.advance(3);
-                sync(&engine).await;
+                let facts = sync(&engine).await;
+                tracing::debug!(appended = facts, "synced the simulated upstreams");
+                appended += facts;
             }
         })
     });
@@ -155,11 +164,10 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
 /// Changes the configuration for a demo, whose simulator is at this address.
 fn adapt(config: &mut Config, simulator: SocketAddr) {
     let sections = &mut config.sections;
-    for name in simulator::UPSTREAMS {
-        if let Some(upstream) = sections.upstreams.get_mut(*name) {
-            upstream.base_url = Some(format!("http://{simulator}"));
-            upstream.requests_per_second = 1_000.0;
-        }
+    // Also upstreams that are not simulated: a demo sends nothing to real ones, not even a live look-up.
+    for upstream in sections.upstreams.values_mut() {
+        upstream.base_url = Some(format!("http://{simulator}"));
+        upstream.requests_per_second = 1_000.0;
     }
     if sections.payments.pay_to.is_empty() {
         // Prices are shown, but no payment can be settled.
@@ -217,8 +225,8 @@ impl History {
                     Ok(at) => clock.move_to(at),
                     Err(error) => tracing::error!(%error, "a day of the demo's history has no snapshot time"),
                 }
-                sync(engine).await;
-                tracing::info!(day = %day, "simulated a day of the demo's history");
+                let appended = sync(engine).await;
+                tracing::info!(day = %day, appended, "simulated a day of the demo's history");
                 self.next = day.saturating_add(1.day());
                 self.store();
             }
@@ -227,7 +235,8 @@ impl History {
         clock.end();
         simulator.set_today(published);
         simulator.advance(CHANGES_PER_DAY);
-        sync(engine).await;
+        let appended = sync(engine).await;
+        tracing::info!(day = %published, appended, "simulated the present day of the demo");
         published
     }
 }
@@ -237,22 +246,28 @@ fn snapshot_time(day: Date) -> Result<Timestamp, jiff::Error> {
     Ok(day.at(SNAPSHOT_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC)?.timestamp())
 }
 
-/// Syncs every simulated upstream once and waits until the records are projected.
-async fn sync(engine: &Arc<Engine>) {
+/// Syncs every simulated upstream once and waits until the records are projected. Returns how many facts were appended.
+async fn sync(engine: &Arc<Engine>) -> i64 {
     let upstreams = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
     let syncs = upstreams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => {
-                if let Err(error) = engine.runner.sync(upstream, &settings).await {
+            Ok(settings) => match engine.runner.sync(upstream, &settings).await {
+                Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
+                Err(error) => {
                     tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
+                    0
                 }
+            },
+            Err(error) => {
+                tracing::error!(upstream = name, %error, "sync skipped: the upstream has no settings");
+                0
             }
-            Err(error) => tracing::error!(upstream = name, %error, "sync skipped: the upstream has no settings"),
         }
     });
-    futures_util::future::join_all(syncs).await;
+    let appended = futures_util::future::join_all(syncs).await.into_iter().sum();
     if let Err(error) = engine.wait_all_projected().await {
         tracing::error!(error = ingest::reason(&*error), "waiting for the views failed");
     }
+    appended
 }

@@ -60,6 +60,8 @@ pub(crate) struct Engine {
     pub(crate) signer: Arc<Signer>,
     /// Whether this process projects, and therefore signs.
     pub(crate) is_signer: bool,
+    /// Whether this process serves, or only runs one command.
+    pub(crate) is_serving: bool,
     /// The name under which this process takes leases.
     pub(crate) holder: String,
     stop: watch::Sender<bool>,
@@ -148,6 +150,7 @@ impl Engine {
             context,
             signer,
             is_signer: role.includes(Role::Project),
+            is_serving: listening.is_some(),
             holder,
             stop,
             stop_projector,
@@ -263,11 +266,14 @@ pub(crate) fn enabled_upstreams(config: &Config) -> impl Iterator<Item = &'stati
 }
 
 /// The settings of an upstream.
-fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, config::Error> {
+///
+/// # Errors
+/// The configuration has no section for it.
+pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, config::Error> {
     let section = config.sections.upstreams.get(name);
     let section = section.ok_or_else(|| config.invalid(&format!("upstreams.{name}"), "this section is missing"))?.clone();
     Ok(UpstreamSettings {
-        base_url: section.base_url,
+        base_url: section.base_url.or_else(|| config.sections.upstreams_base_url.clone()),
         api_key: section.api_key,
         user_agent: section.user_agent,
         requests_per_second: section.requests_per_second,

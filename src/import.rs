@@ -30,7 +30,7 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     let mut leases: Vec<Lease> = names.map(|name| Lease::new(&store, name, &holder)).collect();
     let result = async {
         renew(&mut leases).await?;
-        let progress = |done, total| output.progress(done, total);
+        let progress = |done, total| output.progress("import", done, total);
         tokio::select! {
             outcome = transfer::import(&*log, archives, clock.now_ms(), progress) => Ok::<_, Box<dyn StdError>>(outcome?),
             lost = keep_renewed(&*store, &mut leases) => Err(lost),

@@ -1,7 +1,8 @@
 //! The output of commands: results for scripts on standard output, notes and progress for people on standard error.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, BufWriter, IsTerminal as _, Write, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,8 +15,8 @@ pub(crate) trait Output: Send + Sync {
     fn bytes(&self, bytes: &[u8]);
     /// Writes a line for people.
     fn note(&self, text: &str);
-    /// Shows progress: `done` of `total` steps; a total of 0 is unknown.
-    fn progress(&self, done: u64, total: u64);
+    /// Shows the progress of a task: `done` of `total` records; a total of 0 is unknown.
+    fn progress(&self, task: &str, done: u64, total: u64);
     /// Whether the reader is gone (a closed pipe), so that the command can stop.
     fn is_closed(&self) -> bool {
         false
@@ -29,15 +30,69 @@ pub(crate) struct Terminal {
     file: Mutex<Option<File>>,
     /// The first error of writing.
     failed: Mutex<Option<io::Error>>,
+    /// Whether standard output is a terminal.
+    is_terminal: bool,
+    bar: TaskBar,
+}
+
+/// The template of a bar whose total is known.
+const BAR: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}";
+/// The template of a bar whose total is not known.
+const COUNT: &str = "{msg} {human_pos} {per_sec}";
+
+/// A progress bar with the name of the task, the rate and the total. It draws nothing if standard error is not a terminal.
+struct TaskBar {
     bar: ProgressBar,
+    task: Mutex<String>,
+    /// Whether lines on the same terminal have ended it.
+    is_ended: AtomicBool,
+}
+
+impl TaskBar {
+    fn new(target: ProgressDrawTarget) -> Self {
+        Self { bar: ProgressBar::with_draw_target(Some(0), target), task: Mutex::default(), is_ended: AtomicBool::new(false) }
+    }
+
+    fn show(&self, task: &str, done: u64, total: u64) {
+        if self.is_ended.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(mut shown) = self.task.lock()
+            && *shown != task
+        {
+            task.clone_into(&mut shown);
+            // Rate and remaining time are those of the new task.
+            self.bar.reset();
+            let template = if total == 0 { COUNT } else { BAR };
+            self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar.set_message(task.to_owned());
+        }
+        self.bar.set_length(total.max(done));
+        self.bar.set_position(done);
+    }
+
+    /// Removes the bar, and shows none any more.
+    fn end(&self) {
+        if !self.is_ended.swap(true, Ordering::Relaxed) {
+            self.bar.finish_and_clear();
+        }
+    }
 }
 
 impl Terminal {
     pub(crate) fn new() -> Arc<Self> {
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta}").unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style);
-        Arc::new(Self { out: Mutex::new(BufWriter::new(Box::new(stdout()))), file: Mutex::default(), failed: Mutex::new(None), bar })
+        Arc::new(Self {
+            out: Mutex::new(BufWriter::new(Box::new(stdout()))),
+            file: Mutex::default(),
+            failed: Mutex::new(None),
+            is_terminal: stdout().is_terminal(),
+            bar: TaskBar::new(ProgressDrawTarget::stderr()),
+        })
+    }
+
+    /// Whether standard output is a terminal, where people read it.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Writes to a file instead of standard output.
@@ -57,7 +112,7 @@ impl Terminal {
     /// # Errors
     /// The first error of writing or syncing.
     pub(crate) fn flush(&self) -> io::Result<()> {
-        self.bar.finish_and_clear();
+        self.bar.end();
         let flushed = self.out.lock().map_or(Ok(()), |mut out| out.flush());
         let synced = || self.file.lock().map_or(Ok(()), |file| file.as_ref().map_or(Ok(()), File::sync_all));
         let flushed = flushed.and_then(|()| synced());
@@ -73,6 +128,10 @@ impl Output for Terminal {
     }
 
     fn bytes(&self, bytes: &[u8]) {
+        if self.is_terminal && self.file.lock().is_ok_and(|file| file.is_none()) {
+            // A bar between the lines would make both unreadable.
+            self.bar.end();
+        }
         if let Ok(mut out) = self.out.lock()
             && let Err(error) = out.write_all(bytes)
             && let Ok(mut failed) = self.failed.lock()
@@ -82,17 +141,98 @@ impl Output for Terminal {
     }
 
     fn note(&self, text: &str) {
-        self.bar.suspend(|| {
+        self.bar.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{text}");
         });
     }
 
-    fn progress(&self, done: u64, total: u64) {
-        self.bar.set_length(total.max(done));
-        self.bar.set_position(done);
+    fn progress(&self, task: &str, done: u64, total: u64) {
+        self.bar.show(task, done, total);
     }
 
     fn is_closed(&self) -> bool {
         self.failed.lock().is_ok_and(|failed| failed.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal of 100 columns that keeps what is drawn.
+    #[derive(Clone, Debug, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            100
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What a bar draws.
+    fn drawn(show: impl FnOnce(&TaskBar)) -> String {
+        let screen = Screen::default();
+        show(&TaskBar::new(ProgressDrawTarget::term_like_with_hz(Box::new(screen.clone()), 255)));
+        screen.0.lock().unwrap().clone()
+    }
+
+    /// Proves that a bar has the name of its task, the rate and the total, that a task without a known total shows no total, and that the next task
+    /// begins with its own name.
+    #[test]
+    fn bars_have_a_name_a_rate_and_a_total() {
+        let known = drawn(|bar| bar.show("replay recalls", 1_500, 4_000));
+        assert!(known.contains("replay recalls") && known.contains("1,500/4,000") && known.contains("/s"), "{known:?}");
+        let unknown = drawn(|bar| bar.show("ingest cpsc", 1_500, 0));
+        assert!(unknown.contains("ingest cpsc 1,500 ") && !unknown.contains("1,500/"), "{unknown:?}");
+        let both = drawn(|bar| {
+            bar.show("replay recalls", 4_000, 4_000);
+            bar.show("replay awards", 10, 70);
+        });
+        assert!(both.contains("replay awards") && both.contains("10/70"), "{both:?}");
+    }
+
+    /// Proves that a bar that has ended draws nothing any more.
+    #[test]
+    fn an_ended_bar_draws_nothing() {
+        let drawn = drawn(|bar| {
+            bar.end();
+            bar.show("export recalls", 1, 2);
+        });
+        assert!(!drawn.contains("export recalls"), "{drawn:?}");
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use upstreams::Upstream;
 
+use crate::api_settings::public_url;
 use crate::commands::Command;
 use crate::config::Config;
 use crate::data_dir::{self, Records};
@@ -45,6 +46,12 @@ pub(crate) type DemoTask = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> BoxFu
 /// The process cannot start, or fails while it stops.
 pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
     let server = bind(&config)?;
+    if role.includes(Role::Api) && server.address().ip().to_canonical().is_unspecified() && config.sections.public_url.is_none() {
+        tracing::warn!(
+            url = public_url(&config, Some(server.address())),
+            "links lead to this machine only; set public_url for other readers"
+        );
+    }
     let engine = Engine::open(config, Some(server.address()), Some(Records::Real), role).await?;
     let upstreams = if role.includes(Role::Ingest) { enabled_upstreams(&engine.config).collect() } else { Vec::new() };
     run(engine, server, upstreams, role, None).await
@@ -195,6 +202,12 @@ async fn record_uses(engine: Arc<Engine>) {
 async fn measure_lag(engine: Arc<Engine>) {
     let mut stop = engine.stopping();
     let upstreams: Vec<&'static dyn Upstream> = enabled_upstreams(&engine.config).collect();
+    let from_s = engine.parts.clock.now_ms() / 1_000;
+    let intervals = schedules(&engine.config, &upstreams).into_iter().filter_map(|(name, line)| {
+        let upstream = upstreams::by_name(&name)?;
+        Some(ingest::schedule::intervals(upstream, &line, from_s))
+    });
+    ingest::metrics::set_intervals(&intervals.flatten().collect::<Vec<_>>());
     while !*stop.borrow() {
         projector::metrics::sample(&engine.parts).await;
         if let Err(error) = ingest::metrics::sample(&*engine.parts.engine, &upstreams).await {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ingest::Outcome;
 use ingest::schedule::Due;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -83,10 +84,19 @@ async fn sync(engine: Arc<Engine>, upstream: &'static dyn Upstream, trigger: Tri
             return name;
         }
     };
-    if let Err(error) = result {
-        tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
+    match result {
+        Ok(results) => log_finished(&results),
+        Err(error) => tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run"),
     }
     name
+}
+
+/// Logs a line for each sync run that finished. The runner has logged why the others did not.
+pub(crate) fn log_finished(results: &[Result<Outcome, ingest::Error>]) {
+    for Outcome { stream, run, .. } in results.iter().flatten() {
+        let (pages, seen, appended, rejected) = (run.pages, run.seen, run.appended, run.rejected);
+        tracing::info!(stream, pages, seen, appended, rejected, "sync finished");
+    }
 }
 
 /// Upstreams with orphaned runs, with the pause after each attempt to resume one.

@@ -1,13 +1,11 @@
-//! Witnesses: those that are asked to cosign our checkpoints, this process as a witness of other logs, and the lines of both in `highwater status`.
+//! Witnesses: those that are asked to cosign our checkpoints, and this process as a witness of other logs.
 
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
 
 use operation::context::{Context, Part};
-use operation::problem::Problem;
 use operation::secrets;
-use schemas::clock::rfc3339;
-use services::common::witness::{self, CosignatureStatus, KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
+use services::common::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
 
 use crate::config::{Config, KnownLogEntry, WitnessEntry};
 
@@ -54,31 +52,9 @@ pub(crate) fn witnessing(config: &Config, record: RecordPlace) -> Result<Witness
     Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)))
 }
 
-/// The lines about witnesses in `highwater status`.
-///
-/// # Errors
-/// The store fails.
-pub(crate) async fn status_lines(context: &Context) -> Result<Vec<String>, Problem> {
-    let mut lines: Vec<String> = witness::status(context).await?.iter().map(line).collect();
-    lines.extend(Witnessing::of(context).own_key().map(|key| format!("this witness\tvkey {key}")));
-    Ok(lines)
-}
-
-fn line(status: &CosignatureStatus) -> String {
-    let CosignatureStatus { witness, service, size, cosigned, is_current, reason } = status;
-    let cosigned = match cosigned {
-        Some((size, time_s)) => {
-            let at_ms = i64::try_from(time_s.saturating_mul(1_000)).unwrap_or(i64::MAX);
-            format!("cosigned {size} at {}", rfc3339(at_ms))
-        }
-        None => "cosigned none".to_owned(),
-    };
-    let behind = match (is_current, reason.as_str()) {
-        (true, "") => String::new(),
-        (false, "") => "\tbehind".to_owned(),
-        (_, reason) => format!("\tbehind: {reason}"),
-    };
-    format!("witness {witness}\tof {service}\tcheckpoint {size}\t{cosigned}{behind}")
+/// The verifier key of this process, if it is a witness.
+pub(crate) fn own_key(context: &Context) -> Option<String> {
+    Witnessing::of(context).own_key().map(ToString::to_string)
 }
 
 #[cfg(test)]
@@ -88,11 +64,12 @@ mod tests {
     use schemas::note::Cosigner;
 
     use super::*;
+    use crate::config::Flags;
 
     fn read(dir: &Path, variables: &[(&str, &str)]) -> Result<Witnessing, String> {
         let variables = variables.iter().map(|(name, value)| (format!("HIGHWATER_CHECKPOINTS__{name}"), (*value).to_owned()));
         let data_dir = ("HIGHWATER_DATA_DIR".to_owned(), dir.display().to_string());
-        let config = Config::load(None, variables.chain([data_dir])).map_err(|error| error.to_string())?;
+        let config = Config::load(None, variables.chain([data_dir]), &Flags::default()).map_err(|error| error.to_string())?;
         witnessing(&config, RecordPlace::Store).map_err(|error| error.to_string())
     }
 

@@ -51,6 +51,8 @@ static FINISHED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
         "When the last sync run of the stream finished, in any process, in seconds since 1970; 0 for never",
     )
 });
+static INTERVAL: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("ingest_run_interval_seconds", "Longest time between two sync runs of the stream by its schedule, in seconds"));
 static FAILING: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("ingest_run_failing", "Whether the newest sync run of the stream failed (1) or not (0)"));
 
@@ -61,7 +63,7 @@ pub fn described() -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
     let counters = [&RUNS_ENDED, &PAGES, &FETCHED, &APPENDED, &REJECTED].map(|metric| of(metric)).concat();
-    [counters, of(&RUNNING), of(&FINISHED_AT), of(&FAILING)].concat()
+    [counters, of(&RUNNING), of(&FINISHED_AT), of(&INTERVAL), of(&FAILING)].concat()
 }
 
 /// Counts a sync run as running until it is dropped, also when its task is cancelled.
@@ -88,6 +90,12 @@ impl Drop for Running {
 pub(crate) fn fetched(stream: &'static str, records: i64) {
     add(&PAGES, stream, 1);
     add(&FETCHED, stream, records);
+}
+
+/// How many records of a stream this process has fetched since its start.
+#[must_use]
+pub fn fetched_records(stream: &str) -> u64 {
+    FETCHED.as_ref().map_or(0, |counter| counter.with_label_values(&[stream]).get())
 }
 
 /// Counts facts that are durable and chained.
@@ -118,6 +126,14 @@ pub(crate) fn run_ended<T>(stream: &'static str, result: &Result<T, Error>) {
     };
     if let Some(runs) = RUNS_ENDED.as_ref() {
         runs.with_label_values(&[stream, outcome]).inc();
+    }
+}
+
+/// Reports the intervals of streams, in seconds, as [`schedule::intervals`](crate::schedule::intervals) computes them.
+pub fn set_intervals(intervals: &[(&'static str, i64)]) {
+    let Some(gauge) = INTERVAL.as_ref() else { return };
+    for (stream, seconds) in intervals {
+        gauge.with_label_values(&[stream]).set(*seconds);
     }
 }
 

@@ -34,7 +34,7 @@ const PROJECTION_WAIT_LOG_INTERVAL: Duration = Duration::from_secs(30);
 const PROJECTION_WAIT_AT_STOP_MAX: Duration = Duration::from_secs(5);
 
 /// A stream counts as due when it is due within this time, because scheduled syncs do not start on the exact millisecond.
-const DUE_SLACK_MS: i64 = 60_000;
+const DUE_SLACK_MS: i64 = crate::schedule::DUE_SLACK_S * 1_000;
 /// The longest pause after an upstream asked to back off. A longer request is shortened to this.
 const BACK_OFF_MAX: Duration = Duration::from_secs(3_600);
 
@@ -176,7 +176,8 @@ impl Runner {
                     tracing::info!(stream = stream.name, "sync skipped: another ingestor holds the lease of this upstream")
                 }
                 Err(Error::BackingOff { .. }) => tracing::info!(stream = stream.name, "sync skipped: backing off as the upstream asked"),
-                Ok(Outcome { run, .. }) => tracing::info!(
+                // The caller logs it at the level that suits: a demo syncs every few seconds.
+                Ok(Outcome { run, .. }) => tracing::debug!(
                     stream = stream.name,
                     pages = run.pages,
                     seen = run.seen,

@@ -1,8 +1,20 @@
 //! Runs a cron schedule for each upstream, with tokio-cron-scheduler. A sync that comes due while the last one is still running is skipped.
 
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use croner::parser::{CronParser, Seconds};
 use schemas::clock::Clock;
 use tokio::sync::mpsc;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
+use upstreams::Upstream;
+
+/// The most scheduled times that [`intervals`] looks at.
+const TIMES_MAX: usize = 1_000;
+/// How far [`intervals`] looks ahead at least, in seconds, unless [`TIMES_MAX`] times come earlier: a leap year.
+const LOOK_AHEAD_S: i64 = 366 * 86_400;
+/// How early a stream may be synced before its minimum interval is over, in seconds.
+pub(crate) const DUE_SLACK_S: i64 = 60;
 
 /// Why a schedule cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +34,39 @@ pub enum ScheduleError {
     /// The scheduler itself failed.
     #[error("the scheduler failed")]
     Scheduler(#[from] JobSchedulerError),
+}
+
+/// For each stream of an upstream, the longest time in seconds between two sync runs that the cron expression allows, counted from a time in seconds
+/// since 1970. A stream with a minimum interval skips scheduled times. Streams that are not due twice in the years to come are left out, and so are all
+/// if `line` is not a cron expression.
+#[must_use]
+pub fn intervals(upstream: &dyn Upstream, line: &str, from_s: i64) -> Vec<(&'static str, i64)> {
+    // The settings with which `Job::new` reads the line.
+    let cron = CronParser::builder().seconds(Seconds::Required).dom_and_dow(true).build().parse(line);
+    let (Ok(cron), Some(from)) = (cron, DateTime::<Utc>::from_timestamp(from_s, 0)) else { return Vec::new() };
+    let mut times: Vec<i64> = Vec::new();
+    for time in cron.iter_after(from).take(TIMES_MAX) {
+        times.push(time.timestamp());
+        if times.len() > 2 && time.timestamp() > from_s + LOOK_AHEAD_S {
+            break;
+        }
+    }
+    let streams = upstream.manifest().streams.iter();
+    streams.filter_map(|stream| Some((stream.name, longest_interval(&times, stream.every)?))).collect()
+}
+
+/// The longest time in seconds between two runs, if runs start at some of `times` and at least `every` apart.
+fn longest_interval(times: &[i64], every: Duration) -> Option<i64> {
+    let every_s = i64::try_from(every.as_secs()).unwrap_or(i64::MAX);
+    let (mut last, mut longest) = (*times.first()?, None);
+    for time in times.iter().skip(1) {
+        let since = time - last;
+        if since.saturating_add(DUE_SLACK_S) >= every_s {
+            longest = longest.max(Some(since));
+            last = *time;
+        }
+    }
+    longest
 }
 
 /// An upstream that is due.
@@ -67,5 +112,58 @@ impl Schedule {
         if let Err(error) = self.scheduler.shutdown().await {
             tracing::warn!(%error, "the scheduler did not stop cleanly");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20T12:00:00Z, a Friday.
+    const FRIDAY_NOON: i64 = 1_795_176_000;
+    const HOUR: i64 = 3_600;
+
+    fn of(name: &str, line: &str) -> Vec<(&'static str, i64)> {
+        intervals(upstreams::by_name(name).unwrap(), line, FRIDAY_NOON)
+    }
+
+    /// Proves that a stream's interval is that of its schedule: the longest gap if it has several.
+    #[test]
+    fn the_longest_gap_counts() {
+        for (line, hours) in [
+            ("0 5 */6 * * *", 6),
+            ("0 45 14 * * *", 24),
+            ("0 0 8,20,22 * * *", 12),
+            ("0 0 9 * * MON-FRI", 72),
+            ("0 0 3 * * SUN", 168),
+            ("0 0 0 1 * *", 31 * 24),
+            ("0 0 0 29 2 *", 1_461 * 24),
+        ] {
+            assert_eq!(of("cpsc", line), [("cpsc", hours * HOUR)], "{line}");
+        }
+    }
+
+    /// Proves that a stream with a minimum interval is expected when the first scheduled time after that comes.
+    #[test]
+    fn a_minimum_interval_skips_times() {
+        let found = of("edgar", "0 */10 * * * *");
+        let of_stream = |name: &str| found.iter().find(|(stream, _)| *stream == name).unwrap().1;
+        assert_eq!((of_stream("edgar.current"), of_stream("edgar.index")), (600, 2 * HOUR));
+        let times: Vec<i64> = (0..100).map(|number| number * 45 * 60).collect();
+        assert_eq!(longest_interval(&times, Duration::from_secs(2 * 3_600)), Some(135 * 60));
+    }
+
+    /// Proves that there is no interval without a second time, and none for a line that is not a cron expression.
+    #[test]
+    fn no_interval() {
+        assert_eq!((longest_interval(&[], Duration::ZERO), longest_interval(&[7], Duration::ZERO)), (None, None));
+        assert_eq!(of("cpsc", "now and then"), []);
+    }
+
+    /// Proves that the minimum interval has the same slack here as where the runner skips streams.
+    #[test]
+    fn slack_is_that_of_the_runner() {
+        assert_eq!(longest_interval(&[0, 7_140], Duration::from_secs(7_200)), Some(7_140));
+        assert_eq!(longest_interval(&[0, 7_139], Duration::from_secs(7_200)), None);
     }
 }

@@ -4,15 +4,18 @@
   HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS=true highwater demo
   python3 ops/examples/webhooks.py "$(highwater keys mint --tier business)" [http://127.0.0.1:8080] [messages]
 
-Ends after the given number of messages. Needs only Python 3.8. verify_webhook.py verifies messages with the Standard Webhooks library instead.
+Ends after the given number of messages, or with Ctrl-C, and deletes the webhooks that it registered. Needs only Python 3.8. verify_webhook.py verifies
+messages with the Standard Webhooks library instead.
 """
 
 import base64
 import hashlib
 import hmac
 import json
+import signal
 import sys
 import time
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -55,7 +58,17 @@ def call(method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(API + path, data, {"x-api-key": KEY, "content-type": "application/json"}, method=method)
     with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+        return json.loads(answer.read() or b"null")
+
+
+def delete(paths):
+    """Deletes webhooks, so that the demo does not send messages to a port that nobody listens on."""
+    for path in paths:
+        try:
+            call("DELETE", path)
+        except (urllib.error.URLError, OSError) as error:
+            print(f"{path} remains: {error}", file=sys.stderr)
+    print(f"{len(paths)} webhooks are deleted", flush=True)
 
 
 def main():
@@ -71,11 +84,22 @@ def main():
         targets.append((f"awards/{number}", "/awards/v1/watchlist", {"contractor": recipient, "webhook": f"{here}/awards/{number}"}))
     for cik in sorted(set(companies))[:20]:
         targets.append((f"filings/{cik}", "/filings/v1/watchlist", {"cik": cik, "webhook": f"{here}/filings/{cik}"}))
-    for name, path, body in targets:
-        SECRETS["/" + name] = call("POST", path, body)["secret"]
-    print(f"{len(targets)} webhooks are registered; messages are printed here", flush=True)
-    while not MESSAGES or len(SEEN) < MESSAGES:
-        server.handle_request()
+    registered = []
+    try:
+        for name, path, body in targets:
+            webhook = call("POST", path, body)
+            registered.append(f"{path}/{webhook['id']}")
+            SECRETS["/" + name] = webhook["secret"]
+        print(f"{len(targets)} webhooks are registered; messages are printed here", flush=True)
+        while not MESSAGES or len(SEEN) < MESSAGES:
+            server.handle_request()
+    finally:
+        delete(registered)
 
 
-main()
+# SIGTERM ends the program as Ctrl-C does, so that it cleans up.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    main()
+except KeyboardInterrupt:
+    pass

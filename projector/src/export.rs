@@ -25,11 +25,18 @@ const BATCH_RECORDS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Exports the records of a topic: passes them to `write` in pieces, until it returns false. Run events, and changes that no feed contains,
-/// are included only with `all`.
+/// are included only with `all`. `progress` is called with the number of records read so far and the total.
 ///
 /// # Errors
 /// When the log or the store fails, or the topic has no export.
-pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: bool, write: Sink<'_>) -> Result<(), Error> {
+pub async fn export(
+    parts: &Parts,
+    topic: &'static Topic,
+    format: Format,
+    all: bool,
+    mut progress: impl FnMut(u64, u64) + Send,
+    write: Sink<'_>,
+) -> Result<(), Error> {
     if topic.kind == TopicKind::Imports {
         return Err(Error::Refused(format!("topic {} describes this log alone and has no export", topic.name)));
     }
@@ -37,13 +44,17 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
     let columns = columns::of_topic(topic, all || format == Format::Parquet);
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let mut out = table_file::writer(format, columns, write)?;
+    // Records that are appended during the export are not included.
+    let mut ends = Vec::new();
     for partition in 0..topic.partitions {
-        let mut from = LogOffset(0);
-        // Records that are appended during the export are not included.
-        let end = match topic.kind {
+        ends.push(match topic.kind {
             TopicKind::Facts | TopicKind::Commands => parts.engine.checkpoint().await?.position(topic, partition),
             _ => parts.log.end(topic, partition).await?,
-        };
+        });
+    }
+    let (mut done, total) = (0, ends.iter().map(|end| end.0).sum());
+    for (partition, end) in (0..).zip(ends) {
+        let mut from = LogOffset(0);
         let (mut seq, mut hash) = (Seq(0), Hash32::ZERO);
         while from < end {
             let batch = parts.log.read(topic, partition, from, BATCH_RECORDS, BATCH_BYTES).await?;
@@ -53,6 +64,8 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
                 TopicKind::Facts | TopicKind::Commands => view_store::engine::dropped(&*parts.engine, topic, partition, from, next).await?,
                 _ => Vec::new(),
             };
+            done += next.0.min(end.0) - from.0;
+            progress(done, total);
             from = next;
             for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset).is_err()) {
                 let value = &stored.record.value;

@@ -10,6 +10,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use table_file::Format;
 
+use crate::cli::{Known, examples};
 use crate::failure::Failure;
 
 /// A command that needs an engine: that of a running process, or one opened for it.
@@ -39,8 +40,60 @@ pub(crate) enum Command {
     Export { topic: String, format: String, all: bool },
     /// Hashes a view.
     Digest { view: String, history: bool, at: Option<u64> },
-    /// Shows the progress of upstreams, topics and views.
-    Status,
+    /// Shows what needs attention, and the progress of upstreams, topics and views.
+    Status { format: StatusFormat },
+}
+
+/// The form of what `status` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StatusFormat {
+    /// Aligned tables, for a terminal.
+    Table,
+    /// A line of fields separated by tabs for each item, for scripts.
+    Lines,
+    /// One JSON object.
+    Json,
+}
+
+/// The known values of arguments.
+pub(crate) mod values {
+    use super::{ALL, Format, RECORDS, Tier, transfer, views};
+
+    /// The upstreams.
+    pub(crate) fn upstreams() -> Vec<&'static str> {
+        upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect()
+    }
+
+    /// The services, which are the views.
+    pub(crate) fn services() -> Vec<&'static str> {
+        views::SERVICES.iter().map(|view| view.name).collect()
+    }
+
+    /// The views and the word for all of them.
+    pub(crate) fn views_or_all() -> Vec<&'static str> {
+        [services(), vec![ALL]].concat()
+    }
+
+    /// The topics that can be exported.
+    pub(crate) fn topics() -> Vec<&'static str> {
+        transfer::topics().map(|topic| topic.name).collect()
+    }
+
+    /// These topics and the word for all of them.
+    pub(crate) fn topics_or_all() -> Vec<&'static str> {
+        [topics(), vec![ALL]].concat()
+    }
+
+    /// The formats of an export.
+    pub(crate) fn formats() -> Vec<&'static str> {
+        Format::NAMES.into_iter().chain([RECORDS]).collect()
+    }
+
+    /// The tiers of keys.
+    pub(crate) fn tiers() -> Vec<&'static str> {
+        Tier::ALL.into_iter().filter(|tier| *tier != Tier::Anonymous).map(Tier::as_str).collect()
+    }
 }
 
 /// The export format that `import` reads.
@@ -54,19 +107,23 @@ const RESTORE_REASON_BYTES_MAX: usize = 500;
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Creates a key and prints only the key; it is not shown again.
+    #[command(after_help = examples!["highwater keys mint --tier business"])]
     Mint {
-        /// free, pro, business, fleet or fleet_plus.
-        #[arg(long)]
+        /// The tier.
+        #[arg(long, value_parser = Known(values::tiers))]
         tier: String,
     },
     /// Lists keys with their ids, tiers and times.
+    #[command(after_help = examples!["highwater keys list"])]
     List,
     /// Creates a new key that replaces an old one, and prints only the new key. The old key works for one more day.
+    #[command(after_help = examples!["highwater keys rotate key_1"])]
     Rotate {
         /// The id of the old key.
         id: String,
     },
     /// Ends a key immediately.
+    #[command(after_help = examples!["highwater keys revoke key_1"])]
     Revoke {
         /// The id of the key.
         id: String,
@@ -77,13 +134,16 @@ pub(crate) enum KeysCommand {
 #[derive(Clone, Serialize, Deserialize, Subcommand)]
 pub(crate) enum AccountsCommand {
     /// Erases an account: ends its keys, deletes its filters and watches, and destroys the secret that its addresses are encrypted with.
+    #[command(after_help = examples!["highwater accounts erase acct_1"])]
     Erase {
         /// The id of the account, or of one of its keys.
         id: String,
     },
     /// Prints the secrets that accounts' addresses are encrypted with. No log and no export contains them: keep them as safe as the master key.
+    #[command(after_help = examples!["highwater accounts export-secrets > secrets.tsv"])]
     ExportSecrets,
     /// Imports secrets that `export-secrets` printed. A secret that was erased, there or here, stays erased.
+    #[command(after_help = examples!["highwater accounts import-secrets secrets.tsv"])]
     ImportSecrets {
         /// The file with the secrets.
         #[arg(value_name = "FILE", value_parser = read_file)]
@@ -110,16 +170,20 @@ fn read_file(path: &str) -> Result<String, std::io::Error> {
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
 pub(crate) enum ReceiptKeysCommand {
     /// Creates a key and prints its public key. The key is not used until `receipt-keys use`.
+    #[command(after_help = examples!["highwater receipt-keys new"])]
     New,
     /// Signs with a key from now on. Copy its file to all nodes with the role project first.
+    #[command(after_help = examples!["highwater receipt-keys use 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5"])]
     Use {
         /// The public key, 64 hex digits.
         public_key: String,
     },
     /// Lists the keys that sign or signed; the current one is last.
+    #[command(after_help = examples!["highwater receipt-keys list"])]
     List,
     /// Declares that a backup was restored: creates a key that signs from now on, with the reason, and bars the previous key. Needed when the
     /// signer refuses to sign because the log is older than what was signed.
+    #[command(after_help = examples!["highwater receipt-keys restore --reason \"disk lost, backup of last night\""])]
     Restore {
         /// The reason, which readers see with the key at /receipts/pubkey.
         #[arg(long, value_name = "TEXT")]
@@ -132,6 +196,7 @@ pub(crate) enum ReceiptKeysCommand {
 pub(crate) enum ReceiptsCommand {
     /// Assigns an owner to a chain that has none, and prints the owner. Such a chain is older than the record of owners, and nobody can append to
     /// it until then; or it has no receipts yet, and only the owner can append to it from then on.
+    #[command(after_help = examples!["highwater receipts assign-owner billing-agent-1 acct_1", "highwater receipts assign-owner --all-paid"])]
     AssignOwner {
         /// The agent of the chain.
         #[arg(required_unless_present = "all_paid", conflicts_with = "all_paid")]
@@ -149,8 +214,10 @@ pub(crate) enum ReceiptsCommand {
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
 pub(crate) enum WebhooksCommand {
     /// Lists all webhooks with the last seq that each acknowledged. Failing webhooks come first.
+    #[command(after_help = examples!["highwater webhooks list"])]
     List,
     /// Sends one message again, now.
+    #[command(after_help = examples!["highwater webhooks resend wl_1 msg_1"])]
     Resend {
         /// The id of the webhook.
         id: String,
@@ -158,6 +225,7 @@ pub(crate) enum WebhooksCommand {
         message: String,
     },
     /// Resumes a webhook, also a disabled one.
+    #[command(after_help = examples!["highwater webhooks replay wl_1", "highwater webhooks replay wl_1 --after 1200 --upto 1300"])]
     Replay {
         /// The id of the webhook.
         id: String,
@@ -177,14 +245,10 @@ impl Command {
     /// The first argument that cannot be used.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {
-            Self::Ingest { upstream } if upstreams::by_name(upstream).is_none() => {
-                Err(unknown("upstream", upstream, upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect::<Vec<_>>()))
-            }
-            Self::Replay { view } if view != ALL && !service_names().any(|name| name == view) => {
-                Err(unknown("view", view, service_names().chain([ALL])))
-            }
-            Self::Redecide { service } if !service_names().any(|name| name == service) => Err(unknown("service", service, service_names())),
-            Self::Digest { view, .. } if !service_names().any(|name| name == view) => Err(unknown("view", view, service_names())),
+            Self::Ingest { upstream } => check_known("upstream", upstream, &values::upstreams()),
+            Self::Replay { view } => check_known("view", view, &values::views_or_all()),
+            Self::Redecide { service } => check_known("service", service, &values::services()),
+            Self::Digest { view, .. } => check_known("view", view, &values::services()),
             Self::Export { topic, format, all } => check_export(topic, format, *all),
             Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
             Self::ReceiptKeys(ReceiptKeysCommand::Restore { reason })
@@ -202,28 +266,19 @@ fn check_export(topic: &str, format: &str, all: bool) -> Result<(), Failure> {
     if is_records && all {
         return Err(Failure::new("--all cannot be used with --format records, which always exports all records"));
     }
-    let known = transfer::topics().map(|topic| topic.name);
-    let is_known = (is_records && topic == ALL) || known.clone().any(|name| name == topic);
-    if !is_known {
-        return Err(unknown("topic", topic, known.chain(is_records.then_some(ALL))));
-    }
-    if !is_records && Format::from_name(format).is_none() {
-        return Err(unknown("format", format, Format::NAMES.into_iter().chain([RECORDS])));
-    }
-    Ok(())
+    check_known("topic", topic, &if is_records { values::topics_or_all() } else { values::topics() })?;
+    check_known("format", format, &values::formats())
 }
 
 /// The tier of that name, if keys of it can be created.
 pub(super) fn tier_of(name: &str) -> Result<Tier, Failure> {
-    let with_keys = || Tier::ALL.into_iter().filter(|tier| *tier != Tier::Anonymous).map(Tier::as_str);
-    Tier::from_name(name).filter(|tier| *tier != Tier::Anonymous).ok_or_else(|| unknown("tier", name, with_keys().collect::<Vec<_>>()))
+    Tier::from_name(name).filter(|tier| *tier != Tier::Anonymous).ok_or_else(|| unknown("tier", name, &values::tiers()))
 }
 
-fn service_names() -> impl Iterator<Item = &'static str> + Clone {
-    views::SERVICES.iter().map(|view| view.name)
+fn check_known(what: &str, name: &str, known: &[&str]) -> Result<(), Failure> {
+    if known.contains(&name) { Ok(()) } else { Err(unknown(what, name, known)) }
 }
 
-fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Failure {
-    let list: Vec<&str> = known.clone().into_iter().collect();
-    Failure::new(format!("unknown {what} \"{name}\"{} (known: {})", names::hint(name, known), list.join(", ")))
+fn unknown(what: &str, name: &str, known: &[&str]) -> Failure {
+    Failure::new(format!("unknown {what} \"{name}\"{} (known: {})", names::hint(name, known.iter().copied()), known.join(", ")))
 }

@@ -23,6 +23,10 @@ pub(crate) struct Sections {
     pub(crate) data_dir: PathBuf,
     #[serde(deserialize_with = "address")]
     pub(crate) listen: SocketAddr,
+    #[serde(deserialize_with = "optional_url")]
+    pub(crate) public_url: Option<String>,
+    #[serde(deserialize_with = "optional_url")]
+    pub(crate) upstreams_base_url: Option<String>,
     pub(crate) log: LogBackend,
     pub(crate) store: StoreBackend,
     #[serde(deserialize_with = "optional_path")]
@@ -489,9 +493,17 @@ fn optional_path<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>,
     optional_text(value).map(|text| text.map(PathBuf::from))
 }
 
-/// A URL without slashes at its end; `None` if it is empty.
+/// An http or https URL without slashes at its end; `None` if it is empty.
 fn optional_url<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    optional_text(value).map(|text| text.map(|url| url.trim_end_matches('/').to_owned()))
+    optional_text(value)?.map(|text| parsed(&text, url)).transpose()
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let has_scheme = text.starts_with("http://") || text.starts_with("https://");
+    if !has_scheme {
+        return Err(format!("\"{text}\" does not begin with http:// or https://"));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
 }
 
 fn parsed<T, E: serde::de::Error>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, E> {

@@ -7,7 +7,25 @@ use super::*;
 fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Error> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
-    Config::load(Some(file.path()), variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Config::load(Some(file.path()), variables, &Flags::default())
+}
+
+/// Proves that flags of the command line override the environment and the file, and that an unusable one is named.
+#[test]
+fn flags_override_everything() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "data_dir = \"of the file\"\nlisten = \"127.0.0.1:1\"").unwrap();
+    let variables = || [("HIGHWATER_DATA_DIR".to_owned(), "of the environment".to_owned())].into_iter();
+    let load = |flags: &Flags| Config::load(Some(file.path()), variables(), flags);
+    let flags = Flags { data_dir: Some("of the flag".into()), listen: Some("127.0.0.1:2".parse().unwrap()) };
+    let config = load(&flags).unwrap();
+    assert_eq!((config.sections.data_dir.to_str(), config.sections.listen.port()), (Some("of the flag"), 2));
+    let config = load(&Flags::default()).unwrap();
+    assert_eq!((config.sections.data_dir.to_str(), config.sections.listen.port()), (Some("of the environment"), 1));
+    assert!(!config.is_default("listen") && config.is_default("log"));
+    let error = load(&Flags { data_dir: Some("".into()), listen: None }).unwrap_err().to_string();
+    assert!(error.contains("data_dir (--data-dir)"), "{error}");
 }
 
 /// Proves that the file overrides the defaults and the environment the file, in any section and type.
@@ -100,6 +118,9 @@ fn unusable_values_are_refused() {
         ("WEBHOOKS__RETRY_PAUSES_S", "[0]", "webhooks.retry_pauses_s", "1 to 100 pauses of 1 to 86400 seconds"),
         ("WEBHOOKS__DISABLE_AFTER_H", "0", "webhooks.disable_after_h", "must be 1 to 8760"),
         ("CLOCK__FIXED", "noon", "clock.fixed", "noon"),
+        ("PUBLIC_URL", "records.example.org", "public_url", "does not begin with http:// or https://"),
+        ("UPSTREAMS_BASE_URL", "127.0.0.1:9000", "upstreams_base_url", "does not begin with http:// or https://"),
+        ("SERVICES__RECALLS__BASE_URL", "//recalls", "services.recalls.base_url", "\"//recalls\" does not begin with"),
     ] {
         let variable = format!("{PREFIX}{variable}");
         let error = load("", &[(&variable, value)]).unwrap_err().to_string();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::file;
 
 /// Collects the Markdown pages below a directory; generated files, packages and hidden directories are left out.
-fn collect_pages(directory: &Path, pages: &mut Vec<PathBuf>) {
+pub(crate) fn collect_pages(directory: &Path, pages: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();

@@ -8,7 +8,7 @@ use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
 use crate::engine::{SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, stdout, wait_for};
+use crate::process::{Server, highwater, status_output, stdout, wait_for};
 
 fn checkpoint(server: &Server, service: &str, pubkey: &str) -> Option<Checkpoint> {
     let (status, note) = server.get(&format!("/{service}/checkpoint"), "")?;
@@ -93,7 +93,7 @@ async fn rotated_key_signs_no_second_history() {
     stdout(command(&copied, &["receipt-keys", "use", &second]));
     simulated.sim.advance(40);
     stdout(command(&copied, &["ingest", "cpsc", "--once"]));
-    let status = || stdout(command(&copied, &["status"]));
+    let status = || status_output(command(&copied, &["status"]));
     wait_for("the refusal", || status().contains("signing of checkpoints of recalls\trefused").then_some(()));
     assert_eq!(server.get("/recalls/checkpoint", "").unwrap().0, 503);
     let notices = String::from_utf8(server.get("/readyz", "").unwrap().1).unwrap();

@@ -14,7 +14,7 @@ use view_store::scylla::Options as ScyllaOptions;
 
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, SimulatedUpstreams, upstream_names};
-use crate::process::{Server, get, highwater, stdout, wait_for};
+use crate::process::{Server, get, highwater, status_output, stdout, wait_for};
 use crate::reader::Reader;
 
 /// A cluster with its own names on shared servers, and the directory of its processes' local files.
@@ -236,7 +236,7 @@ async fn orphaned_run_is_resumed() {
     drop(release);
     let started = Instant::now();
     wait_for("the end of the orphaned run", || {
-        let status = stdout(cluster.command("i2", &["status"]));
+        let status = status_output(cluster.command("i2", &["status"]));
         let streams: Vec<&str> = status.lines().filter(|line| line.starts_with("upstream openfda.")).collect();
         assert!(!streams.is_empty(), "{status}");
         streams.iter().all(|stream| stream.contains("\trun_finished ")).then_some(())

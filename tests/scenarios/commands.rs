@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{Server, highwater, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
 
 /// An address where nothing listens.
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
@@ -60,6 +60,10 @@ fn commands_work_with_and_without_a_running_demo() {
     assert_eq!(with_runs.iter().filter(|fact| !fact["kind"].as_str().unwrap().starts_with("run_")).count(), facts.len());
     assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
     let status = ask(&["status"]);
+    assert!(status.starts_with("summary ok\tstreams ") && status.contains("\tfailed 0\t") && status.contains("\tparked 0\t"), "{status}");
+    let json: Value = serde_json::from_str(&ask(&["status", "--json"])).unwrap();
+    assert_eq!((&json["ok"], &json["problems"]), (&true.into(), &Value::Array(Vec::new())));
+    assert!(json["upstreams"].as_array().unwrap().iter().any(|stream| stream["stream"] == "cpsc" && stream["state"] == "run_finished"));
     assert!(status.contains("upstream openfda.food\trun_finished") && status.contains("topic recalls\trecords"), "{status}");
     assert!(status.contains("view recalls\tlag 0\tseconds 0"), "{status}");
     wait_for("the freshness of every upstream", || {
@@ -75,8 +79,13 @@ fn commands_work_with_and_without_a_running_demo() {
     let digest = ask(&["digest", "recalls"]);
     let history = ask(&["digest", "recalls", "--history"]);
     assert_eq!(digest.trim().len(), 64, "{digest}");
-    assert_eq!(ask(&["replay", "recalls"]), "");
-    assert_eq!(ask(&["redecide", "recalls"]), "");
+    // Standard error is no terminal, so it has the result and no progress bar.
+    for (arguments, note) in [(["replay", "recalls"], "changes applied"), (["redecide", "recalls"], "changes appended")] {
+        let output = run(highwater(&data, NOWHERE, &arguments));
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.lines().count() == 1 && message.contains(note) && !message.contains(['\r', '\x1b']), "{message:?}");
+    }
     assert_eq!((ask(&["digest", "recalls"]), ask(&["digest", "recalls", "--history"])), (digest.clone(), history.clone()));
     assert_eq!(server.json("/recalls/api/recalls?limit=300", &key)["recalls"], feed["recalls"], "a replay changes nothing");
     let changes = server.get("/recalls/v1/changes?start=earliest&limit=100", &key).unwrap();
@@ -132,13 +141,103 @@ fn interrupted_ingest_is_completed_after_restart() {
     assert_eq!(digest(&data), digest(&other));
 }
 
+/// Proves that a command that reads refuses a data directory that does not exist or holds something else, and creates nothing, whether the setting or the flag
+/// names it; and that a command that may create one says so.
+#[test]
+fn only_some_commands_create_a_data_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let (missing, other) = (dir.path().join("missing"), dir.path().join("other"));
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("notes.txt"), "not ours").unwrap();
+    let cases: [&[&str]; 11] = [
+        &["status"],
+        &["status", "--json"],
+        &["export", "recalls"],
+        &["digest", "recalls"],
+        &["replay", "all"],
+        &["replay", "--parked"],
+        &["redecide", "recalls"],
+        &["accounts", "export-secrets"],
+        &["receipts", "assign-owner", "--all-paid"],
+        &["receipt-keys", "list"],
+        &["webhooks", "list"],
+    ];
+    for arguments in cases {
+        for data in [&missing, &other] {
+            let with_flag = [arguments, &["--data-dir", data.to_str().unwrap()]].concat();
+            for command in [highwater(data, NOWHERE, arguments), highwater(&dir.path().join("elsewhere"), NOWHERE, &with_flag)] {
+                let error = stderr_of_failure(command);
+                assert!(error.contains(data.to_str().unwrap()) && error.contains("is not a data directory"), "{arguments:?}: {error}");
+            }
+        }
+    }
+    assert!(!missing.exists());
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1, "a refused command wrote into another directory");
+    let arguments = ["keys", "mint", "--tier", "pro", "--data-dir", missing.to_str().unwrap()];
+    let output = run(highwater(&dir.path().join("elsewhere"), NOWHERE, &arguments));
+    assert_key(&String::from_utf8(output.stdout).unwrap());
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("created the data directory") && message.contains(missing.to_str().unwrap()), "{message}");
+    let output = run(highwater(&missing, NOWHERE, &["keys", "list"]));
+    assert!(output.status.success() && !String::from_utf8(output.stderr).unwrap().contains("created"));
+    assert!(stdout(highwater(&missing, NOWHERE, &["status"])).starts_with("summary ok\t"));
+}
+
+/// Proves that the status names an upstream whose newest run failed before everything else, and fails then.
+#[test]
+fn status_fails_while_an_upstream_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    stderr_of_failure(highwater(&data, NOWHERE, &["ingest", "cpsc"]));
+    let output = run(highwater(&data, NOWHERE, &["status"]));
+    let (lines, message) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    let mut lines = lines.lines();
+    assert!(lines.next().unwrap().starts_with("summary attention\t"));
+    assert!(lines.next().unwrap().starts_with("problem\tthe newest run of cpsc failed: "));
+    assert!(lines.any(|line| line.starts_with("upstream cpsc\trun_failed ")));
+    assert!(message.contains("needs attention: the newest run of cpsc failed"), "{message}");
+    let output = run(highwater(&data, NOWHERE, &["status", "--json"]));
+    assert_eq!((output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap()["ok"].clone()), (Some(1), false.into()));
+}
+
+/// Proves that completions and man pages need no settings, know the commands and the values of their arguments, and that offline verification does not read the
+/// configuration either.
+#[test]
+fn generated_documents_need_no_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = highwater(&dir.path().join("data"), NOWHERE, arguments);
+        command.env("HIGHWATER_NO_SUCH_KEY", "1");
+        command
+    };
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = stdout(command(&["completions", shell]));
+        assert!(script.contains("redecide") && script.contains("receipt-keys"), "{shell}");
+        // The script of elvish completes no values.
+        assert!(shell == "elvish" || shell == "powershell" || script.contains("fleet_plus"), "{shell}");
+    }
+    assert!(stdout(command(&["man"])).starts_with(".ie") && stdout(command(&["man"])).contains("redecide"));
+    let page = stdout(command(&["man", "keys", "mint"]));
+    assert!(page.contains("highwater\\-keys\\-mint") && page.contains("fleet_plus") && page.contains("Examples:"), "{page}");
+    assert!(stderr_of_failure(command(&["man", "kys"])).contains("did you mean \"keys\"?"));
+    let pages = dir.path().join("man1");
+    stdout(command(&["man", "--dir", pages.to_str().unwrap()]));
+    assert!(pages.join("highwater.1").exists() && pages.join("highwater-keys-mint.1").exists());
+    assert!(stderr_of_failure(command(&["verify", "nothing.json"])).contains("nothing.json"));
+    assert!(stderr_of_failure(command(&["man", "--data-dir", "x"])).contains("no effect"));
+    assert!(stderr_of_failure(command(&["status"])).contains("no_such_key"));
+    assert!(!dir.path().join("data").exists());
+}
+
 /// Proves that unknown names are refused with exit code 1, the nearest known name, and nothing on standard output.
 #[test]
 fn unknown_names_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["ingest", "openfd", "--once"], "openfda"),
+        (&["ingest", "openfd"], "openfda"),
         (&["replay", "recals"], "recalls"),
         (&["digest", "acounts"], "accounts"),
         (&["redecide", "recall"], "recalls"),

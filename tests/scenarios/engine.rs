@@ -199,7 +199,7 @@ impl Engine {
             out.extend_from_slice(bytes);
             true
         };
-        export::export(&self.parts, topics::by_name(topic).unwrap(), Format::Ndjson, all, &mut write).await.unwrap();
+        export::export(&self.parts, topics::by_name(topic).unwrap(), Format::Ndjson, all, |_, _| (), &mut write).await.unwrap();
         out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 

@@ -15,6 +15,7 @@ mod connection;
 mod crash;
 mod cross_account;
 mod cursors;
+mod demo;
 mod double_delivery;
 mod engine;
 mod expected_changes;

@@ -40,9 +40,9 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     command.env("HIGHWATER_CHECKPOINTS__MEMORY", data.parent().unwrap().join("signer-memory"));
     // A directory without configuration files.
     command.current_dir(data.parent().unwrap());
+    command.env("HIGHWATER_UPSTREAMS_BASE_URL", base_url);
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
-        command.env(format!("HIGHWATER_UPSTREAMS__{name}__BASE_URL"), base_url);
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__SCHEDULE"), SCHEDULE);
     }
@@ -72,6 +72,14 @@ pub(crate) fn run_within(mut command: Command, limit: Duration) -> Output {
 pub(crate) fn stdout(command: Command) -> String {
     let output = run(command);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs `status`, which fails while something is stopped or parked; returns its standard output.
+pub(crate) fn status_output(command: Command) -> String {
+    let output = run(command);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || message.contains("needs attention: "), "{message}");
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -8,7 +8,7 @@ use schemas::tree::Checkpoint;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, highwater, run, status_output, stderr_of_failure, stdout, wait_for};
 
 /// Copies the directory of a stopped process.
 fn copy(from: &Path, to: &Path) {
@@ -69,7 +69,7 @@ fn restored_backup_does_not_sign_until_declared() {
 
     // The backup would issue another third receipt and sign another tree of three.
     let restored = Server::ready(command(&backup, &["serve"]));
-    let status = || stdout(command(&backup, &["status"]));
+    let status = || status_output(command(&backup, &["status"]));
     let refused = wait_for("the refusal", || Some(status()).filter(|status| status.contains("older than what was signed")));
     assert!(refused.contains("receipt-keys restore"), "{refused}");
     let (status_code, problem) = issue(&restored, &key, 4);
@@ -113,7 +113,7 @@ fn restored_backup_does_not_sign_until_declared() {
 
     // Only one of the two histories is continued.
     let server = Server::ready(command(&data, &["serve"]));
-    let status = || stdout(command(&data, &["status"]));
+    let status = || status_output(command(&data, &["status"]));
     wait_for("the refusal of the original", || status().contains(&format!("the key {second} signs in place of this log's")).then_some(()));
     assert_eq!(issue(&server, &key, 6).0, 503);
 }
@@ -136,7 +136,7 @@ fn missing_signer_memory_is_not_treated_as_new() {
     std::fs::remove_dir_all(&memory).unwrap();
     std::fs::remove_dir_all(data.join("views")).unwrap();
     let server = Server::ready(command(&["serve"]));
-    wait_for("the refusal", || stdout(command(&["status"])).contains("is missing, but was written before").then_some(()));
+    wait_for("the refusal", || status_output(command(&["status"])).contains("is missing, but was written before").then_some(()));
     assert_eq!(issue(&server, &key, 2).0, 503);
     assert_eq!(checkpoint(&server, &pubkey).unwrap().size, 1, "a tree that nothing contradicts must be published");
     let next = stdout(command(&["receipt-keys", "restore", "--reason", "the memory was lost"])).trim().to_owned();
@@ -164,11 +164,11 @@ fn running_copy_signs_no_conflicting_receipts() {
     copy(&data, &copied);
 
     let (first, second) = (Server::ready(command(&data, &["serve"])), Server::ready(command(&copied, &["serve"])));
-    wait_for("the comparison", || (!stdout(command(&copied, &["status"])).contains("refused")).then_some(()));
+    wait_for("the comparison", || (!status_output(command(&copied, &["status"])).contains("refused")).then_some(()));
     issued(&first, &key, 2);
     checkpoint_of(&first, &pubkey, 2);
     assert_eq!(issue(&second, &key, 3).0, 503, "a request that waited must be refused too");
-    assert!(stdout(command(&copied, &["status"])).contains("older than what was signed"));
+    assert!(status_output(command(&copied, &["status"])).contains("older than what was signed"));
     assert_eq!(second.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 1);
     assert_eq!(issued(&first, &key, 3)["body"]["seq"], json!(3));
 }
@@ -193,7 +193,7 @@ fn unresponsive_signer_memory_blocks_only_signatures() {
     stdout(command(&["keys", "mint", "--tier", "pro"]));
     assert_eq!(issue(&server, &key, 2).0, 503);
     let late = format!("the signer's memory {} did not answer within", path.display());
-    wait_for("the reason", || stdout(command(&["status"])).contains(&late).then_some(()));
+    wait_for("the reason", || status_output(command(&["status"])).contains(&late).then_some(()));
 }
 
 /// Proves that a memory inside the data directory is refused, also as the default, with the setting's name and an example.

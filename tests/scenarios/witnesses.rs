@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
 use crate::engine::{SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, run, stdout, wait_for};
+use crate::process::{Server, highwater, run, status_output, stdout, wait_for};
 
 /// A witness whose address stays the same after a restart.
 struct Place {
@@ -95,7 +95,7 @@ async fn rewritten_history_is_not_cosigned() {
 
     // The first checkpoint is cosigned, and so is one that continues it.
     let server = Server::ready(log(&data, base_url, Some(&place), &["serve"]));
-    let status = |data: &Path| stdout(log(data, base_url, Some(&place), &["status"]));
+    let status = |data: &Path| status_output(log(data, base_url, Some(&place), &["status"]));
     let first = checkpoint(&server, "receipts", 2, &vkey, true);
     checkpoint(&server, "recalls", 20, &vkey, true);
     issue(&server, &key, 3);

@@ -288,3 +288,22 @@ async fn system_clock() {
     let minted = Access::of(&ctx).mint(&ctx, Tier::Free, "").await.unwrap();
     assert!((Timestamp::now().as_millisecond() - minted.row.minted_at).abs() < 60_000);
 }
+
+/// Proves that calls without a key from this machine are unlimited only if the settings say so, and that calls from elsewhere are counted then, too.
+#[tokio::test]
+async fn loopback_can_be_unlimited() {
+    let (_world, mut ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let limits = async |ctx: &Context, address: &str| {
+        let admission = Access::of(ctx).admit(ctx, Credentials::default(), address.parse().unwrap(), &free, false).await.unwrap();
+        admission.rate_limit
+    };
+    assert_eq!(limits(&ctx, "127.0.0.1").await, "\"day\";r=99;t=86400");
+    Arc::get_mut(&mut ctx).unwrap().settings.is_loopback_unlimited = true;
+    for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+        assert_eq!(limits(&ctx, address).await, "", "{address}");
+    }
+    assert_eq!(limits(&ctx, "192.0.2.1").await, "\"day\";r=99;t=86400");
+    let minted = Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap();
+    assert!(admit(&ctx, minted.key.reveal(), &free).await.unwrap().rate_limit.starts_with("\"day\";r="), "a key keeps its limits");
+}

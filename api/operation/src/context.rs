@@ -123,6 +123,8 @@ pub struct Settings {
     pub cache_dir: Option<PathBuf>,
     /// The limits of the tiers.
     pub tiers: Tiers,
+    /// Whether callers on this machine that have no key may make any number of calls, as in a demo.
+    pub is_loopback_unlimited: bool,
 }
 
 impl Settings {
@@ -146,6 +148,7 @@ impl Settings {
             webhook_retries: RetrySchedule::default(),
             cache_dir: None,
             tiers,
+            is_loopback_unlimited: false,
         }
     }
 }

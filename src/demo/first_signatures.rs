@@ -1,0 +1,81 @@
+//! What a demo has from the start, so that its pages and guides show something: a receipt, and a signed checkpoint of each service with changes.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use access::append::{CommandPolicy, append_command};
+use operation::context::Part;
+use operation::problem::Problem;
+use operation::signing_state::SigningState;
+use schemas::receipt::commitment;
+use schemas::views::receipts::{ISSUE, ReceiptCommand, TABLES as RECEIPTS};
+use serde_json::json;
+
+use crate::engine::Engine;
+
+/// How long a start waits at most until everything is signed.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// How often it is checked whether something is signed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The request of the first receipt. A demo that is started again finds it in the log.
+const REQUEST: &str = "req_demo";
+/// The agent of the first receipt, and an account that has no key, so that nobody continues its chain.
+const AGENT: &str = "demo-agent";
+const OWNER: &str = "acct_demo";
+
+/// Issues the first receipt and waits until it and the changes of every service are in signed checkpoints. A failure is logged: the demo works without.
+pub(super) async fn sign(engine: &Arc<Engine>) {
+    let signed = async {
+        wait_until_signing(engine).await;
+        issue_receipt(engine).await?;
+        wait_for_checkpoints(engine).await
+    };
+    match tokio::time::timeout(TIME_MAX, signed).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(error = ingest::reason(&*error), "the first receipt and checkpoints of the demo are missing"),
+        Err(_) => tracing::warn!("the first receipt and checkpoints of the demo are not signed yet"),
+    }
+}
+
+/// Waits until the signer has compared the log with its memory.
+async fn wait_until_signing(engine: &Engine) {
+    while SigningState::of(&engine.context).is_refused() {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+async fn issue_receipt(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    let settings = &engine.context.settings;
+    let issue = ReceiptCommand {
+        verb: ISSUE.to_owned(),
+        action: "send_invoice".to_owned(),
+        agent_id: AGENT.to_owned(),
+        inputs_hash: commitment(&json!({ "customer": "c_17", "amount": 120.5 }))?,
+        outputs_hash: commitment(&json!({ "invoice": "inv_9" }))?,
+        issuer: settings.services.get(RECEIPTS.view.name).map(|service| service.base_url.clone()).unwrap_or_default(),
+        caller: OWNER.to_owned(),
+        ..ReceiptCommand::default()
+    };
+    Ok(append_command(&engine.context, RECEIPTS.view, REQUEST, CommandPolicy::OncePerSubject, &issue).await.map_err(detail)?)
+}
+
+async fn wait_for_checkpoints(engine: &Arc<Engine>) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    let started = Instant::now();
+    for service in services::all() {
+        let Some(files) = service.files else { continue };
+        let has_changes = match engine.projector.service(service.name) {
+            Ok(projected) => projected.checkpoint().await?.seq > 0,
+            Err(_) => false,
+        };
+        while has_changes && files(Arc::clone(&engine.context), "checkpoint".to_owned()).await.map_err(detail)?.is_none() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+    tracing::debug!(seconds = started.elapsed().as_secs_f64(), "the first receipt and all checkpoints are signed");
+    Ok(())
+}
+
+fn detail(problem: Problem) -> String {
+    problem.detail
+}

@@ -1,0 +1,68 @@
+//! The demo as a newcomer meets it.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::commands::NOWHERE;
+use crate::process::{Server, highwater, run, stdout, wait_for};
+
+/// Proves that a demo limits no calls from this machine, has a receipt and signed checkpoints when it is ready, logs no line for each of its frequent syncs, and
+/// that the example for webhooks receives messages and deletes what it registered.
+#[test]
+fn a_newcomer_meets_a_complete_and_quiet_demo() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let logged: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&logged);
+    let mut command = highwater(&data, NOWHERE, &["demo", "--records", "300"]);
+    command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+    let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
+    wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
+
+    // From the first moment.
+    for service in services::all() {
+        let health = server.json(&format!("/{}/health", service.name), "");
+        let is_empty = health["changes"].as_u64() == Some(0);
+        assert!(
+            is_empty || server.get(&format!("/{}/checkpoint", service.name), "").unwrap().0 == 200,
+            "{} has no checkpoint",
+            service.name
+        );
+    }
+    let listed = server.json("/receipts/v1/list?agent_id=demo-agent", "");
+    let receipt = &listed["receipts"][0];
+    assert_eq!((&receipt["body"]["seq"], listed["receipts"].as_array().unwrap().len()), (&1.into(), 1), "{listed}");
+    let file = dir.path().join("receipt.json");
+    std::fs::write(&file, receipt.to_string()).unwrap();
+    stdout(highwater(&data, NOWHERE, &["verify", file.to_str().unwrap()]));
+    for call in 0..130 {
+        assert_eq!(server.get("/recalls/api/recalls?limit=1", "").unwrap().0, 200, "call {call}");
+    }
+
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "business"]));
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/examples/webhooks.py");
+    let address = format!("http://{}", server.address);
+    let output = run({
+        let mut command = Command::new("python3");
+        command.arg(example).args([key.trim(), &address, "1"]);
+        command
+    });
+    let (printed, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && message.is_empty(), "{printed}{message}");
+    assert!(printed.contains("webhooks are registered") && printed.contains(" webhooks are deleted"), "{printed}");
+    assert_eq!(stdout(highwater(&data, NOWHERE, &["webhooks", "list"])), "", "the example leaves webhooks behind");
+
+    assert_eq!(server.terminate().code(), Some(0));
+    let logged = logged.lock().unwrap();
+    let messages = logged.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages: Vec<(String, String)> =
+        messages.map(|line| [&line["level"], &line["fields"]["message"]].map(|text| text.as_str().unwrap().to_owned()).into()).collect();
+    let ready = messages.iter().position(|(_, message)| message == "the demo is ready").unwrap();
+    let is_of_sync = |message: &str| message.contains("sync");
+    assert!(messages.iter().all(|(level, message)| level != "INFO" || !is_of_sync(message)), "{messages:?}");
+    let days = messages[..ready].iter().filter(|(_, message)| message == "simulated a day of the demo's history").count();
+    assert!(days > 20 && ready < days + 12, "{ready} lines before the demo is ready, {days} of them for its days: {messages:?}");
+}
