@@ -2,7 +2,6 @@
 
 mod arguments;
 mod documents;
-mod known;
 
 use std::error::Error as StdError;
 use std::fs::File;
@@ -12,18 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use self::arguments::{Cli, CliCommand, Sources};
-pub(crate) use self::known::Known;
 use crate::commands::{Command, StatusFormat};
 use crate::config::{Config, Flags, LogBackend, StoreBackend};
 use crate::output::{Output, Terminal};
 use crate::role::Role;
 use crate::{control, data_dir, demo, hardening, import, logging, serve, verify};
-
-/// The examples at the end of a command's help.
-macro_rules! examples {
-    ($($line:literal),+ $(,)?) => { concat!("Examples:", $("\n  ", $line),+) };
-}
-pub(crate) use examples;
 
 /// Runs the command line.
 pub(crate) fn main() -> ExitCode {

@@ -195,6 +195,7 @@ fn signer_memory_dir(config: &Config) -> Result<Option<PathBuf>, config::Error> 
     let sections = &config.sections;
     let path = match &sections.checkpoints.memory {
         None if sections.store != StoreBackend::Embedded => return Ok(None),
+        None if sections.data_dir.join(Records::Simulated.as_str()).exists() => demo_memory(&sections.data_dir),
         None => user_state_dir(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).join("signer"),
         Some(path) => path.clone(),
     };
@@ -209,6 +210,11 @@ fn signer_memory_dir(config: &Config) -> Result<Option<PathBuf>, config::Error> 
         return Err(config.invalid("checkpoints.memory", reason));
     }
     Ok(Some(path))
+}
+
+/// The signer's memory of a demo: next to its data directory, so that a demo leaves nothing in the user's state directory. Commands find it there, too.
+fn demo_memory(data_dir: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.signer", data_dir.display().to_string().trim_end_matches('/')))
 }
 
 /// The user's directory for state, as the XDG base directory specification defines it.

@@ -173,9 +173,6 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
         // Prices are shown, but no payment can be settled.
         BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);
     }
-    // Next to the data directory, so that a demo leaves nothing in the user's state directory.
-    let data_dir = sections.data_dir.display().to_string();
-    sections.checkpoints.memory.get_or_insert_with(|| PathBuf::from(format!("{}.signer", data_dir.trim_end_matches('/'))));
 }
 
 fn today(clock: Clock) -> Date {

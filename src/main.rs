@@ -12,6 +12,7 @@ mod engine;
 mod failure;
 mod hardening;
 mod health;
+mod help;
 mod import;
 mod logging;
 mod output;

@@ -1,11 +1,12 @@
 //! The output of commands: results for scripts on standard output, notes and progress for people on standard error.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Receives the output of a command: the terminal, or the client at the other end of the control socket.
 pub(crate) trait Output: Send + Sync {
@@ -36,9 +37,17 @@ pub(crate) struct Terminal {
 }
 
 /// The template of a bar whose total is known.
-const BAR: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}";
+const BAR: &str = "{msg} {wide_bar} {human_pos}/{human_len} {rate} {eta}";
 /// The template of a bar whose total is not known.
-const COUNT: &str = "{msg} {human_pos} {per_sec}";
+const COUNT: &str = "{msg} {human_pos} {rate}";
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // A rate that cannot be written is left out.
+        let _ = write!(out, "{:.0}/s", state.per_sec());
+    })
+}
 
 /// A progress bar with the name of the task, the rate and the total. It draws nothing if standard error is not a terminal.
 struct TaskBar {
@@ -63,17 +72,28 @@ impl TaskBar {
             task.clone_into(&mut shown);
             // Rate and remaining time are those of the new task.
             self.bar.reset();
-            let template = if total == 0 { COUNT } else { BAR };
-            self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar.set_style(style(if total == 0 { COUNT } else { BAR }));
+            self.bar.set_length(total.max(done));
             self.bar.set_message(task.to_owned());
         }
         self.bar.set_length(total.max(done));
         self.bar.set_position(done);
     }
 
+    /// Whether a task was shown.
+    fn has_task(&self) -> bool {
+        self.task.lock().is_ok_and(|task| !task.is_empty())
+    }
+
+    /// Writes something to the terminal without disturbing the bar.
+    fn suspend(&self, write: impl FnOnce()) {
+        // A bar that was never shown would be drawn afterwards.
+        if self.has_task() { self.bar.suspend(write) } else { write() }
+    }
+
     /// Removes the bar, and shows none any more.
     fn end(&self) {
-        if !self.is_ended.swap(true, Ordering::Relaxed) {
+        if !self.is_ended.swap(true, Ordering::Relaxed) && self.has_task() {
             self.bar.finish_and_clear();
         }
     }
@@ -141,7 +161,7 @@ impl Output for Terminal {
     }
 
     fn note(&self, text: &str) {
-        self.bar.bar.suspend(|| {
+        self.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{text}");
         });
     }
@@ -217,6 +237,7 @@ mod tests {
     fn bars_have_a_name_a_rate_and_a_total() {
         let known = drawn(|bar| bar.show("replay recalls", 1_500, 4_000));
         assert!(known.contains("replay recalls") && known.contains("1,500/4,000") && known.contains("/s"), "{known:?}");
+        assert!(!known.contains("0/0"), "{known:?}");
         let unknown = drawn(|bar| bar.show("ingest cpsc", 1_500, 0));
         assert!(unknown.contains("ingest cpsc 1,500 ") && !unknown.contains("1,500/"), "{unknown:?}");
         let both = drawn(|bar| {
@@ -226,13 +247,18 @@ mod tests {
         assert!(both.contains("replay awards") && both.contains("10/70"), "{both:?}");
     }
 
-    /// Proves that a bar that has ended draws nothing any more.
+    /// Proves that a bar that has ended draws nothing any more, and that notes and the end draw none before the first task.
     #[test]
-    fn an_ended_bar_draws_nothing() {
-        let drawn = drawn(|bar| {
+    fn no_bar_without_a_task() {
+        let empty = drawn(|bar| {
+            bar.suspend(|| ());
+            bar.end();
+        });
+        assert_eq!(empty, "");
+        let after = drawn(|bar| {
             bar.end();
             bar.show("export recalls", 1, 2);
         });
-        assert!(!drawn.contains("export recalls"), "{drawn:?}");
+        assert!(!after.contains("export recalls"), "{after:?}");
     }
 }

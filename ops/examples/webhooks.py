@@ -103,3 +103,7 @@ try:
     main()
 except KeyboardInterrupt:
     pass
+except urllib.error.HTTPError as error:
+    sys.exit(f"{error.url}: {error.code} {error.read().decode(errors='replace')}")
+except urllib.error.URLError as error:
+    sys.exit(f"{API} does not answer: {error.reason}")

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::examples;
-use super::known::Known;
 use crate::commands::{AccountsCommand, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand, values};
 use crate::config::socket_address;
 use crate::demo;
+use crate::help::{Known, examples};
 use crate::role::Role;
 
 /// Public records as change feeds: polls upstreams, stores every change in a log, and serves feeds over REST and MCP.
@@ -29,6 +28,7 @@ pub(crate) struct Cli {
 
 /// Where the settings and the data come from.
 #[derive(Args)]
+#[command(next_help_heading = "Settings")]
 pub(crate) struct Sources {
     /// The configuration file. Default: highwater.toml in the working directory.
     #[arg(long, global = true, value_name = "FILE")]
@@ -40,7 +40,9 @@ pub(crate) struct Sources {
 
 #[derive(Subcommand)]
 pub(crate) enum CliCommand {
-    /// Runs all roles, or one role. Creates the data directory if there is none.
+    /// Runs all roles, or one role.
+    ///
+    /// Creates the data directory if there is none.
     #[command(after_help = examples![
         "highwater serve",
         "highwater serve --data-dir /var/lib/highwater --listen 0.0.0.0:8080",
@@ -54,7 +56,9 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "ADDR", value_parser = socket_address)]
         listen: Option<SocketAddr>,
     },
-    /// Serves all services with data from simulated upstreams. Needs no network. Creates the data directory if there is none.
+    /// Serves all services with data from simulated upstreams. Needs no network.
+    ///
+    /// Creates the data directory if there is none. Calls without a key from this machine have no daily limit.
     #[command(after_help = examples!["highwater demo", "highwater demo --still --records 500 --data-dir /tmp/demo --listen 127.0.0.1:9090"])]
     Demo {
         /// Changes nothing after the start.
@@ -70,14 +74,17 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "ADDR", value_parser = socket_address)]
         listen: Option<SocketAddr>,
     },
-    /// Serves only simulated upstreams, for tests. Set upstreams_base_url to its address.
+    /// Serves only simulated upstreams, for tests.
+    ///
+    /// Set upstreams_base_url to its address.
     #[command(after_help = examples![
         "highwater simulate --listen 127.0.0.1:9000",
         "highwater simulate --listen 127.0.0.1:0 --change between-runs --fault 500=0.1",
     ])]
     Simulate(demo::Simulate),
-    /// Syncs one upstream now and waits until the appended records are projected. Exits with 0, or with 1 and the reason. Creates the data directory
-    /// if there is none.
+    /// Syncs one upstream now.
+    ///
+    /// Waits until the appended records are projected. Exits with 0, or with 1 and the reason. Creates the data directory if there is none.
     #[command(after_help = examples!["highwater ingest cpsc", "highwater ingest openfda --data-dir /var/lib/highwater"])]
     Ingest {
         /// The upstream.
@@ -107,7 +114,9 @@ pub(crate) enum CliCommand {
         #[arg(value_parser = Known(values::services))]
         service: String,
     },
-    /// Creates, lists, rotates and revokes API keys. Creates the data directory if there is none.
+    /// Creates, lists, rotates and revokes API keys.
+    ///
+    /// Creates the data directory if there is none.
     #[command(after_help = examples!["highwater keys mint --tier business", "highwater keys list"])]
     Keys {
         #[command(subcommand)]
@@ -157,8 +166,10 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Copies records that `export --format records` wrote into this log, at the same offsets. Records that are already there are skipped. No other
-    /// process may use the log meanwhile. Creates the data directory if there is none.
+    /// Copies records that `export --format records` wrote into this log.
+    ///
+    /// Records keep their offsets; those that are already there are skipped. No other process may use the log meanwhile. Creates the data directory if
+    /// there is none.
     #[command(after_help = examples!["highwater import log.avro", "highwater import - < log.avro"])]
     Import {
         /// The files; `-` is standard input.
@@ -178,8 +189,10 @@ pub(crate) enum CliCommand {
         #[arg(long, conflicts_with = "history")]
         at: Option<u64>,
     },
-    /// Verifies a receipt, or a list of an agent's receipts, offline. With --old and --new: verifies that one signed checkpoint of a tree continues
-    /// another. Exits with 0 if valid, with 1 if not.
+    /// Verifies receipts, or that one signed checkpoint continues another, offline.
+    ///
+    /// The file holds a receipt or a list of an agent's receipts. With --old and --new two checkpoints of a tree are compared. Exits with 0 if valid, with
+    /// 1 if not.
     #[command(after_help = examples![
         "highwater verify receipt.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
         "highwater verify --old old.txt --new new.txt --proof proof.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
@@ -206,8 +219,10 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "VKEY", requires = "old")]
         witness: Vec<String>,
     },
-    /// Shows what needs attention, and the progress of upstreams, topics, views and services. Exits with 1 if an upstream or a signature is stopped
-    /// or an input is parked. On a terminal it prints tables, otherwise one line of fields separated by tabs for each item.
+    /// Shows what needs attention, and the progress of upstreams, topics, views and services.
+    ///
+    /// Exits with 1 if the newest run of an enabled upstream failed, an input is parked, or receipts or checkpoints are not signed. On a terminal it prints
+    /// tables, otherwise one line of fields separated by tabs for each item.
     #[command(after_help = examples!["highwater status", "highwater status --json"])]
     Status {
         /// Prints one JSON object.

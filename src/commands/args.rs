@@ -10,8 +10,8 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use table_file::Format;
 
-use crate::cli::{Known, examples};
 use crate::failure::Failure;
+use crate::help::{Known, examples};
 
 /// A command that needs an engine: that of a running process, or one opened for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

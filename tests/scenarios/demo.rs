@@ -18,7 +18,7 @@ fn a_newcomer_meets_a_complete_and_quiet_demo() {
     let logged: Arc<Mutex<Vec<String>>> = Arc::default();
     let heard = Arc::clone(&logged);
     let mut command = highwater(&data, NOWHERE, &["demo", "--records", "300"]);
-    command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+    command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true").env_remove("HIGHWATER_CHECKPOINTS__MEMORY");
     let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
     wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
 
@@ -56,6 +56,10 @@ fn a_newcomer_meets_a_complete_and_quiet_demo() {
     assert_eq!(stdout(highwater(&data, NOWHERE, &["webhooks", "list"])), "", "the example leaves webhooks behind");
 
     assert_eq!(server.terminate().code(), Some(0));
+    // Without the demo, commands find what its signer remembers.
+    let mut status = highwater(&data, NOWHERE, &["status"]);
+    status.env_remove("HIGHWATER_CHECKPOINTS__MEMORY").env("HOME", dir.path()).env_remove("XDG_STATE_HOME");
+    assert!(stdout(status).starts_with("summary ok\t"));
     let logged = logged.lock().unwrap();
     let messages = logged.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let messages: Vec<(String, String)> =

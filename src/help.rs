@@ -1,12 +1,18 @@
-//! Arguments with a closed set of values. Help, completions and man pages list the values; an unknown one is refused by the command itself, which suggests
-//! the nearest known one and ends with exit code 1.
+//! What the help of arguments has in addition to their descriptions: known values and examples.
 
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-/// Accepts any text and lists the known values.
+/// The examples at the end of a command's help.
+macro_rules! examples {
+    ($($line:literal),+ $(,)?) => { concat!("Examples:", $("\n  ", $line),+) };
+}
+pub(crate) use examples;
+
+/// A closed set of values. Help, completions and man pages list them. Any text is accepted here: the command refuses an unknown one, suggests the nearest
+/// known one and ends with exit code 1.
 #[derive(Clone)]
 pub(crate) struct Known(pub(crate) fn() -> Vec<&'static str>);
 
