@@ -8,8 +8,9 @@ use access::append::{CommandPolicy, append_command};
 use operation::context::Part;
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
+use schemas::position::Seq;
 use schemas::receipt::commitment;
-use schemas::views::receipts::{ISSUE, ReceiptCommand, TABLES as RECEIPTS};
+use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES as RECEIPTS};
 use serde_json::json;
 
 use crate::engine::Engine;
@@ -47,17 +48,16 @@ async fn wait_until_signing(engine: &Engine) {
 
 async fn issue_receipt(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let settings = &engine.context.settings;
-    let issue = ReceiptCommand {
-        verb: ISSUE.to_owned(),
+    let issue = IssueRequest {
         action: "send_invoice".to_owned(),
         agent_id: AGENT.to_owned(),
         inputs_hash: commitment(&json!({ "customer": "c_17", "amount": 120.5 }))?,
         outputs_hash: commitment(&json!({ "invoice": "inv_9" }))?,
         issuer: settings.services.get(RECEIPTS.view.name).map(|service| service.base_url.clone()).unwrap_or_default(),
         caller: OWNER.to_owned(),
-        ..ReceiptCommand::default()
     };
-    Ok(append_command(&engine.context, RECEIPTS.view, REQUEST, CommandPolicy::OncePerSubject, &issue).await.map_err(detail)?)
+    let command = ReceiptCommand::Issue(issue);
+    Ok(append_command(&engine.context, RECEIPTS.view, REQUEST, CommandPolicy::OncePerSubject, &command).await.map_err(detail)?)
 }
 
 async fn wait_for_checkpoints(engine: &Arc<Engine>) -> Result<(), Box<dyn StdError + Send + Sync>> {
@@ -65,7 +65,7 @@ async fn wait_for_checkpoints(engine: &Arc<Engine>) -> Result<(), Box<dyn StdErr
     for service in services::all() {
         let Some(files) = service.files else { continue };
         let has_changes = match engine.projector.service(service.name) {
-            Ok(projected) => projected.checkpoint().await?.seq > 0,
+            Ok(projected) => projected.checkpoint().await?.seq > Seq(0),
             Err(_) => false,
         };
         while has_changes && files(Arc::clone(&engine.context), "checkpoint".to_owned()).await.map_err(detail)?.is_none() {

@@ -89,7 +89,7 @@ pub(super) struct Cosignature {
     pub(super) witness: String,
     pub(super) service: &'static str,
     /// Leaves of the newest checkpoint.
-    pub(super) checkpoint: i64,
+    pub(super) checkpoint: u64,
     /// Leaves of the newest checkpoint that it cosigned; null if it cosigned none.
     pub(super) cosigned: Option<u64>,
     pub(super) cosigned_at: String,
@@ -125,8 +125,9 @@ impl Report {
         for service in engine.projector.services() {
             let checkpoint = service.checkpoint().await.map_err(failure)?;
             let parked = service.parked().await.map_err(failure)? as u64;
-            let recorded = if checkpoint.seq == 0 { String::new() } else { rfc3339(checkpoint.recorded_at_ms) };
-            report.services.push(ServiceProgress { service: service.name(), seq: checkpoint.seq, recorded, parked });
+            let seq = checkpoint.seq.0;
+            let recorded = if seq == 0 { String::new() } else { rfc3339(checkpoint.recorded_at_ms) };
+            report.services.push(ServiceProgress { service: service.name(), seq, recorded, parked });
         }
         report.conclude();
         Ok(report)
