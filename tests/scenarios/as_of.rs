@@ -149,8 +149,9 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
 fn without_cursor_and_notes(mut answer: Value) -> Value {
     let fields = answer.as_object_mut().unwrap();
     fields.remove("note");
-    // The cursor contains the filter and the position, which are also in the answer.
+    // The cursor contains the filter and the position, which are also in the answer. So does the place where a search continues.
     fields.remove("cursor");
+    fields.remove("next");
     answer
 }
 

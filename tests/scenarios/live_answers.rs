@@ -262,6 +262,62 @@ async fn live_operations_fall_back_to_recorded_data() {
     fixture.end().await;
 }
 
+/// Proves that a live search continues until its end: every page says whether it is cut, no record comes twice, and an agency is asked for at the
+/// upstream, so that every award of it is found; that the view of a company has what is recorded as well; and that live and recorded records have the
+/// same fields.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn live_searches_continue() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixture = Fixture::begin(dir.path(), 73).await;
+    let services = services::all();
+    let find = |service: &str, name: &str| -> &Operation {
+        let service = services.iter().find(|own| own.name == service).unwrap();
+        service.operations.iter().find(|operation| operation.name == name).unwrap()
+    };
+    for (service, name, list, id, arguments) in [
+        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "agency": "defense", "limit": 30 })),
+        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "limit": 60 })),
+        ("filings", "search_filings", "filings", "accession", json!({ "form": "8-K", "start": "2026-10-25", "limit": 20 })),
+        ("research", "search_records", "trials", "id", json!({ "keyword": "study", "limit": 20 })),
+    ] {
+        let (mut seen, mut pages, mut arguments) = (Vec::new(), 0, arguments);
+        loop {
+            let (page, _) = get(&fixture, service, find(service, name), &arguments).await;
+            assert_eq!(page["live"], true, "{name}: {}", page["note"]);
+            let items = page[list].as_array().unwrap();
+            seen.extend(items.iter().map(|item| item[id].as_str().unwrap().to_owned()));
+            assert_eq!(page["truncated"], !page["next"].is_null(), "{name}: {}", page["note"]);
+            if arguments["agency"] == "defense" {
+                assert!(items.iter().all(|item| item["agency"] == "Department of Defense"), "{page}");
+            }
+            pages += 1;
+            match page["next"].as_str() {
+                Some(next) => arguments["after"] = json!(next),
+                None => break,
+            }
+        }
+        let distinct: std::collections::BTreeSet<&String> = seen.iter().collect();
+        assert_eq!(distinct.len(), seen.len(), "{name} lists a record twice");
+        assert!(pages > 1 && pages < 60, "{name} has {pages} pages with {} records", seen.len());
+        println!("{name}: {} records on {pages} pages", seen.len());
+    }
+    let company = find("filings", "company_watch");
+    for n in 1..4 {
+        let arguments = json!({ "cik": format!("{:010}", 900_000 + n), "limit": 200 });
+        let (live, _) = get(&fixture, "filings", company, &arguments).await;
+        let recorded =
+            get(&fixture, "filings", company, &json!({ "cik": arguments["cik"], "limit": 200, "asOf": crate::engine::NOW })).await.0;
+        assert_eq!((&live["live"], &recorded["live"]), (&json!(true), &json!(false)), "{live}");
+        let of = |answer: &Value| -> std::collections::BTreeMap<String, Value> {
+            let filings = answer["filings"].as_array().unwrap().iter();
+            filings.map(|filing| (filing["accession"].as_str().unwrap().to_owned(), filing["roles"].clone())).collect()
+        };
+        let (live, recorded) = (of(&live), of(&recorded));
+        assert!(recorded.iter().all(|(number, roles)| live.get(number) == Some(roles)), "{recorded:?} is not in {live:?}");
+    }
+    fixture.end().await;
+}
+
 /// Panics unless an answer says that upstreams did not answer, and contains the recorded data, in time.
 fn assert_recorded(faults: &[(&str, f64)], upstreams: &[&str], service: &str, name: &str, (answer, took): (Value, Duration)) {
     let shown = format!("{service} {name} under {faults:?}");

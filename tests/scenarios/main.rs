@@ -14,6 +14,7 @@ mod conformance;
 mod connection;
 mod crash;
 mod cross_account;
+mod current_state;
 mod cursors;
 mod demo;
 mod double_delivery;

@@ -195,6 +195,9 @@ impl Model {
         let ((number, day), state) = (action.unwrap_or_else(last), known.state.as_ref());
         let event = if is_new && matches!(number, "" | "0") { "new" } else { "modified" };
         assert_eq!(change.event, if is_new { ChangeKind::New } else { ChangeKind::Modified }, "{award}");
+        // The amount of an award that is first seen by a later action was not added by that action.
+        let amount_before = if event == "new" { Some(0.0) } else { before.dollars() };
+        let delta = known.dollars().zip(amount_before).map(|(after, before)| after - before);
         let item = json!({
             "event": event,
             "id": award,
@@ -203,7 +206,7 @@ impl Model {
             "agency": state.map_or("", |state| state.agency),
             "naics": state.map_or("", |state| state.naics),
             "amount": known.dollars(),
-            "amountDelta": dollars(known.sum() - before.sum()),
+            "amountDelta": delta,
             "date": day,
             "modification": number,
         });

@@ -13,10 +13,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use operation::context::{Context, Part};
 use schemas::clock::Clock;
-use schemas::facts::FactData;
 use upstreams::Settings;
 use upstreams::http::{Client, FetchError, Fetched};
-use upstreams::live::Question;
+use upstreams::live::{Found, Question};
 use view_store::ViewStore;
 
 use crate::lookup_cache::LookupCache;
@@ -28,8 +27,8 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest back-off that an upstream can ask for.
 const MAX_BACK_OFF: Duration = Duration::from_secs(3_600);
 
-/// The facts that an upstream answered, or the reason why there are none, for the caller.
-pub type LookupResult = Result<Arc<Vec<FactData>>, String>;
+/// What an upstream answered, or the reason why there is no answer, for the caller.
+pub type LookupResult = Result<Arc<Found>, String>;
 
 /// The upstreams that support live look-ups.
 #[derive(Default)]
@@ -113,7 +112,7 @@ impl Live {
         // Parsing a large answer takes long and must not block other tasks.
         let read = tokio::task::spawn_blocking(move || question.read(stream, &answer, today)).await;
         match read {
-            Ok(Ok(facts)) => Ok(Arc::new(facts)),
+            Ok(Ok(found)) => Ok(Arc::new(found)),
             Ok(Err(error)) => {
                 tracing::warn!(upstream = name, %error, "the answer to a look-up cannot be parsed");
                 Err("its answer could not be parsed".to_owned())

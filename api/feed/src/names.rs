@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use operation::context::store_problem;
+use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -19,6 +19,8 @@ use view_store::feed::FeedReader;
 use view_store::{Range, View};
 
 use super::filter::Element;
+use super::position::Position;
+use super::query::Feed;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;
@@ -139,6 +141,24 @@ impl<R: Record> Names<R> {
         known.upto = Some(to);
         Ok(())
     }
+}
+
+/// The values of a searched dimension that contain a text, as the index has them; `None` if there are more than `values_max`.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn names_containing<R: Record>(
+    ctx: &Context,
+    feed: &Feed,
+    at: &Position,
+    dimension: &'static str,
+    part: &str,
+    values_max: usize,
+) -> Result<Option<Vec<String>>, Problem> {
+    let reader = Feeds::of(ctx).reader(&feed.source, Arc::clone(&at.view));
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(&feed.source, feed.tables, at.view.generation());
+    let values = values_containing(&*names.at(&reader, dimension, at.last).await?, part, values_max);
+    Ok((values.len() <= values_max).then_some(values))
 }
 
 /// The values that contain a text, at most `values_max` plus one: the extra value shows that there are too many.

@@ -6,16 +6,13 @@ use operation::Call;
 use operation::context::Part;
 use operation::context::store_problem;
 use operation::problem::Problem;
-use schemas::facts::FactData;
 use schemas::position::Seq;
-use upstreams::live::Question;
 
 use super::Source;
 use super::history::{history_from, shallow_note};
 use super::page_request::LIMIT_MAX;
 use super::position::{DAY_MS, Position};
 use crate::Feeds;
-use crate::live;
 
 /// The notes and limits of an answer that is not a page of a feed.
 #[derive(Clone, Debug)]
@@ -39,12 +36,6 @@ impl ResponseNotes {
     /// Adds a note.
     pub fn add(&mut self, note: Option<String>) {
         self.notes.extend(note);
-    }
-
-    /// Looks a question up at its upstream. If that fails, adds a note with the reason and the given name.
-    pub async fn look_up(&mut self, call: &Call, name: &str, question: Question, at: &Position) -> Option<Arc<Vec<FactData>>> {
-        let answer = live::look_up(&call.context, question, at.now).await;
-        answer.map_err(|reason| self.add(Some(format!("{name}: {reason}")))).ok()
     }
 
     /// Joins all notes; `None` if there are none.

@@ -16,7 +16,7 @@ use operation::{Answer, Body, Call, Event, Form};
 use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::Key;
+use schemas::tables::{Datum, Key};
 use schemas::views::records::{Record, RecordTables, Row};
 use serde::Serialize;
 use serde::de::IgnoredAny;
@@ -41,7 +41,7 @@ const ROUNDS_MAX: usize = 5;
 /// Separates the parts of a cursor's filter while a rebase is in progress. This character does not occur in JSON.
 const REBASE: char = '\u{1}';
 /// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
-const RENDERING: &str = "1";
+const RENDERING: &str = "2";
 
 /// A query of a feed.
 #[derive(Clone, Debug)]
@@ -157,6 +157,14 @@ impl Feed {
         let mut seen = HashSet::new();
         let ids: Vec<String> =
             changes.into_iter().map(|change| change.record.id().to_owned()).filter(|id| seen.insert(id.clone())).collect();
+        Ok(self.records_by_id(at, &ids).await?.into_iter().flatten().collect())
+    }
+
+    /// Returns the records with the given ids as they are at a position, in the order of the ids; `None` for an id that is not recorded.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn records_by_id<R: Record>(&self, at: &Position, ids: &[String]) -> Result<Vec<Option<R>>, Problem> {
         let keys: Vec<Key> = ids.iter().map(|id| key![id.as_str()]).collect();
         let mut out = Vec::with_capacity(ids.len());
         for (id, row) in ids.iter().zip(at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?) {
@@ -165,9 +173,23 @@ impl Feed {
                 None => record_at(&*at.view, self.tables, id, at.seq).await?,
                 row => row,
             };
-            out.extend(row.map(|row| row.record));
+            out.push(row.map(|row| row.record));
         }
         Ok(out)
+    }
+
+    /// Returns the seq at which the record with an id was recorded first, given the seq of its current version.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn first_recorded(&self, at: &Position, id: &str, current: Seq) -> Result<Seq, Problem> {
+        let range = Range { prefix: key![id], after: None, from: None, limit: 1, reverse: true };
+        let rows = at.view.range(self.tables.history, range).await.map_err(store_problem)?;
+        let oldest = rows.first().and_then(|(key, _)| match key.get(1) {
+            Some(Datum::Int(seq)) => Seq::try_from(*seq).ok(),
+            _ => None,
+        });
+        Ok(oldest.map_or(current, |oldest| oldest.min(current)))
     }
 
     /// Reads the changes after `from_here` into a page whose range starts after `after`.
@@ -384,6 +406,18 @@ enum Cut {
 }
 
 impl<R: ChangeRecord> Newest<R> {
+    /// Whether all changes that the criteria select are there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.cut.is_none()
+    }
+
+    /// Every selected change with a seq from here on is there.
+    #[must_use]
+    pub fn complete_from(&self) -> Seq {
+        self.cut.map_or(Seq(0), |(Cut::LimitReached(seq) | Cut::SearchLimitReached(seq))| seq)
+    }
+
     /// The note for a list: it may be incomplete.
     #[must_use]
     pub fn list_note(&self) -> Option<String> {

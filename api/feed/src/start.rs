@@ -28,8 +28,8 @@ pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Posit
 /// The seq after which a feed without a cursor starts.
 pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
     let from_ms = match start {
-        Some("earliest") => return Ok(Seq(0)),
-        Some("latest") => return Ok(at.seq),
+        Some(text) if text.trim().eq_ignore_ascii_case("earliest") => return Ok(Seq(0)),
+        Some(text) if text.trim().eq_ignore_ascii_case("latest") => return Ok(at.seq),
         None => at.now.as_millisecond() - RECENT_MS,
         Some(text) => parse_date(text)
             .and_then(start_ms)

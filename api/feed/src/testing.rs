@@ -114,7 +114,8 @@ impl World {
         Arc::new(Context::new(settings, clock, secrets, self.log.clone(), self.store.clone()))
     }
 
-    fn put(&mut self, table: &'static Table, key: schemas::tables::Key, value: Vec<u8>) {
+    /// Adds a row that the next [`Self::commit`] writes.
+    pub fn put(&mut self, table: &'static Table, key: schemas::tables::Key, value: Vec<u8>) {
         self.writes.push(Write::put(table, key, Bytes::from(value)));
     }
 
@@ -253,8 +254,10 @@ impl World {
 fn lists(record: &Recall) -> Vec<(String, i64, i64)> {
     let (month, day) = (month_of(&record.date), day_of(&record.date));
     let mut out = Vec::new();
+    let others = record.agencies.iter().filter(|agency| **agency != record.agency);
+    let agencies: Vec<&str> = ["*", &record.agency].into_iter().chain(others.map(String::as_str)).collect();
     for category in ["*", &record.category] {
-        for agency in ["*", &record.agency] {
+        for agency in &agencies {
             out.push((format!("{category}/{agency}"), month, day));
         }
     }

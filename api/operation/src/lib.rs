@@ -4,6 +4,7 @@
 //! surface.
 
 pub mod context;
+pub mod known;
 pub mod metrics;
 pub mod problem;
 pub mod redaction;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use operation::Operation;
+use operation::known::{spell_known_fields, unknown_value};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
@@ -52,6 +53,7 @@ struct Parameter {
 #[derive(Debug)]
 pub struct Checker {
     validator: Validator,
+    schema: Value,
     parameters: Vec<Parameter>,
     aliases: &'static [(&'static str, &'static str)],
     /// The names that an unknown name is compared with.
@@ -74,7 +76,7 @@ impl Checker {
         let aliases = operation.aliases.iter().map(|(alias, _)| (*alias).to_owned());
         let access = ACCESS_PARAMETERS.iter().map(|name| (*name).to_owned());
         let known = parameters.iter().map(|parameter| parameter.name.clone()).chain(aliases).chain(access).collect();
-        Ok(Self { validator, parameters, aliases: operation.aliases, known })
+        Ok(Self { validator, schema: operation.input.clone(), parameters, aliases: operation.aliases, known })
     }
 
     /// Converts decoded pairs of a query and a path to arguments and validates them. Access parameters must have been removed.
@@ -150,8 +152,9 @@ impl Checker {
         })
     }
 
-    /// Runs the validator.
-    fn check(&self, arguments: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
+    /// Runs the validator. Known values may be given in any case; the result has the spelling of the schema.
+    fn check(&self, mut arguments: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
+        spell_known_fields(&mut arguments, &self.schema);
         let arguments = Value::Object(arguments);
         // Validation without error details is much faster, and it usually succeeds.
         if self.validator.is_valid(&arguments) {
@@ -201,7 +204,7 @@ impl Parameter {
         }
         match self.kind {
             Kind::Text => Ok(Value::from(text)),
-            Kind::Boolean => match text {
+            Kind::Boolean => match text.to_ascii_lowercase().as_str() {
                 "true" | "1" => Ok(true.into()),
                 "false" | "0" => Ok(false.into()),
                 _ => Err(wrong("true or false")),
@@ -283,8 +286,10 @@ fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem 
             return Problem::parameter(echo(parameter), format!("unknown field \"{}\"{place}", echo(name)));
         }
         ValidationErrorKind::Enum { options } => {
-            let options = options.as_array().into_iter().flatten().map(plain).collect::<Vec<_>>().join(", ");
-            format!("{value} is not one of {options}")
+            let options: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            let given = if is_secret { "" } else { error.instance().as_str().unwrap_or_default() };
+            unknown_value(&value, given, &options)
         }
         ValidationErrorKind::Minimum { limit } => format!("{value} is less than {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("{value} is more than {limit}"),

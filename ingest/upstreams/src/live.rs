@@ -7,15 +7,39 @@ use schemas::facts::FactData;
 pub use crate::usaspending::live::AwardOrder;
 use crate::{Answer, Request, Settings, Stream, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
 
-/// A live query to one upstream.
+/// The records of one page of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The records, in the upstream's order.
+    pub facts: Vec<FactData>,
+    /// The page that follows, for [`Question::at_page`]; `None` if there is none that can be requested.
+    pub next: Option<String>,
+    /// Whether the upstream has more matching records after this page.
+    pub has_more: bool,
+    /// The number of all matching records, if the upstream gives it.
+    pub total: Option<u64>,
+}
+
+/// An awarding agency, by the name that the upstream gives it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AwardAgency {
+    /// Whether it is an agency within a department.
+    pub is_within_department: bool,
+    /// Its name.
+    pub name: String,
+}
+
+/// A live query to one upstream. `page` is empty for the first page, or else [`Found::next`] of the page before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// NIH RePORTER: grants whose title, abstract or terms contain all words.
     Grants {
         /// The words.
         keyword: String,
-        /// The maximum number of results.
+        /// The maximum number of results of a page.
         limit: usize,
+        /// The page.
+        page: String,
     },
     /// ClinicalTrials.gov: trials that contain all words, latest update first.
     Trials {
@@ -23,8 +47,10 @@ pub enum Question {
         keyword: String,
         /// The registry's class of the lead sponsor; empty for any.
         class: &'static str,
-        /// The maximum number of results.
+        /// The maximum number of results of a page.
         limit: usize,
+        /// The page.
+        page: String,
     },
     /// EDGAR full-text search: filings of a form within a range of dates.
     Filings {
@@ -34,6 +60,8 @@ pub enum Question {
         start: Date,
         /// Last filing date, inclusive.
         end: Date,
+        /// The page.
+        page: String,
     },
     /// EDGAR: the filings of one filer, newest first.
     Company {
@@ -46,16 +74,32 @@ pub enum Question {
         naics: Vec<String>,
         /// Words of the recipient's name; empty for any.
         recipient: String,
+        /// Awarding agencies, of which an award has one; none for any.
+        agencies: Vec<AwardAgency>,
         /// First day of the actions.
         start: Date,
         /// Last day of the actions, inclusive.
         end: Date,
         /// The order of the results.
         order: AwardOrder,
+        /// The page.
+        page: String,
     },
 }
 
 impl Question {
+    /// Returns the query for a page. The filings of one filer have one page.
+    #[must_use]
+    pub fn at_page(mut self, next: &str) -> Self {
+        match &mut self {
+            Self::Grants { page, .. } | Self::Trials { page, .. } | Self::Filings { page, .. } | Self::Awards { page, .. } => {
+                next.clone_into(page);
+            }
+            Self::Company { .. } => {}
+        }
+        self
+    }
+
     /// Returns the upstream of the query.
     #[must_use]
     pub fn upstream(&self) -> &'static dyn Upstream {
@@ -85,11 +129,13 @@ impl Question {
     /// [`UpstreamError::Stop`] when the upstream must not be requested with these settings.
     pub fn request(&self, stream: &Stream, settings: &Settings) -> Result<Request, UpstreamError> {
         Ok(match self {
-            Self::Grants { keyword, limit } => nih_reporter::live::request(keyword, *limit),
-            Self::Trials { keyword, class, limit } => clinical_trials::live::request(keyword, class, *limit),
-            Self::Filings { forms, start, end } => edgar::live::search(stream, settings, forms, *start, *end)?,
+            Self::Grants { keyword, limit, page } => nih_reporter::live::request(keyword, *limit, page),
+            Self::Trials { keyword, class, limit, page } => clinical_trials::live::request(keyword, class, *limit, page),
+            Self::Filings { forms, start, end, page } => edgar::live::search(stream, settings, forms, *start, *end, page)?,
             Self::Company { cik } => edgar::live::company(stream, settings, cik)?,
-            Self::Awards { naics, recipient, start, end, order } => usaspending::live::request(naics, recipient, *start, *end, *order),
+            Self::Awards { naics, recipient, agencies, start, end, order, page } => {
+                usaspending::live::request(naics, recipient, agencies, (*start, *end), *order, page)
+            }
         })
     }
 
@@ -97,13 +143,18 @@ impl Question {
     ///
     /// # Errors
     /// When the answer as a whole is refused.
-    pub fn read(&self, stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+    pub fn read(&self, stream: &Stream, answer: &Answer, today: Date) -> Result<Found, UpstreamError> {
         match self {
-            Self::Grants { .. } => nih_reporter::live::read(stream, answer, today),
+            Self::Grants { limit, page, .. } => nih_reporter::live::read(stream, answer, today, *limit, page),
             Self::Trials { .. } => clinical_trials::live::read(stream, answer, today),
-            Self::Filings { .. } => edgar::live::found(stream, answer, today),
+            Self::Filings { page, .. } => edgar::live::found(stream, answer, today, page),
             Self::Company { cik } => edgar::live::listed(stream, answer, cik, today),
-            Self::Awards { .. } => usaspending::live::read(stream, answer),
+            Self::Awards { order, page, .. } => usaspending::live::read(stream, answer, *order, page),
         }
     }
+}
+
+/// The offset that a page stands for: 0 for the first.
+pub(crate) fn offset(page: &str) -> usize {
+    page.parse().unwrap_or(0)
 }

@@ -7,7 +7,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::topics::{AWARDS, CHANGES_AWARDS, Topic};
-use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES};
+use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES, is_backfill};
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,7 @@ impl Rules for AwardsRules {
                 modification: award.modification.clone(),
                 kind: award.action_type.clone(),
                 description: award.description.clone(),
+                amount: None,
             };
             let delta = amount_of(&action).unwrap_or(0).saturating_sub(before.unwrap_or(0));
             known.sum_cents = known.sum_cents.saturating_add(delta);
@@ -119,13 +120,24 @@ impl Rules for AwardsRules {
         state.put(record_of(&award.award_id, &known))
     }
 
-    /// The change of the obligation, and the action that caused it, which need not be the latest one of the award.
+    /// The change of the amount, and the action that the change was decided from, which need not be the latest one of the award.
     fn change_details(after: &Award, change: &RecordChange<Award>) -> AwardDetails {
-        let before = change.before.as_ref().map_or(0, |before| before.actions_cents);
-        let amount_delta = Dollars { cents: after.actions_cents.saturating_sub(before) };
+        let before = change.before.as_ref();
+        let amount_before = before.map_or(Some(0), |before| before.amount_cents);
+        let amount_delta = after.amount_cents.zip(amount_before).map(|(after, before)| Dollars { cents: after.saturating_sub(before) });
         let rows = change.note.iter().flat_map(|note| &note.rows);
         let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<ActionState>(&row.value).ok());
-        AwardDetails { amount_delta, action: action.map(|action| action.details) }
+        let action = action.map(|state| (amount_of(&state), state.details));
+        let is_backfill = match &action {
+            // If the sum grew by something else than the amount of the action, the action was known, and the change corrects it.
+            Some((cents, details)) => {
+                let added = after.actions_cents.saturating_sub(before.map_or(0, |before| before.actions_cents));
+                is_backfill(&details.date, change.recorded_at) && added == cents.unwrap_or(0)
+            }
+            None => before.is_none() && is_backfill(after.last_day(), change.recorded_at),
+        };
+        let action = action.map(|(cents, details)| ActionDetails { amount: cents.map(|cents| Dollars { cents }), ..details });
+        AwardDetails { amount_delta, action, backfill: Some(is_backfill) }
     }
 }
 
@@ -216,6 +228,10 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 
 #[cfg(test)]
 mod tests {
+    use schemas::change::{ChangeKind, Input};
+    use schemas::hash::Hash32;
+    use schemas::views::records::{Note, NoteRow};
+
     use super::*;
 
     fn action(stream: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
@@ -260,6 +276,62 @@ mod tests {
         action_known.cents.insert(DETAILS.into(), Some(7));
         assert_eq!(amount_of(&action_known), Some(7));
         assert_eq!(action_key(&action("t", "0", "", 0)), "action/CONT_AWD_1_8000_-NONE-_-NONE-/0/0");
+    }
+
+    /// Proves that the delta of a change is the change of the amount; that an action of long ago is marked as backfilled when it is recorded first, and
+    /// not when it is corrected; and that an old award that was not recorded before is marked, too.
+    #[test]
+    fn details() {
+        let of = |amount: Option<i64>, sum: i64| Award {
+            amount_cents: amount,
+            actions_cents: sum,
+            signed: "2024-05-01".into(),
+            ..Award::default()
+        };
+        let details = |before: Option<Award>, after: Award, action: Option<(&str, i64)>| {
+            let row = action.map(|(date, cents)| {
+                let mut state =
+                    ActionState { details: ActionDetails { date: date.into(), ..ActionDetails::default() }, ..ActionState::default() };
+                state.cents.insert(DETAILS.into(), Some(cents));
+                NoteRow { key: "action/x/0/0".into(), value: serde_json::to_string(&state).unwrap() }
+            });
+            let change = RecordChange {
+                seq: Seq(1),
+                prev_hash: Hash32::default(),
+                event: ChangeKind::Modified,
+                id: "x".into(),
+                recorded_at: "2026-11-24T00:00:00Z".parse::<jiff::Timestamp>().unwrap().as_millisecond(),
+                input: Input::default(),
+                following: 0,
+                before_seq: Seq(0),
+                before_since: Seq(0),
+                after: Some(after.clone()),
+                before,
+                note: row.map(|row| Note { rows: vec![row] }),
+                through: None,
+                reason: String::new(),
+            };
+            let AwardDetails { amount_delta, action, backfill } = AwardsRules::change_details(&after, &change);
+            (
+                amount_delta.map(|dollars| dollars.cents),
+                action.and_then(|action| action.amount).map(|dollars| dollars.cents),
+                backfill.unwrap(),
+            )
+        };
+        let (old, late, recent) = ("2025-03-01", "2026-08-20", "2026-11-20");
+        for (before, after, action, expected) in [
+            (Some(of(Some(500), 100)), of(Some(500), 107), Some((recent, 7)), (Some(0), Some(7), false)),
+            (Some(of(Some(500), 100)), of(Some(530), 100), None, (Some(30), None, false)),
+            (Some(of(Some(500), 100)), of(Some(500), 107), Some((old, 7)), (Some(0), Some(7), true)),
+            (Some(of(Some(500), 100)), of(Some(500), 107), Some((late, 7)), (Some(0), Some(7), false)),
+            (Some(of(Some(107), 107)), of(Some(109), 109), Some((old, 9)), (Some(2), Some(9), false)),
+            (Some(of(None, 7)), of(Some(500), 7), None, (None, None, false)),
+            (None, of(Some(7), 7), Some((recent, 7)), (Some(7), Some(7), false)),
+            (None, of(None, 7), Some((old, 7)), (None, Some(7), true)),
+            (None, of(Some(500), 0), None, (Some(500), None, true)),
+        ] {
+            assert_eq!(details(before.clone(), after.clone(), action), expected, "{before:?} to {after:?} by {action:?}");
+        }
     }
 
     /// Proves that the stored form of an action's decision state does not change with the names of its fields here.

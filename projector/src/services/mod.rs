@@ -5,7 +5,6 @@ pub mod awards;
 pub mod deliveries;
 pub mod filings;
 pub mod payments;
-pub mod phrases;
 pub mod recalls;
 pub mod receipts;
 pub mod records;

@@ -1,18 +1,15 @@
 //! Research funding: grants and clinical trials, one record per fact. The topics of a record are decided here, once, by the lexicon of
-//! [`topics`].
-
-pub mod topics;
+//! [`schemas::topic_lexicon`].
 
 use schemas::avro;
 use schemas::details::{GRANT_SITES, LinkDetails};
 use schemas::event::{Fact, FactKind};
-use schemas::facts::grants::{GrantFact, grant_class};
-use schemas::facts::trials::{TrialFact, sponsor_class};
+use schemas::facts::grants::GrantFact;
+use schemas::facts::trials::TrialFact;
 use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 use schemas::views::research::{Funding, TABLES, Topic as RecordTopic};
 
-use self::topics::LEXICON;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
@@ -59,7 +56,7 @@ impl Rules for ResearchRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ResearchFact>) -> Result<(), Undecided> {
         let id = id_of(&fact.key);
         let record = match (fact.kind, &fact.data) {
-            (FactKind::Observed, Some(ResearchFact::Grant(grant))) => grant_record(id, grant),
+            (FactKind::Observed, Some(ResearchFact::Grant(grant))) => Funding { id, ..Funding::of_grant(grant) },
             (FactKind::Observed, Some(ResearchFact::Trial(trial))) => {
                 let before = state.record(&id)?;
                 trial_record(id, trial, before.as_ref())
@@ -84,34 +81,6 @@ fn id_of(key: &str) -> String {
     }
 }
 
-fn grant_record(id: String, grant: &GrantFact) -> Funding {
-    let terms = grant.terms.join("; ");
-    let texts = [("title", grant.title.as_str()), ("terms", &terms), ("abstract", &grant.summary)];
-    Funding {
-        id,
-        kind: "grant".to_owned(),
-        title: grant.title.clone(),
-        url: grant.url.clone(),
-        published: first_non_empty(&[&grant.added, &grant.notice_date]),
-        sponsor_class: grant_class(&grant.ic).to_owned(),
-        states: Some(grant.state.clone()).filter(|state| !state.is_empty()).into_iter().collect(),
-        topics: LEXICON.topics(&texts),
-        pi: grant.pi.clone(),
-        investigators: grant.investigators.clone(),
-        org: grant.org.clone(),
-        city: grant.city.clone(),
-        ic: grant.ic.clone(),
-        amount: grant.amount,
-        notice_date: grant.notice_date.clone(),
-        project_number: grant.project_number.clone(),
-        activity_code: grant.activity_code.clone(),
-        fiscal_year: grant.fiscal_year,
-        project_start: grant.project_start.clone(),
-        project_end: grant.project_end.clone(),
-        ..Funding::default()
-    }
-}
-
 /// Builds the record of a trial. Lists that have the same entries as those of the record before keep its order: the registry promises none,
 /// so another order is no change.
 fn trial_record(id: String, trial: &TrialFact, before: Option<&Funding>) -> Funding {
@@ -119,7 +88,7 @@ fn trial_record(id: String, trial: &TrialFact, before: Option<&Funding>) -> Fund
         Some(before) if sorted(before) == sorted(&list) => before.clone(),
         _ => list,
     };
-    let record = trial_in_order(id, trial);
+    let record = Funding { id, ..Funding::of_trial(trial) };
     let topics = record.topics.into_iter().map(|topic| {
         let same = |before: &&RecordTopic| before.slug == topic.slug && same_evidence(&before.evidence, &topic.evidence);
         before.and_then(|before| before.topics.iter().find(same)).cloned().unwrap_or(topic)
@@ -151,47 +120,11 @@ fn same_evidence(one: &str, other: &str) -> bool {
     parts(one) == parts(other)
 }
 
-fn trial_in_order(id: String, trial: &TrialFact) -> Funding {
-    let (conditions, keywords) = (trial.conditions.join("; "), trial.keywords.join("; "));
-    let texts = [
-        ("title", trial.title.as_str()),
-        ("official title", &trial.official_title),
-        ("conditions", &conditions),
-        ("keywords", &keywords),
-        ("summary", &trial.summary),
-    ];
-    Funding {
-        id,
-        kind: "trial".to_owned(),
-        title: trial.title.clone(),
-        url: trial.url.clone(),
-        published: trial.first_posted.clone(),
-        sponsor_class: sponsor_class(&trial.sponsor_class).to_owned(),
-        states: trial.states.clone(),
-        topics: LEXICON.topics(&texts),
-        sponsor: trial.sponsor.clone(),
-        collaborators: trial.collaborators.clone(),
-        institutions: trial.institutions.clone(),
-        phase: trial.phase.clone(),
-        status: trial.status.clone(),
-        study_type: trial.study_type.clone(),
-        conditions: trial.conditions.clone(),
-        interventions: trial.interventions.iter().map(|one| one.name.clone()).collect(),
-        start: trial.start.clone(),
-        primary_completion: trial.primary_completion.clone(),
-        completion: trial.completion.clone(),
-        enrollment: trial.enrollment,
-        ..Funding::default()
-    }
-}
-
-/// Returns the first text that is not empty.
-fn first_non_empty(texts: &[&String]) -> String {
-    texts.iter().find(|text| !text.is_empty()).map(|text| (*text).clone()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use schemas::facts::grants::grant_class;
+    use schemas::facts::trials::sponsor_class;
+
     use super::*;
 
     /// Proves how a grant and a trial become records, with the registry's classes mapped to the contract's four.
@@ -205,8 +138,8 @@ mod tests {
             amount: Some(5),
             ..Default::default()
         };
-        let record = grant_record(id_of("nih_reporter/1"), &grant);
-        assert_eq!((record.id.as_str(), record.published.as_str(), record.amount), ("grant/1", "2026-01-02", Some(5)));
+        let record = Funding::of_grant(&GrantFact { number: "1".into(), ..grant });
+        assert_eq!((record.id.clone(), record.published.as_str(), record.amount), (id_of("nih_reporter/1"), "2026-01-02", Some(5)));
         assert_eq!(record.topics.iter().map(|topic| topic.slug.as_str()).collect::<Vec<_>>(), ["cardiology"]);
         let trial = TrialFact { sponsor_class: "FED".into(), first_posted: "2026-01-03".into(), ..Default::default() };
         let record = trial_record(id_of("clinical_trials/NCT1"), &trial, None);
@@ -222,6 +155,6 @@ mod tests {
         assert_eq!(trial_record("trial/1".into(), &reordered, Some(&before)), before, "another order is no change");
         let other = trial_record("trial/1".into(), &shown(&["Heart Failure"], &["tumor"]), Some(&before));
         assert!(other.conditions == ["Heart Failure"] && other.topics != before.topics);
-        assert!(record.states.is_empty() && grant_record(String::new(), &GrantFact::default()).states.is_empty());
+        assert!(record.states.is_empty() && Funding::of_grant(&GrantFact::default()).states.is_empty());
     }
 }

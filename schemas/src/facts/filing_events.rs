@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 use super::filings::has_items;
 
+/// The highest item number in use before August 2004.
+const OLD_ITEM_MAX: u8 = 12;
+
 /// The scoring rules, as the data file contains them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,6 +47,12 @@ impl Weights {
         let items = items.iter().filter(|_| has_items(base_form));
         let heaviest = items.map(|item| self.item(item)).max_by(|a, b| a.score.cmp(&b.score).then_with(|| b.item.cmp(&a.item)));
         heaviest.unwrap_or_else(|| Event { score: self.forms.get(base_form).copied().unwrap_or(self.unknown_form), ..Event::default() })
+    }
+
+    /// Returns the codes of all known items: those of the table, and the whole numbers in use before August 2004.
+    #[must_use]
+    pub fn item_codes(&self) -> Vec<String> {
+        self.items.keys().cloned().chain((1..=OLD_ITEM_MAX).map(|number| number.to_string())).collect()
     }
 
     fn item(&self, code: &str) -> Event {

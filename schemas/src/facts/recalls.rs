@@ -69,6 +69,15 @@ impl RecallFact {
         canonical(self, Order::ByKind([Kind::Text, Kind::List, Kind::Flag, Kind::Number]), &[])
     }
 
+    /// Returns the rank of the fact among those of one recall, from whose texts a record takes each field: lower ranks are preferred. English
+    /// comes before Spanish, then streams have an order.
+    #[must_use]
+    pub fn rank(&self) -> (bool, usize) {
+        const STREAMS: [&str; 8] =
+            ["cpsc", "openfda.food", "openfda.drug", "openfda.device", "nhtsa.socrata", "nhtsa.flat", "nhtsa.flat_pre_2010", "fsis"];
+        (self.lang == "es", STREAMS.iter().position(|stream| *stream == self.stream).unwrap_or(STREAMS.len()))
+    }
+
     /// Returns the identity of the recall, `AGENCY:number`.
     #[must_use]
     pub fn identity(&self) -> String {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::recalls::day_of;
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
 pub use crate::dollars::Dollars;
@@ -91,6 +92,14 @@ pub struct Award {
     pub withdrawn: bool,
 }
 
+impl Award {
+    /// Returns the day of the last known action, or else the day when the award was signed.
+    #[must_use]
+    pub fn last_day(&self) -> &str {
+        if self.action_date.is_empty() { &self.signed } else { &self.action_date }
+    }
+}
+
 impl ChangeRecord for Award {
     type Details = AwardDetails;
 }
@@ -123,15 +132,30 @@ impl Record for Award {
     }
 }
 
+/// An action counts as backfilled if it happened more than this many days before its change was recorded. The Department of Defense publishes actions 90
+/// days late by law, and other agencies report urgent ones up to 30 days late, so an action up to this age can be news.
+pub const BACKFILL_DAYS: i64 = 120;
+
+/// Whether a day, `YYYY-MM-DD`, is more than [`BACKFILL_DAYS`] before a time in milliseconds since 1970. False for a text that is no day.
+#[must_use]
+pub fn is_backfill(day: &str, recorded_at_ms: i64) -> bool {
+    let recorded = recorded_at_ms.div_euclid(86_400_000);
+    day.parse::<jiff::civil::Date>().is_ok() && recorded - day_of(day) > BACKFILL_DAYS
+}
+
 /// The change details of an award's changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwardDetails {
-    /// What the change adds to the sum of all known actions, US dollars.
-    pub amount_delta: Dollars,
+    /// The change of the award's total obligation, US dollars: of a new record the whole amount. Null if the amount before or after is unknown.
+    pub amount_delta: Option<Dollars>,
     /// The action that the change was decided from. It need not be the latest one of the award.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionDetails>,
+    /// Whether the change reports an action of long ago that is recorded only now, or an old award that was not recorded before. Left out in changes
+    /// that older versions wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<bool>,
 }
 
 /// An action on an award, as its change shows it.
@@ -148,6 +172,34 @@ pub struct ActionDetails {
     pub kind: String,
     /// Description of the action.
     pub description: String,
+    /// What the action adds to the obligation, US dollars, negative if it reduces it. Left out if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Dollars>,
 }
 
 crate::record_tables!("awards");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which days are so long before the time of recording that they count as backfilled.
+    #[test]
+    fn days_of_long_ago() {
+        let recorded_at = (day_of("2026-11-24") * 24 + 13) * 3_600_000;
+        for (day, is_old) in
+            [("2026-07-27", false), ("2026-07-26", true), ("2025-01-01", true), ("2027-01-01", false), ("", false), ("2025-", false)]
+        {
+            assert_eq!(is_backfill(day, recorded_at), is_old, "{day}");
+        }
+    }
+
+    /// Proves that change details that older versions stored can be read.
+    #[test]
+    fn details_of_older_versions() {
+        let old = r#"{"amountDelta":5.25,"action":{"date":"2025-01-02","modification":"0","type":"","description":"x"}}"#;
+        let details: AwardDetails = serde_json::from_str(old).unwrap();
+        assert_eq!((details.amount_delta, details.backfill), (Some(Dollars { cents: 525 }), None));
+        assert_eq!(serde_json::to_string(&details).unwrap(), old);
+    }
+}

@@ -250,8 +250,8 @@ struct Page<'a> {
     is_descending: bool,
     limit: u64,
     number: u64,
-    /// The row after which the page begins, with key-based paging.
-    after: Option<u64>,
+    /// The id and the sort value after which the page begins, with key-based paging.
+    after: Option<(u64, &'a str)>,
 }
 
 impl<'a> Page<'a> {
@@ -274,7 +274,7 @@ impl<'a> Page<'a> {
             return Err(wrong("last_record_unique_id and last_record_sort_value are both needed, or neither"));
         }
         // Transactions cannot be paged beyond the window.
-        let after = id.filter(|_| route == Route::Awards);
+        let after = id.zip(value).filter(|_| route == Route::Awards);
         if after.is_none() && limit * number > WINDOW_MAX {
             return Err(wrong(&format!("Page #{number} with limit {limit} is over the maximum result limit {WINDOW_MAX}.")));
         }
@@ -284,7 +284,7 @@ impl<'a> Page<'a> {
     fn answer(&self, world: &World, rows: Vec<Row>, is_awards: bool, plan: &Plan, messages: &[String]) -> Value {
         let rows = self.sorted(rows, is_awards);
         let start = match self.after {
-            Some(id) => rows.iter().position(|row| row.award.internal_id() == id).map_or(rows.len(), |at| at + 1) as u64,
+            Some((id, value)) => self.start_after(&rows, id, value),
             None => plan.start((self.number - 1) * self.limit, self.limit),
         };
         let end = self.after.map_or(self.number * self.limit, |_| start + self.limit);
@@ -305,6 +305,17 @@ impl<'a> Page<'a> {
             })
         };
         json!({"limit": self.limit, "results": results, "page_metadata": metadata, "messages": messages})
+    }
+
+    /// Returns how many rows come before a page with key-based paging. No row needs to have the id: then the sort value alone decides.
+    fn start_after(&self, rows: &[Row], id: u64, value: &str) -> u64 {
+        let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+        let is_before = |row: &&Row| {
+            let (own, given) = (number(&sort_value(&row.field(self.sort))), number(value));
+            if self.is_descending { own > given } else { own < given }
+        };
+        let at = rows.iter().position(|row| row.award.internal_id() == id).map(|at| at + 1);
+        at.unwrap_or_else(|| rows.iter().take_while(is_before).count()) as u64
     }
 
     fn sorted(&self, mut rows: Vec<Row>, is_awards: bool) -> Vec<Row> {

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::ToSpan;
 use schemars::JsonSchema;
-use schemas::facts::FactData;
-use schemas::facts::awards::AwardFact;
 use schemas::position::Seq;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
@@ -17,14 +15,17 @@ use super::filter::Filter;
 use super::followed::{Awards, WatchedEntity};
 use super::records::{Changed, Shown, dollars};
 use super::search::{USASPENDING, question};
-use crate::common::read::{Read, Reader};
+use crate::common::read::{Read, Reader, UpstreamRecords};
 use feed::filter::Filter as _;
+use feed::query::DIGEST_MAX;
 use feed::shown::shown;
 use operation::Definition;
 use operation::problem::Problem;
 
 /// How many years back the upstream is asked for awards.
 const BACKFILL_YEARS: i32 = 3;
+/// How many awards the upstream is asked for at most.
+const AWARDS_MAX: usize = 300;
 /// How many agencies and industry codes an answer names at most.
 const NAMED_MAX: usize = 10;
 
@@ -78,6 +79,8 @@ pub struct Watch {
     pub changes: Vec<Changed>,
     /// The largest awards.
     pub awards: Vec<Shown>,
+    /// Whether there are more awards than those that are counted here; a note says so then.
+    pub truncated: bool,
     /// Whether the upstream was asked for older awards; otherwise the awards are those recorded here.
     pub live: bool,
 }
@@ -95,7 +98,9 @@ impl Read for Arguments {
             summary: "One contractor: its awards, who buys them, and the latest changes.",
             when: "Use it for questions about one company.",
             description: "Names of recipients and of their parents are matched by part, in any case. `recipients` lists the names that match, with \
-                their unique entity ids. `limit` applies to changes and to awards.",
+                their unique entity ids. `changes` has changes that report an action of more than 120 days before they were recorded only with \
+                `includeBackfill`; their awards count in any case. `limit` applies to changes and to awards. Counts and sums cover the awards recorded here and the \
+                300 largest that USAspending lists; `truncated` says whether there are more.",
             list: "changes",
             example: json!({ "contractor": "federal" }),
             ..Definition::read()
@@ -103,24 +108,31 @@ impl Read for Arguments {
     }
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
-        Ok(Filter { recipient: Some(self.0.contractor.clone()), ..given })
+        Ok(Filter { recipient: Some(self.0.contractor.clone()), include_backfill: self.0.include_backfill, ..given })
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Watch, Problem> {
         let contractor = self.0.contractor;
-        let changes = reader.count(filter.criteria(), Seq(0)).await?;
+        let found = reader.newest(filter.with_backfill().criteria(), Seq(0), DIGEST_MAX).await?;
+        let is_all_read = found.is_complete();
+        reader.note(found.sums_note());
+        let mut changes = found.changes;
         let mut awards = reader.unchanged(changes.clone()).await?;
+        changes.retain(|change| filter.matches(change));
         // Older awards, of which no action was recorded here.
         let today = reader.today();
-        let question = question(&[], &contractor, today.saturating_sub(BACKFILL_YEARS.years()), today, AwardOrder::Largest);
-        let listed = reader.ask(USASPENDING, question).await;
-        let live = listed.is_some();
-        if let Some(facts) = listed {
+        let first = today.saturating_sub(BACKFILL_YEARS.years());
+        let question = question(Vec::new(), contractor.clone(), Vec::new(), (first, today), AwardOrder::Largest);
+        let listed = reader.ask(USASPENDING, &question, AWARDS_MAX, Awards::record_of).await;
+        let (live, mut truncated) = (listed.is_some(), !is_all_read);
+        if let Some(listed) = listed {
+            let taken = listed.take(AWARDS_MAX);
+            if taken.is_truncated {
+                truncated = true;
+                reader.note(format!("{USASPENDING} has more awards of the contractor; those with the largest amounts are here"));
+            }
             let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
-            awards.extend(facts.iter().filter_map(|fact| match fact {
-                FactData::Award(award) if !known.contains(&award.award_id) => Some(of_fact(award)),
-                _ => None,
-            }));
+            awards.extend(taken.items.into_iter().filter(|award| !known.contains(&award.id)));
         }
         awards.sort_by(|a, b| b.amount_cents.cmp(&a.amount_cents).then_with(|| a.id.cmp(&b.id)));
         let recipients: BTreeSet<Recipient> = awards.iter().map(Recipient::of).collect();
@@ -136,6 +148,7 @@ impl Read for Arguments {
             naics,
             changes: shown(changes.into_iter().take(limit)),
             awards: awards.into_iter().take(limit).map(Shown::from).collect(),
+            truncated,
             live,
         })
     }
@@ -149,29 +162,6 @@ impl Recipient {
             parent: award.parent_recipient.clone(),
             parent_uei: award.parent_recipient_uei.clone(),
         }
-    }
-}
-
-/// The fields of an upstream's award that `competitor_watch` uses.
-fn of_fact(fact: &AwardFact) -> Award {
-    Award {
-        id: fact.award_id.clone(),
-        piid: fact.piid.clone(),
-        description: fact.description.clone(),
-        recipient: fact.recipient.clone(),
-        recipient_uei: fact.recipient_uei.clone(),
-        agency: fact.agency.clone(),
-        sub_agency: fact.sub_agency.clone(),
-        naics: fact.naics.clone(),
-        naics_description: fact.naics_description.clone(),
-        psc: fact.psc.clone(),
-        amount_cents: fact.amount_cents,
-        signed: fact.signed.clone(),
-        start: fact.start.clone(),
-        end: fact.end.clone(),
-        place_state: fact.place_state.clone(),
-        url: fact.url.clone(),
-        ..Award::default()
     }
 }
 

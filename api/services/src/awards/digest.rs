@@ -14,18 +14,18 @@ use upstreams::live::AwardOrder;
 use super::Change;
 use super::filter::Filter;
 use super::followed::Awards;
-use super::records::{Changed, Shown, event_of, reported_day};
-use super::search::{USASPENDING, listed, question};
-use crate::common::read::{Completeness, Period, Read, Reader};
+use super::records::{Changed, Shown, amount_delta, event_of, is_backfill};
+use super::search::{USASPENDING, question};
+use crate::common::read::{Completeness, Period, Read, Reader, UpstreamRecords};
 use feed::filter::{Criteria, Filter as _, TermQuery};
 use feed::shown::shown;
 use operation::Definition;
 use operation::problem::Problem;
 
-/// An action that happened at most this many days before the window counts in it: some departments publish 90 days late.
-const LATE_DAYS: i64 = 90;
 /// The upstream is not asked for contracts without an action for this many years.
 const MODIFIED_WITHIN_YEARS: i32 = 5;
+/// How many contracts that expire the upstream is asked for at most.
+const EXPIRING_MAX: usize = 300;
 /// How many records of each kind an answer holds at most.
 const ROWS_MAX: usize = 50;
 
@@ -52,6 +52,9 @@ pub struct Counts {
     pub modified: usize,
     /// Contracts that end within the window.
     pub expiring: usize,
+    /// Changes recorded within the days that report actions of more than 120 days before, or old awards that were not recorded before. They are
+    /// among `new` and `modified` only with `includeBackfill`.
+    pub backfill: usize,
 }
 
 /// The contracts of the last and the next days.
@@ -65,7 +68,7 @@ pub struct Digest {
     pub expiring_to: String,
     /// How many contracts there are.
     pub counts: Counts,
-    /// The sum of all changes of obligations in dollars.
+    /// The sum of all known changes of amounts in dollars.
     pub amount_delta: f64,
     /// New awards, the largest first.
     pub new: Vec<Changed>,
@@ -73,6 +76,8 @@ pub struct Digest {
     pub modified: Vec<Changed>,
     /// Contracts that end within the window, the next first.
     pub expiring: Vec<Shown>,
+    /// Whether more contracts expire than those that are counted here; a note says so then.
+    pub truncated: bool,
     /// Whether the upstream was asked for the expiring contracts; otherwise they are those that are recorded here.
     pub live: bool,
     /// How complete the data is.
@@ -84,7 +89,7 @@ impl Read for Arguments {
     type Service = Awards;
     type Answer = Digest;
 
-    const FILTER: &'static [&'static str] = &["naics"];
+    const FILTER: &'static [&'static str] = &["naics", "includeBackfill"];
     const HAS_DAYS: bool = true;
 
     fn definition() -> Definition {
@@ -93,7 +98,8 @@ impl Read for Arguments {
             path: "/v1/delta_digest",
             summary: "New, modified and expiring contracts in one answer.",
             when: "Use it for a summary of a period, or for contracts that end soon.",
-            description: "New and modified contracts are those recorded within the days. Expiring are contracts, not vehicles for orders, whose \
+            description: "New and modified contracts are those recorded within the days. Changes that report an action of more than 120 days before they \
+                were recorded are counted in `counts.backfill` and left out; `includeBackfill=true` includes them. Expiring are contracts, not vehicles for orders, whose \
                 exercised periods end between now and `expiringDays`. If more was recorded than is read, the note says so.",
             example: json!({ "naics": "54", "days": 7, "expiringDays": 90 }),
             ..Definition::read()
@@ -101,49 +107,68 @@ impl Read for Arguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Digest, Problem> {
-        let window = reader.window(LATE_DAYS).await?;
-        // An action of long ago that is recorded only now is no news of these days.
-        let mut changes = reader.count(filter.criteria(), window.before).await?;
-        changes.retain(|change| reported_day(change) >= window.earliest.as_str());
-        let cents = changes.iter().fold(0_i64, |sum, change| sum.saturating_add(change.details.amount_delta.cents));
-        let amount_delta = Dollars { cents }.as_f64();
+        let window = reader.window(0).await?;
+        let mut changes = reader.count(filter.with_backfill().criteria(), window.before).await?;
+        let backfill = changes.iter().filter(|change| is_backfill(change)).count();
+        changes.retain(|change| filter.matches(change));
+        let delta = |change: &Change| amount_delta(change).map_or(0, |dollars| dollars.cents);
+        let cents = changes.iter().fold(0_i64, |sum, change| sum.saturating_add(delta(change)));
+        let total = Dollars { cents }.as_f64();
         let (mut new, mut modified): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| event_of(change) == "new");
-        let largest = |change: &Change| change.details.amount_delta.cents.unsigned_abs();
+        let largest = |change: &Change| delta(change).unsigned_abs();
         for changes in [&mut new, &mut modified] {
             changes.sort_by(|a, b| largest(b).cmp(&largest(a)).then_with(|| a.seq.cmp(&b.seq)));
         }
         let last = reader.today().checked_add(self.expiring_days.days()).unwrap_or(Date::MAX);
-        let (mut expiring, live) = expiring(&filter, last, reader).await?;
-        let counts = Counts { new: new.len(), modified: modified.len(), expiring: expiring.len() };
+        let Expiring { awards: mut expiring, live, truncated } = expiring(&filter, last, reader).await?;
+        let counts = Counts { new: new.len(), modified: modified.len(), expiring: expiring.len(), backfill };
         let rows = reader.rows(ROWS_MAX);
         expiring.truncate(rows);
         Ok(Digest {
             period: window.period,
             expiring_to: last.to_string(),
             counts,
-            amount_delta,
+            amount_delta: total,
             new: shown(new.into_iter().take(rows)),
             modified: shown(modified.into_iter().take(rows)),
             expiring,
+            truncated,
             live,
             completeness: reader.completeness().await?,
         })
     }
 }
 
-/// The contracts that end between today and `last`, and whether the upstream was asked for them.
-async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> Result<(Vec<Shown>, bool), Problem> {
+/// The contracts that end between two days.
+struct Expiring {
+    awards: Vec<Shown>,
+    /// Whether the upstream was asked.
+    live: bool,
+    /// Whether there are more at the upstream.
+    truncated: bool,
+}
+
+/// The contracts that end between today and `last`.
+async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> Result<Expiring, Problem> {
     let today = reader.today();
     let (from, to) = (today.to_string(), last.to_string());
     let is_within = |end: &str| from.as_str() <= end && end <= to.as_str();
     let first = today.saturating_sub(MODIFIED_WITHIN_YEARS.years());
-    let question = question(&filter.naics, "", first, today, AwardOrder::EndingAfter(today));
-    let mut found: Option<Vec<Shown>> = None;
-    if let Some(facts) = reader.ask(USASPENDING, question).await {
-        let awards: Vec<Shown> = facts.iter().filter_map(listed).collect();
+    let question = question(filter.naics.clone(), String::new(), Vec::new(), (first, today), AwardOrder::EndingAfter(today));
+    let (mut found, mut truncated) = (None, false);
+    if let Some(collected) = reader.ask(USASPENDING, &question, EXPIRING_MAX, Awards::record_of).await {
+        let taken = collected.take(EXPIRING_MAX);
         // An upstream that lists only contracts that ended earlier did not understand the search.
-        if facts.is_empty() || awards.iter().any(|award| award.end >= from) {
-            found = Some(awards.into_iter().filter(|award| is_within(&award.end)).collect());
+        if taken.items.is_empty() || taken.items.iter().any(|award| award.end >= from) {
+            // They come in the order of their ends, so one that ends later comes after all that are wanted.
+            truncated = taken.is_truncated && taken.items.last().is_none_or(|award| award.end <= to);
+            if truncated {
+                reader.note(format!(
+                    "{USASPENDING} has more contracts that expire; the next ones, and those recorded here, are in this answer"
+                ));
+            }
+            let awards = taken.items.into_iter().filter(|award| is_within(&award.end)).collect();
+            found = Some(reader.complete(awards).await?);
         } else {
             reader.note(format!("{USASPENDING}: its answer does not fit the question"));
         }
@@ -154,12 +179,12 @@ async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> R
     });
     let changes = reader.count(criteria, Seq(0)).await?;
     let recorded: Vec<Award> = reader.unchanged(changes).await?;
-    // Recorded contracts are added, because the upstream gives one page.
-    let mut expiring = found.unwrap_or_default();
-    let known: HashSet<String> = expiring.iter().map(|award| award.id.clone()).collect();
-    expiring.extend(recorded.into_iter().filter(|award| !known.contains(&award.id)).map(Shown::from));
-    expiring.sort_by(|a, b| (&a.end, &a.id).cmp(&(&b.end, &b.id)));
-    Ok((expiring, live))
+    // Recorded contracts are added: the upstream may have more than it was asked for, and its search may lag.
+    let mut awards: Vec<Award> = found.unwrap_or_default();
+    let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
+    awards.extend(recorded.into_iter().filter(|award| !known.contains(&award.id)));
+    awards.sort_by(|a, b| (&a.end, &a.id).cmp(&(&b.end, &b.id)));
+    Ok(Expiring { awards: awards.into_iter().map(Shown::from).collect(), live, truncated })
 }
 
 /// The months between two days, as the index of terms writes them.

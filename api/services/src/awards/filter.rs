@@ -6,7 +6,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use super::records::dollars;
+use super::records::{dollars, is_backfill};
 use feed::filter::{self, TermQuery, contains, has_words};
 use operation::problem::Problem;
 
@@ -39,9 +39,19 @@ pub struct Filter {
     /// The largest total obligation in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<f64>,
+    /// Whether changes match that report an action of more than 120 days before it was recorded, or an old award that was not recorded before. By
+    /// default they do not, because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 impl Filter {
+    /// The filter for awards as they are now, whatever their last change reports.
+    #[must_use]
+    pub fn with_backfill(&self) -> Self {
+        Self { include_backfill: true, ..self.clone() }
+    }
+
     /// Whether an award matches the filter.
     #[must_use]
     pub fn takes(&self, award: &Award) -> bool {
@@ -82,7 +92,7 @@ impl filter::Filter for Filter {
     }
 
     fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
+        self.takes(&change.record) && (self.include_backfill || !is_backfill(change))
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {
@@ -130,5 +140,28 @@ mod tests {
             assert_eq!(filter.normalize().unwrap_err().parameter, "naics", "{wrong}");
         }
         assert_eq!(of(serde_json::json!({"naics": ["61", "54", "61"]})).canonical(), r#"{"naics":["54","61"]}"#);
+    }
+
+    /// Proves that changes of long ago match only if they are asked for, also those that older versions wrote; and that the default adds nothing to the
+    /// canonical form, so that cursors of older versions stay valid.
+    #[test]
+    fn backfill() {
+        let change = |more: serde_json::Value| -> Change {
+            let mut change = serde_json::json!({ "event": "modified", "seq": 1, "recordedAt": "2026-11-24T00:00:00.000Z", "record": {} });
+            change.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(change).unwrap()
+        };
+        let default = Filter::default();
+        for (more, is_backfill) in [
+            (serde_json::json!({}), false),
+            (serde_json::json!({ "amountDelta": 5, "action": { "date": "2026-11-20" } }), false),
+            (serde_json::json!({ "amountDelta": 5, "action": { "date": "2025-11-20" } }), true),
+            (serde_json::json!({ "amountDelta": null, "action": { "date": "2025-11-20" }, "backfill": false }), false),
+            (serde_json::json!({ "amountDelta": null, "backfill": true }), true),
+        ] {
+            let change = change(more);
+            assert_eq!((default.matches(&change), default.with_backfill().matches(&change)), (!is_backfill, true), "{change:?}");
+        }
+        assert_eq!((default.canonical().as_str(), default.with_backfill().canonical().as_str()), ("", r#"{"includeBackfill":true}"#));
     }
 }

@@ -32,7 +32,8 @@ pub fn service() -> Registration {
         summary: "New and modified contract awards since a cursor, oldest first.",
         when: "Use it to follow a market over several calls, without gaps.",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. `amount` is the \
-            total obligation as last read, `amountDelta` what the action of this change adds. A cursor belongs to its filter. With another \
+            total obligation as last read, `amountDelta` its change, `actionAmount` what the action of this change adds. Changes that report an \
+            action of more than 120 days before they were recorded have `backfill: true` and come only with `includeBackfill=true`. A cursor belongs to its filter. With another \
             filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \
             may be shorter than `limit`, or empty, while `hasMore` is true.",
         example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),

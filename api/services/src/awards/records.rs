@@ -1,9 +1,9 @@
 //! Awards in answers. The fields of the public contract come first, in its order.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
-use schemas::facts::awards::AwardFact;
 use schemas::position::Seq;
-use schemas::views::awards::Award;
+use schemas::views::awards::{self, Award, Dollars};
 use schemas::views::recalls::day_of;
 use serde::Serialize;
 
@@ -33,8 +33,9 @@ pub struct Changed {
     pub naics: String,
     /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
-    /// The dollars that this change adds to the obligation: those of its action, or the correction of an earlier amount.
-    pub amount_delta: f64,
+    /// The change of `amount` in dollars; null if the amount before or after the change is unknown. The total is published later than the action
+    /// that changes it, so both may come as two changes.
+    pub amount_delta: Option<f64>,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub end: String,
@@ -45,6 +46,10 @@ pub struct Changed {
     /// When the change was recorded, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
+    /// The dollars that the action of this change adds to the obligation, negative if it reduces it; null if the change reports no action.
+    pub action_amount: Option<f64>,
+    /// Whether the change is no news: it reports an action of more than 120 days before it was recorded, or an old award that was not recorded before.
+    pub backfill: bool,
     /// Further fields of the award.
     #[serde(flatten)]
     pub more: More,
@@ -129,9 +134,18 @@ pub(super) fn dollars(cents: i64) -> f64 {
     cents as f64 / 100.0
 }
 
-/// The day of an award's last known action, or else the day when it was signed.
-pub(super) fn date_of(award: &Award) -> &str {
-    if award.action_date.is_empty() { &award.signed } else { &award.action_date }
+/// Whether a change reports something of long ago that is recorded only now. Changes that older versions wrote do not say so; for them the day of
+/// their action decides.
+pub(super) fn is_backfill(change: &Change) -> bool {
+    let recorded_at = || change.recorded_at.parse::<Timestamp>().map_or(i64::MIN, |at| at.as_millisecond());
+    let by_action = || change.details.action.as_ref().is_some_and(|action| awards::is_backfill(&action.date, recorded_at()));
+    change.details.backfill.unwrap_or_else(by_action)
+}
+
+/// The change of the amount; `None` if it is unknown. The amount of an award that was first seen by a later action was not added by that action.
+pub(super) fn amount_delta(change: &Change) -> Option<Dollars> {
+    let is_first_seen = change.event == "new" && event_of(change) != "new";
+    change.details.amount_delta.filter(|_| !is_first_seen)
 }
 
 /// The event of a change in answers. An award that was first seen by a later action, or long after it was signed, is not new.
@@ -155,13 +169,13 @@ pub(super) fn reported_day(change: &Change) -> &str {
         .as_ref()
         .map(|action| action.date.as_str())
         .filter(|date| !date.is_empty())
-        .unwrap_or_else(|| date_of(&change.record))
+        .unwrap_or_else(|| change.record.last_day())
 }
 
 impl From<Award> for Shown {
     fn from(award: Award) -> Self {
         Self {
-            date: date_of(&award).to_owned(),
+            date: award.last_day().to_owned(),
             amount: award.amount_cents.map(dollars),
             id: award.id,
             recipient: award.recipient,
@@ -192,46 +206,13 @@ impl From<Award> for Shown {
     }
 }
 
-impl From<&AwardFact> for Shown {
-    /// An award as the upstream shows it now.
-    fn from(fact: &AwardFact) -> Self {
-        Self {
-            date: fact.last_modified.clone(),
-            id: fact.award_id.clone(),
-            recipient: fact.recipient.clone(),
-            agency: fact.agency.clone(),
-            naics: fact.naics.clone(),
-            amount: fact.amount_cents.map(dollars),
-            end: fact.end.clone(),
-            url: fact.url.clone(),
-            more: More {
-                piid: fact.piid.clone(),
-                description: fact.description.clone(),
-                recipient_uei: fact.recipient_uei.clone(),
-                parent_recipient: fact.parent_recipient.clone(),
-                parent_recipient_uei: fact.parent_recipient_uei.clone(),
-                sub_agency: fact.sub_agency.clone(),
-                naics_description: fact.naics_description.clone(),
-                psc: fact.psc.clone(),
-                ceiling: fact.ceiling_cents.map(dollars),
-                start: fact.start.clone(),
-                potential_end: fact.potential_end.clone(),
-                modification: fact.modification.clone(),
-                action_type: fact.action_type.clone(),
-                action_description: String::new(),
-                place_state: fact.place_state.clone(),
-                set_aside: fact.set_aside.clone(),
-                vehicle: fact.is_vehicle(),
-            },
-        }
-    }
-}
-
 impl From<Item<Award>> for Changed {
     fn from(item: Item<Award>) -> Self {
         let Item { change, before } = item;
         let event = if matches!(change.event.as_str(), "added" | "removed") { change.event.clone() } else { event_of(&change).to_owned() };
+        let (amount_delta, backfill) = (amount_delta(&change).map(Dollars::as_f64), is_backfill(&change));
         let (date, action) = (reported_day(&change).to_owned(), change.details.action);
+        let action_amount = action.as_ref().and_then(|action| action.amount).map(Dollars::as_f64);
         let Shown { id, recipient, agency, naics, amount, end, url, mut more, .. } = change.record.into();
         if let Some(action) = action {
             (more.modification, more.action_type, more.action_description) = (action.modification, action.kind, action.description);
@@ -244,11 +225,13 @@ impl From<Item<Award>> for Changed {
             agency,
             naics,
             amount,
-            amount_delta: change.details.amount_delta.as_f64(),
+            amount_delta,
             end,
             url,
             seq: change.seq,
             recorded_at: change.recorded_at,
+            action_amount,
+            backfill,
             more,
             before: before.map(Shown::from),
         }

@@ -1,24 +1,31 @@
 //! `GET /v1/search_awards`: contract awards, from USAspending as it is now.
 
+use std::collections::BTreeSet;
+
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
-use schemas::facts::FactData;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use upstreams::live::{AwardOrder, Question};
+use upstreams::live::{AwardAgency, AwardOrder, Question};
 
+use super::Change;
 use super::filter::Filter;
 use super::followed::Awards;
-use super::records::{Shown, date_of};
-use crate::common::read::{Live, Read, Reader};
-use feed::filter::{Filter as _, contains};
+use super::records::Shown;
+use crate::common::read::{Extent, Read, Reader, Search};
+use feed::filter::{Criteria, Filter as _, TermQuery};
 use feed::position::parse_date;
 use operation::Definition;
 use operation::problem::Problem;
 
 /// The name of the upstream in notes.
 pub(super) const USASPENDING: &str = "USAspending";
+/// The most names of agencies that one search asks for.
+const AGENCIES_MAX: usize = 20;
 /// How many days ago a search starts by default.
 const DAYS_DEFAULT: i64 = 30;
 
@@ -39,8 +46,9 @@ pub struct Found {
     pub count: usize,
     /// The first day of an action that was searched.
     pub start: String,
-    /// Whether USAspending was asked for this answer; otherwise it holds what is recorded here.
-    pub live: bool,
+    /// Which part of all awards these are.
+    #[serde(flatten)]
+    pub extent: Extent,
 }
 
 impl Read for Arguments {
@@ -49,6 +57,7 @@ impl Read for Arguments {
 
     const FILTER: &'static [&'static str] = &["naics", "agency"];
     const LIMIT: Option<usize> = Some(50);
+    const HAS_PAGES: bool = true;
 
     fn definition() -> Definition {
         Definition {
@@ -56,10 +65,13 @@ impl Read for Arguments {
             path: "/v1/search_awards",
             summary: "Searches USAspending now: contract awards by industry code, agency and day.",
             when: "Use it to find contracts, also ones that did not change lately.",
-            description: "One page of USAspending's search: the 100 contracts modified last. `agency` filters these. Answers are cached for five \
-                minutes. If USAspending does not answer in time, `live` is false, the note says why, and the answer holds what is recorded here. \
-                With `asOf` the answer always holds what was recorded at that time.",
+            description: "The contracts modified last come first. If there are more than `limit`, `truncated` is true, and `next` continues as `after`. \
+                USAspending filters by whole names of agencies: `agency` is looked up among the names recorded here, and the note lists those that were \
+                asked for. Fields that its search does not have are those recorded here. Answers are cached for five minutes. If USAspending does not \
+                answer in time, `live` is false, the note says why, and the answer holds what is recorded here. With `asOf` the answer always holds \
+                what was recorded at that time.",
             list: "awards",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid, ErrorCode::Unavailable],
             example: json!({ "naics": "54", "limit": 5 }),
             ..Definition::read()
         }
@@ -75,23 +87,60 @@ impl Read for Arguments {
             None => today.saturating_sub(DAYS_DEFAULT.days()),
         };
         let start = first.to_string();
-        let question = question(&filter.naics, "", first, today, AwardOrder::Newest);
-        let agency = filter.agency.as_deref();
-        let is_of = |award: &Shown| agency.is_none_or(|part| contains(&award.agency, part) || contains(&award.more.sub_agency, part));
-        let read = |fact: &FactData| listed(fact).filter(is_of);
-        let criteria = filter.criteria().and(|change| date_of(&change.record) >= start.as_str());
-        let Live { items: mut awards, is_live: live } = reader.search(USASPENDING, question, read, criteria).await?;
-        awards.truncate(limit);
-        Ok(Found { count: awards.len(), awards, start, live })
+        let agencies = match filter.agency.as_deref() {
+            Some(part) => agencies(part, reader).await?,
+            None => Vec::new(),
+        };
+        let question = question(filter.naics.clone(), String::new(), agencies, (first, today), AwardOrder::Newest);
+        let recorded = filter.with_backfill();
+        let of_agency = Filter { agency: filter.agency.clone(), ..Filter::default() };
+        let found = reader
+            .search(Search {
+                upstream: USASPENDING,
+                question,
+                is_wanted: &|award| of_agency.takes(award),
+                limit,
+                recorded: recorded.criteria().and(|change| change.record.last_day() >= start.as_str()),
+                order: |a, b| (b.last_day(), &a.id).cmp(&(a.last_day(), &b.id)),
+            })
+            .await?;
+        let awards: Vec<Shown> = found.records.into_iter().map(Shown::from).collect();
+        Ok(Found { count: awards.len(), awards, start, extent: found.extent })
     }
 }
 
-/// A search at the upstream.
-pub(super) fn question(naics: &[String], recipient: &str, start: Date, end: Date, order: AwardOrder) -> Question {
-    Question::Awards { naics: naics.to_vec(), recipient: recipient.to_owned(), start, end, order }
+/// The agencies of which USAspending is asked for a part of their name: those recorded here. None if too many match, or none is recorded; then its
+/// answers are filtered here.
+async fn agencies(part: &str, reader: &mut Reader<Awards>) -> Result<Vec<AwardAgency>, Problem> {
+    let names = reader.names("agency", part, AGENCIES_MAX).await?;
+    let mut agencies = BTreeSet::new();
+    for name in names.into_iter().flatten() {
+        // Names are indexed in lower case. An award has the name as the upstream writes it, and says whether it is a department.
+        let of_name = Criteria::new(vec![TermQuery::Exact("agency", vec![name.clone()])], |change: &Change| {
+            [&change.record.agency, &change.record.sub_agency].iter().any(|own| normal(own) == name)
+        });
+        for award in reader.newest(of_name, Seq(0), 1).await?.changes.into_iter().map(|change| change.record) {
+            for (own, is_within_department) in [(award.agency, false), (award.sub_agency, true)] {
+                if normal(&own) == name {
+                    agencies.insert(AwardAgency { is_within_department, name: own });
+                }
+            }
+        }
+    }
+    if reader.is_current() && !agencies.is_empty() {
+        let names: BTreeSet<&str> = agencies.iter().map(|agency| agency.name.as_str()).collect();
+        reader.note(format!("{USASPENDING} was asked for {}", names.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    Ok(agencies.into_iter().collect())
 }
 
-/// The award of a fact; `None` for another fact.
-pub(super) fn listed(fact: &FactData) -> Option<Shown> {
-    if let FactData::Award(award) = fact { Some(Shown::from(&**award)) } else { None }
+/// A search at the upstream, between two days.
+pub(super) fn question(
+    naics: Vec<String>,
+    recipient: String,
+    agencies: Vec<AwardAgency>,
+    (start, end): (Date, Date),
+    order: AwardOrder,
+) -> Question {
+    Question::Awards { naics, recipient, agencies, start, end, order, page: String::new() }
 }

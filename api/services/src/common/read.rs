@@ -3,6 +3,7 @@
 //! `limit`, `days`), checks the filter, finds the position and adds the notes.
 
 mod arguments;
+pub mod pages;
 mod reader;
 
 use std::borrow::Cow;
@@ -17,7 +18,8 @@ use serde::de::DeserializeOwned;
 
 use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
-pub use reader::{Completeness, Live, Period, Reader, Window};
+pub use pages::Extent;
+pub use reader::{Completeness, NewRecords, Period, Reader, Search, Searched, UpstreamRecords, Window, filled};
 
 /// The filter of a service.
 pub type FilterOf<S> = <S as WatchableFeed>::Filter;
@@ -37,6 +39,8 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
     const LIMIT: Option<usize> = None;
     /// Whether the operation has the argument `days`.
     const HAS_DAYS: bool = false;
+    /// Whether the operation has the argument `after`, which continues an answer that is cut.
+    const HAS_PAGES: bool = false;
 
     /// What the operation is called, and what documents say about it.
     fn definition() -> Definition;
@@ -70,9 +74,9 @@ pub fn operation<T: Read>() -> Operation {
 }
 
 async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {
-    let Arguments { own, filter, shared } = arguments;
+    let Arguments { own, filter, shared, fingerprint } = arguments;
     let filter = own.filter(filter)?;
-    let mut reader = Reader::new(call, shared, T::LIMIT).await?;
+    let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{}/{fingerprint}", T::definition().name)).await?;
     let answer = own.answer(filter, &mut reader).await?;
     Answer::json(&Noted { answer, note: reader.into_note() })
 }

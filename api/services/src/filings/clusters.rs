@@ -2,6 +2,9 @@
 //!
 //! The rule: at least three different owners with code `P` (or, separately, `S`) at one issuer within ten calendar days. Several owners of one filing,
 //! such as a fund and its manager, count once. Sales under an earlier plan do not count.
+//!
+//! A window is the trades of ten calendar days, counted from the day of a trade. Every window that meets the rule is a cluster, unless all its trades
+//! are in another cluster of the issuer and side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +47,17 @@ pub struct Cluster {
     pub value: Dollars,
 }
 
-/// The clusters among some trades, those with most insiders first. For an issuer and side only the largest window counts.
+/// What descriptions of operations say about clusters.
+macro_rules! clusters_are {
+    () => {
+        "A cluster is at least three insiders of one issuer with code `P` (or, separately, code `S` without an earlier plan) within ten calendar days; \
+         insiders of one filing, such as a fund and its manager, count once. Every ten days that meet this, counted from the day of a trade, are listed, \
+         unless all their trades are in another cluster of the issuer and side."
+    };
+}
+pub(super) use clusters_are;
+
+/// The clusters among some trades, those with most insiders first: all windows that meet the rule and are not part of another.
 #[must_use]
 pub fn clusters<'a>(trades: impl Iterator<Item = &'a Filing>) -> Vec<Cluster> {
     let mut by_issuer: BTreeMap<(&str, &'static str), Vec<(i64, &Filing)>> = BTreeMap::new();
@@ -54,21 +67,33 @@ pub fn clusters<'a>(trades: impl Iterator<Item = &'a Filing>) -> Vec<Cluster> {
             "S" if !trade.planned => "sell",
             _ => continue,
         };
-        by_issuer.entry((&trade.cik, side)).or_default().push((day_of(&trade.trade_date), trade));
+        let day = day_of(&trade.trade_date);
+        // A trade without a day is in no window.
+        if day >= 0 {
+            by_issuer.entry((&trade.cik, side)).or_default().push((day, trade));
+        }
     }
-    let mut out: Vec<Cluster> = by_issuer
-        .into_iter()
-        .filter_map(|((_, side), mut trades)| {
-            trades.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
-            let windows = (0..trades.len()).map(|first| {
-                let begin = trades[first].0;
-                let within = trades[first..].iter().take_while(|(day, _)| *day < begin + WINDOW_DAYS).count();
-                &trades[first..first + within]
-            });
-            windows.filter_map(|window| cluster(side, window)).max_by_key(|cluster| (cluster.insiders, cluster.trades))
-        })
-        .collect();
-    out.sort_by(|a, b| (b.insiders, b.trades, &a.cik).cmp(&(a.insiders, a.trades, &b.cik)));
+    let mut out = Vec::new();
+    for ((_, side), mut trades) in by_issuer {
+        trades.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
+        // The end of the last window that is a cluster. A later window that ends there as well is part of it.
+        let mut covered = 0;
+        let mut day_before = None;
+        for (first, (begin, _)) in trades.iter().enumerate() {
+            // A window that begins with another trade of the same day is part of the one before.
+            if day_before.replace(*begin) == Some(*begin) {
+                continue;
+            }
+            let end = trades.partition_point(|(day, _)| *day < begin + WINDOW_DAYS);
+            if end > covered
+                && let Some(cluster) = trades.get(first..end).and_then(|window| cluster(side, window))
+            {
+                covered = end;
+                out.push(cluster);
+            }
+        }
+    }
+    out.sort_by(|a, b| (b.insiders, b.trades, &a.cik, a.side, &a.from).cmp(&(a.insiders, a.trades, &b.cik, b.side, &b.from)));
     out
 }
 
@@ -138,6 +163,24 @@ mod tests {
         let shared =
             [trade(1, "P", "2026-11-01", &["a", "b"]), trade(2, "P", "2026-11-02", &["b", "c"]), trade(3, "P", "2026-11-02", &["c"])];
         assert_eq!(clusters(shared.iter()), []);
+    }
+
+    /// Proves that every largest window is listed, also two of one issuer, that parts of them are not, and that a longer period shows each cluster of a
+    /// shorter one.
+    #[test]
+    fn all_windows() {
+        let day = |n: u32, day: &str, owner: &str| trade(n, "P", day, &[owner]);
+        let early = [day(1, "2026-10-01", "a"), day(2, "2026-10-02", "b"), day(3, "2026-10-03", "c"), day(4, "2026-10-03", "d")];
+        let late = [day(5, "2026-11-01", "a"), day(6, "2026-11-05", "b"), day(7, "2026-11-10", "c"), day(8, "2026-11-12", "d")];
+        let of = |trades: &[&Filing]| -> Vec<(String, String, usize)> {
+            clusters(trades.iter().copied()).into_iter().map(|cluster| (cluster.from, cluster.to, cluster.insiders)).collect()
+        };
+        let window = |from: &str, to: &str, insiders: usize| (from.to_owned(), to.to_owned(), insiders);
+        let all: Vec<&Filing> = early.iter().chain(&late).collect();
+        let short: Vec<&Filing> = late.iter().collect();
+        let in_november = [window("2026-11-01", "2026-11-10", 3), window("2026-11-05", "2026-11-12", 3)];
+        assert_eq!(of(&short), in_november);
+        assert_eq!(of(&all), [&[window("2026-10-01", "2026-10-03", 4)], in_november.as_slice()].concat());
     }
 
     /// Proves that sales form their own cluster, and that planned sales and other codes do not count.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Change;
-use super::clusters::{Cluster, clusters};
+use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, companies_of, unknown_ticker};
 use super::followed::Filings;
 use super::records::{Filed, Trade};
@@ -75,9 +75,11 @@ impl Read for Arguments {
             path: "/v1/filing_digest",
             summary: "Material events (8-K), insider trades with clusters and new registrations of the last days.",
             when: "Use it for a summary of a period.",
-            description: "Days are filing dates. A cluster is at least three insiders of one issuer with market purchases (or, separately, sales \
-                without a plan) within ten calendar days; insiders of one filing count once. Without a ticker the newest few thousand filings are \
-                read, and the note says so if there are more.",
+            description: concat!(
+                "Days are filing dates. ",
+                clusters_are!(),
+                " Without a ticker the newest few thousand filings are read, and the note says so if there are more."
+            ),
             example: json!({ "days": 7 }),
             ..Definition::read()
         }
@@ -97,7 +99,7 @@ impl Read for Arguments {
         let changes = reader.count(material(companies.as_deref()), window.before).await?;
         // The current state of a filing counts, also if it changed within the window.
         let mut records = reader.current(changes).await?;
-        records.retain(|record| record.filing_date >= window.period.from);
+        records.retain(|record| record.filing_date >= window.period.from && is_material(record));
         let (trades, filings): (Vec<Filing>, Vec<Filing>) = records.into_iter().partition(|record| record.kind == "trade");
         let clusters = clusters(trades.iter());
         let (mut events, registrations): (Vec<Filing>, Vec<Filing>) = filings.into_iter().partition(|record| record.base_form == "8-K");
@@ -122,8 +124,11 @@ fn material(companies: Option<&[String]>) -> Criteria<'_, Filing> {
     let all_forms = || ["8-K", "3", "4", "5"].iter().chain(REGISTRATIONS).map(|form| (*form).to_owned()).collect();
     let wanted = companies.map_or_else(|| TermQuery::Exact("base", all_forms()), |companies| TermQuery::Exact("cik", companies.to_vec()));
     Criteria::new(vec![wanted], move |change: &Change| {
-        let record = &change.record;
-        companies.is_none_or(|companies| companies.contains(&record.cik))
-            && (record.kind == "trade" || record.base_form == "8-K" || REGISTRATIONS.contains(&record.base_form.as_str()))
+        companies.is_none_or(|companies| companies.contains(&change.record.cik)) && is_material(&change.record)
     })
+}
+
+/// Whether a digest holds a record of this kind.
+fn is_material(record: &Filing) -> bool {
+    record.kind == "trade" || record.base_form == "8-K" || REGISTRATIONS.contains(&record.base_form.as_str())
 }

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
+use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::base_form;
+use schemas::names::hint;
 use schemas::position::Seq;
+use schemas::values::USUAL_FORMS;
 use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +37,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub cik: Option<String>,
-    /// Item code of an 8-K: 5.02.
+    /// Item code of an 8-K.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 5))]
+    #[schemars(extend("enum" = WEIGHTS.item_codes()))]
     pub item: Option<String>,
     /// The smallest event score: 0 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +82,12 @@ impl filter::Filter for Filter {
     }
 
     async fn look_up(&mut self, ctx: &Context, at: &Position) -> Result<Option<String>, Problem> {
-        let Some(ticker) = self.ticker.clone() else { return Ok(None) };
-        self.companies = companies_of(ctx, at, &ticker).await?;
-        Ok(self.companies.is_empty().then(|| unknown_ticker(&ticker)))
+        let mut notes = unknown_forms(ctx, at, &self.form).await?;
+        if let Some(ticker) = self.ticker.clone() {
+            self.companies = companies_of(ctx, at, &ticker).await?;
+            notes.extend(self.companies.is_empty().then(|| unknown_ticker(&ticker)));
+        }
+        Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {
@@ -142,6 +148,23 @@ fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
 /// The note about an unknown ticker.
 pub(super) fn unknown_ticker(ticker: &str) -> String {
     format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")
+}
+
+/// Notes about forms that are neither usual nor recorded, with the nearest usual ones. New forms appear, so none is refused.
+///
+/// # Errors
+/// When the feed cannot be read.
+async fn unknown_forms(ctx: &Context, at: &Position, forms: &[String]) -> Result<Vec<String>, Problem> {
+    let mut notes = Vec::new();
+    for form in forms.iter().filter(|form| !USUAL_FORMS.contains(&base_form(form))) {
+        let of_form = Criteria::new(vec![TermQuery::Exact("base", vec![base_form(form).to_owned()])], |change: &Change| {
+            change.record.kind == "filing" && change.record.base_form.eq_ignore_ascii_case(base_form(form))
+        });
+        if newest(ctx, &FEED, at, of_form, Seq(0), 1).await?.changes.is_empty() {
+            notes.push(format!("no filing of form {form:?} is known{}", hint(form, USUAL_FORMS)));
+        }
+    }
+    Ok(notes)
 }
 
 /// The companies with a ticker, according to insiders' filings up to a position.

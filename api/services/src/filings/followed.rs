@@ -1,12 +1,16 @@
 //! What filters and watches of the filings service follow: a company by its number.
 
 use schemars::JsonSchema;
+use schemas::facts::FactData;
+use schemas::facts::filing_events::WEIGHTS;
+use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::FEED;
 use super::filter::{Filter, padded};
 use super::records::Changed;
+use crate::common::read::{UpstreamRecords, filled};
 use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
@@ -46,6 +50,38 @@ impl WatchableFeed for Filings {
     fn example_entity() -> Value {
         json!({ "cik": "0000320193" })
     }
+}
+
+impl UpstreamRecords for Filings {
+    fn record_of(fact: &FactData) -> Option<Filing> {
+        let FactData::Filing(fact) = fact else { return None };
+        Some(scored(Filing {
+            id: format!("filing/{}", fact.identity()),
+            kind: "filing".to_owned(),
+            form: fact.form.clone(),
+            base_form: fact.base_form.clone(),
+            filing_date: fact.filing_date.clone(),
+            company: fact.company.clone(),
+            cik: fact.cik.clone(),
+            accession: fact.accession.clone(),
+            url: fact.url(),
+            items: fact.items.clone(),
+            roles: fact.roles.clone(),
+            report_date: fact.report_date.clone(),
+            ..Filing::default()
+        }))
+    }
+
+    /// The score follows from the items, which this answer may not have.
+    fn complete(now: Filing, recorded: &Filing) -> Filing {
+        scored(filled(now, recorded))
+    }
+}
+
+/// A filing with the event of its items.
+fn scored(filing: Filing) -> Filing {
+    let event = WEIGHTS.event(&filing.base_form, &filing.items);
+    Filing { top_item: event.item, top_label: event.label, event_score: event.score, ..filing }
 }
 
 impl WatchMessages for Filings {

@@ -1,10 +1,11 @@
 //! `GET /v1/insider_activity`: the insider trades of the last days, and clusters among them.
 
 use schemars::JsonSchema;
+use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::clusters::{Cluster, clusters};
+use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, trades, trades_of_ticker};
 use super::followed::Filings;
 use super::records::Trade;
@@ -45,8 +46,7 @@ impl Read for Arguments {
             path: "/v1/insider_activity",
             summary: "Insider trades (forms 3, 4 and 5) of the last days, with clusters.",
             when: "Use it for who bought or sold shares of their own company.",
-            description: "Days are filing dates. A cluster is at least three insiders of one issuer with code `P` (or, separately, code `S` without an \
-                earlier plan) within ten calendar days; insiders of one filing, such as a fund and its manager, count once.",
+            description: concat!("Days are filing dates. ", clusters_are!()),
             list: "trades",
             example: json!({ "days": 14 }),
             ..Definition::read()
@@ -55,13 +55,13 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Filings>) -> Result<Activity, Problem> {
         let window = reader.window(0).await?;
-        let criteria = match filter.ticker.as_deref() {
-            None | Some("") => trades(),
-            Some(ticker) => trades_of_ticker(ticker),
-        };
+        let ticker = filter.ticker.filter(|ticker| !ticker.is_empty());
+        let criteria = ticker.as_deref().map_or_else(trades, trades_of_ticker);
         let changes = reader.count(criteria, window.before).await?;
         let mut trades = reader.current(changes).await?;
-        trades.retain(|record| record.filing_date >= window.period.from);
+        // The current state of a trade counts, also if it changed within the window.
+        let is_of_ticker = |trade: &Filing| ticker.as_ref().is_none_or(|ticker| trade.ticker.eq_ignore_ascii_case(ticker));
+        trades.retain(|trade| trade.filing_date >= window.period.from && is_of_ticker(trade));
         let (count, clusters) = (trades.len(), clusters(trades.iter()));
         trades.truncate(reader.limit());
         Ok(Activity { period: window.period, count, clusters, trades: trades.into_iter().map(Trade::from).collect() })

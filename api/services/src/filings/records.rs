@@ -2,8 +2,6 @@
 
 use schemars::JsonSchema;
 use schemas::dollars::Dollars;
-use schemas::facts::filing_events::WEIGHTS;
-use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::Owner;
 use schemas::views::filings::Filing;
 use serde::Serialize;
@@ -62,28 +60,6 @@ impl From<Filing> for Filed {
             ..
         } = record;
         Self { form, filing_date, company, cik, top_item, top_label, event_score, url, accession, items, roles, report_date, amends }
-    }
-}
-
-impl From<&FilingFact> for Filed {
-    /// A filing as the regulator shows it now.
-    fn from(fact: &FilingFact) -> Self {
-        let event = WEIGHTS.event(&fact.base_form, &fact.items);
-        Self {
-            form: fact.form.clone(),
-            filing_date: fact.filing_date.clone(),
-            company: fact.company.clone(),
-            cik: fact.cik.clone(),
-            top_item: event.item,
-            top_label: event.label,
-            event_score: event.score,
-            url: fact.url(),
-            accession: fact.accession.clone(),
-            items: fact.items.clone(),
-            roles: fact.roles.clone(),
-            report_date: fact.report_date.clone(),
-            amends: String::new(),
-        }
     }
 }
 

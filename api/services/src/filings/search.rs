@@ -1,9 +1,12 @@
 //! `GET /v1/search_filings`: filings by form and filing date, from EDGAR as it is now.
 
+use std::cmp::Ordering;
+
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
-use schemas::facts::FactData;
+use schemas::error_code::ErrorCode;
+use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use upstreams::live::Question;
@@ -11,7 +14,7 @@ use upstreams::live::Question;
 use super::filter::Filter;
 use super::followed::Filings;
 use super::records::Filed;
-use crate::common::read::{Live, Read, Reader};
+use crate::common::read::{Extent, Read, Reader, Search};
 use feed::filter::Filter as _;
 use feed::position::parse_date;
 use operation::Definition;
@@ -43,8 +46,9 @@ pub struct Found {
     pub start: String,
     /// The last filing date that was searched.
     pub end: String,
-    /// Whether EDGAR was asked for this answer; otherwise it holds what is recorded here.
-    pub live: bool,
+    /// Which part of all filings these are.
+    #[serde(flatten)]
+    pub extent: Extent,
 }
 
 impl Read for Arguments {
@@ -53,6 +57,7 @@ impl Read for Arguments {
 
     const FILTER: &'static [&'static str] = &["form"];
     const LIMIT: Option<usize> = Some(50);
+    const HAS_PAGES: bool = true;
 
     fn definition() -> Definition {
         Definition {
@@ -60,10 +65,13 @@ impl Read for Arguments {
             path: "/v1/search_filings",
             summary: "Searches EDGAR now: filings by form and days.",
             when: "Use it to find filings of a form or period, also old ones.",
-            description: "EDGAR's full-text search gives up to 100 documents for a search; a filing with several documents is listed once. Answers \
-                are cached for five minutes. If EDGAR does not answer in time, `live` is false, the note says why, and the answer holds what is \
+            description: "EDGAR's full-text search finds documents; a filing with several documents is listed once, or again if a later page begins with \
+                them. If there are more filings than `limit`, `truncated` is true, and `next` continues as `after`. `total` is unknown, because EDGAR \
+                counts documents. Each answer has its last filed first; fields that the search does not have are those recorded here. Answers are \
+                cached for five minutes. If EDGAR does not answer in time, `live` is false, the note says why, and the answer holds what is \
                 recorded here. With `asOf` the answer always holds what was recorded at that time.",
             list: "filings",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid, ErrorCode::Unavailable],
             example: json!({ "form": "8-K", "limit": 5 }),
             ..Definition::read()
         }
@@ -78,19 +86,30 @@ impl Read for Arguments {
         }
         let (start, end) = (first.to_string(), last.to_string());
         let is_within = |date: &str| start.as_str() <= date && date <= end.as_str();
-        let question = Question::Filings { forms: filter.form.clone(), start: first, end: last };
-        let read = |fact: &FactData| filed(fact).filter(|filing| is_within(&filing.filing_date));
-        let criteria = filter.criteria().and(|change| is_within(&change.record.filing_date));
-        let Live { items: mut filings, is_live: live } = reader.search(EDGAR, question, read, criteria).await?;
-        filings.sort_by(|a, b| (&b.filing_date, &b.accession).cmp(&(&a.filing_date, &a.accession)));
-        filings.truncate(limit);
-        Ok(Found { count: filings.len(), filings, start, end, live })
+        let mut filter = filter;
+        let note = filter.look_up(reader.context(), &reader.at).await?;
+        reader.note(note);
+        let question = Question::Filings { forms: filter.form.clone(), start: first, end: last, page: String::new() };
+        let found = reader
+            .search(Search {
+                upstream: EDGAR,
+                question,
+                is_wanted: &|filing| is_within(&filing.filing_date),
+                limit,
+                recorded: filter.criteria().and(|change| is_within(&change.record.filing_date)),
+                order: last_filed_first,
+            })
+            .await?;
+        let mut filings = found.records;
+        filings.sort_by(last_filed_first);
+        let filings: Vec<Filed> = filings.into_iter().map(Filed::from).collect();
+        Ok(Found { count: filings.len(), filings, start, end, extent: found.extent })
     }
 }
 
-/// The filing of a fact; `None` for another fact.
-pub(super) fn filed(fact: &FactData) -> Option<Filed> {
-    if let FactData::Filing(filing) = fact { Some(Filed::from(&**filing)) } else { None }
+/// The order of lists: the last filed first.
+pub(super) fn last_filed_first(a: &Filing, b: &Filing) -> Ordering {
+    (&b.filing_date, &b.id).cmp(&(&a.filing_date, &a.id))
 }
 
 /// Reads the day of a parameter.
@@ -111,7 +130,7 @@ mod tests {
     fn arguments_of_a_read() {
         let input = operation::<Arguments>().input;
         let properties = input["properties"].as_object().unwrap();
-        assert_eq!(properties.keys().collect::<Vec<_>>(), ["asOf", "end", "form", "limit", "start"]);
+        assert_eq!(properties.keys().collect::<Vec<_>>(), ["after", "asOf", "end", "form", "limit", "start"]);
         assert_eq!((&properties["limit"]["default"], &properties["form"]["type"]), (&json!(50), &json!("string")));
         assert_eq!(input.get("required"), None);
     }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::names::hint;
+use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,13 +17,14 @@ use super::rows::{Filter, listed};
 use super::search::words::query_words;
 use feed::etag::{etag, matches_etag};
 use feed::position::{day_text, parse_date, position};
+use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price};
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
 /// The version of the answer's form. It changes whenever the same position is answered with other bytes.
-const RENDERING: &str = "2";
+const RENDERING: &str = "3";
 
 /// The kind of product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +60,9 @@ impl Category {
 pub struct Arguments {
     /// Only this category. Products for infants or children are in `baby`, not in another category.
     pub category: Option<Category>,
-    /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case.
+    /// Only recalls that this agency issued, alone or with others. A recall of several agencies then shows the title, URL and date of this
+    /// agency's notice.
+    #[schemars(extend("enum" = AGENCIES))]
     pub agency: Option<String>,
     /// The first recall date, YYYY-MM-DD, inclusive.
     pub from: Option<String>,
@@ -80,7 +83,7 @@ pub struct Arguments {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Recall")]
 pub struct Record {
-    /// Issuing agency: CPSC, FDA, NHTSA, USDA.
+    /// Issuing agency: CPSC, FDA, NHTSA, USDA. Of a recall of several agencies that of `id`, or the one that is asked for.
     pub agency: String,
     /// food, drugs, vehicles, products or baby.
     pub category: String,
@@ -97,6 +100,10 @@ pub struct Record {
     pub url: String,
     /// What the consumer receives or should do.
     pub remedy: String,
+    /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record.
+    pub id: String,
+    /// All agencies that issued it, sorted.
+    pub agencies: Vec<String>,
     /// A warning; only if `url` does not lead to a site of the agencies.
     #[serde(rename = "urlNote", skip_serializing_if = "Option::is_none")]
     pub url_note: Option<&'static str>,
@@ -104,9 +111,9 @@ pub struct Record {
 
 impl From<Recall> for Record {
     fn from(recall: Recall) -> Self {
-        let Recall { agency, category, title, brand, hazard, date, url, remedy, .. } = recall;
+        let Recall { agency, category, title, brand, hazard, date, url, remedy, id, agencies, .. } = recall;
         let url_note = url_note(&url, &RECALL_SITES);
-        Self { agency, category, title, brand, hazard, date, url, remedy, url_note }
+        Self { agency, category, title, brand, hazard, date, url, remedy, id, agencies, url_note }
     }
 }
 
@@ -118,9 +125,9 @@ pub struct Feed {
     pub updated: String,
     /// The number of recalls in this answer.
     pub count: usize,
-    /// The caller's tier: `anonymous` without a key.
+    /// The caller's tier: `free` without a key, too, because the same limits apply.
     pub tier: &'static str,
-    /// The names of a recall's fields, in order.
+    /// The names of the fields of the public contract, in order. A recall has further fields after them.
     pub schema: [&'static str; 8],
     /// The recalls, newest first, ties by identity.
     pub recalls: Vec<Record>,
@@ -138,7 +145,8 @@ pub fn operation() -> Operation {
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
             `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
             no stemming. At most 300 recalls an answer: narrow `from` and `to` to see more, or follow `changes`. Withdrawn recalls are \
-            left out.",
+            left out. A recall that several agencies announced is one record; with `agency` it shows the title, URL and date of that \
+            agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,
         tool: true,
         counted: true,
@@ -159,7 +167,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
     let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
-    let tier = call.caller.tier.as_str();
+    let tier = call.caller.tier.max(Tier::Free).as_str();
     let etag = etag(&[
         RENDERING,
         "search_recalls",
@@ -207,15 +215,8 @@ fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     {
         return Err(Problem::parameter("from", format!("{from} is after {to}, which is given as to")));
     }
-    let agency = arguments.agency.as_deref().map(agency).transpose()?;
+    let agency = arguments.agency.as_deref().map(|given| known_value("agency", "agency", given, &AGENCIES)).transpose()?;
     Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
-}
-
-fn agency(text: &str) -> Result<&'static str, Problem> {
-    AGENCIES
-        .into_iter()
-        .find(|agency| agency.eq_ignore_ascii_case(text))
-        .ok_or_else(|| Problem::parameter("agency", format!("{text:?} is not one of {}{}", AGENCIES.join(", "), hint(text, AGENCIES))))
 }
 
 fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {

@@ -1,6 +1,7 @@
 //! Product recalls of four federal agencies as one feed.
 
 pub mod list;
+mod notice;
 pub mod rows;
 pub mod search;
 pub mod webhook;

@@ -57,7 +57,7 @@ impl Filter {
     }
 
     /// Whether a date is in the range. Dates of one form compare as texts; a record without a date is in no range.
-    fn has_date(&self, date: &str) -> bool {
+    pub(super) fn has_date(&self, date: &str) -> bool {
         let bounded = self.from.is_some() || self.to.is_some();
         (!bounded || !date.is_empty())
             && self.from.as_deref().is_none_or(|from| date >= from)
@@ -65,13 +65,14 @@ impl Filter {
     }
 }
 
-/// The matching recalls as of `seq`, newest first, ties by identity. The search starts at `month_max` at the latest.
+/// The matching recalls as of `seq`, as the filter shows them, newest first, ties by identity. The search starts at `month_max` at the latest.
 ///
 /// # Errors
 /// When rows cannot be read.
 pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, month_max: i64) -> Result<Vec<Recall>, Problem> {
-    let oldest = filter.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
-    let mut newest = filter.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
+    let by_record = filter.by_record_date();
+    let oldest = by_record.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
+    let mut newest = by_record.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
     let mut out = Vec::new();
     let mut months = 1;
     while out.len() < limit && oldest <= newest {
@@ -83,6 +84,7 @@ pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, mo
         read_months(view, filter, seq, limit, MONTH_NONE..=MONTH_NONE, &mut out).await?;
     }
     out.truncate(limit);
+    filter.sort(&mut out);
     Ok(out)
 }
 
@@ -95,8 +97,9 @@ async fn read_months(
     months: RangeInclusive<i64>,
     out: &mut Vec<Recall>,
 ) -> Result<(), Problem> {
-    let names = filter.lists();
-    let mut lists: Vec<Listing> = months.flat_map(|month| names.iter().map(move |name| Listing::new(name, filter, month))).collect();
+    let (names, by_record) = (filter.lists(), filter.by_record_date());
+    let list = |month: i64| names.iter().map(move |name| (name, month));
+    let mut lists: Vec<Listing> = months.flat_map(list).map(|(name, month)| Listing::new(name, &by_record, month)).collect();
     let rows_max = limit.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
     try_join_all(lists.iter_mut().map(|list| list.fill(view, seq, rows_max))).await?;
     let mut last = String::new();
@@ -118,8 +121,8 @@ async fn read_months(
             break;
         }
         for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
-            match row.filter(|row| filter.matches(&row.record)) {
-                Some(row) => out.push(row.record),
+            match row.filter(|row| by_record.matches(&row.record)) {
+                Some(row) => out.extend(filter.shown(view, row.record, seq).await?),
                 None => tracing::error!(id, seq = seq.0, "a list names a recall that has no matching row"),
             }
         }

@@ -91,15 +91,17 @@ impl Search {
         let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
     }
 
-    /// The recalls as of `seq` that contain all words (in lower case) and match the filter, newest first, ties by identity.
+    /// The recalls as of `seq` that contain all words (in lower case) and match the filter, as the filter shows them, newest first,
+    /// ties by identity.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
     pub async fn find(&self, view: &dyn View, words: Vec<String>, filter: &Filter, seq: Seq, limit: usize) -> Result<Vec<Recall>, Problem> {
         let shown = self.reaching(seq).await?;
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
+        let by_record = filter.by_record_date();
         let mut hits = {
-            let (shown, filter) = (shown.clone(), filter.clone());
+            let (shown, filter) = (shown.clone(), by_record.clone());
             tokio::task::spawn_blocking(move || shown.propose(&words, &filter, seq)).await.map_err(|error| broken(&error))?
         }
         .map_err(|error| broken(&error))?;
@@ -120,13 +122,14 @@ impl Search {
             for (_, id, proposed_seq) in proposed {
                 let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
                 if let Some(row) = stands
-                    && filter.matches(&row.record)
+                    && by_record.matches(&row.record)
                 {
-                    out.push(row.record);
+                    out.extend(filter.shown(view, row.record, seq).await?);
                 }
             }
         }
         out.truncate(limit);
+        filter.sort(&mut out);
         Ok(out)
     }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::facts::recalls::RecallFact;
+use schemas::key;
 use schemas::position::Seq;
-use schemas::views::recalls::{AGENCIES, CATEGORIES, Recall};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, Note, Recall, SETS, SOURCES};
 use serde_json::{Map, Value, json};
 
 use super::list;
@@ -168,7 +170,7 @@ async fn wrong_arguments() {
     let problem = ask(&ctx, &list::operation(), json!({ "agency": "FDAA" })).await.unwrap_err();
     assert!(problem.detail.contains("did you mean \"FDA\""), "{}", problem.detail);
     let nothing = value(&ctx, &list::operation(), json!({ "agency": "fda", "from": "0001-01-01", "to": "9999-12-31" })).await;
-    assert_eq!(nothing, json!({ "updated": "", "count": 0, "tier": "anonymous", "schema": nothing["schema"], "recalls": [] }));
+    assert_eq!(nothing, json!({ "updated": "", "count": 0, "tier": "free", "schema": nothing["schema"], "recalls": [] }));
 }
 
 /// Proves the form of the feed response: fields in the contract's order, last refresh, lines, ETag.
@@ -190,7 +192,8 @@ async fn form_of_the_answer() {
     let places: Vec<usize> = order.iter().enumerate().map(at).collect();
     assert!(places.is_sorted(), "{shown}");
     let read: Value = serde_json::from_str(&shown).unwrap();
-    assert_eq!(read["recalls"][0].as_object().unwrap().len(), 8);
+    assert_eq!(read["recalls"][0].as_object().unwrap().len(), 10);
+    assert!(read["recalls"][0]["id"].as_str().unwrap().starts_with("CPSC:"));
     assert_eq!(read["recalls"][0]["agency"], "CPSC");
     assert_eq!(read["schema"], json!(["agency", "category", "title", "brand", "hazard", "date", "url", "remedy"]));
     assert_eq!(read["updated"], "2026-11-02");
@@ -204,6 +207,70 @@ async fn form_of_the_answer() {
     fill(&mut world, &mut Chance(15), 1, 100).await;
     let changed = (operation.run)(again, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
     assert!(matches!(changed.body, Body::Parts(_)));
+}
+
+/// Proves that a recall of two agencies is one record, and that each agency's list shows the title, URL and date of that agency's own notice, found by
+/// that date: whether the notice was a record of its own once or is known from its fact only.
+#[tokio::test]
+async fn an_agency_shows_its_own_notice() {
+    let mut world = World::new().await;
+    let recall = |id: &str, date: &str| Recall {
+        id: id.to_owned(),
+        agency: id.split(':').next().unwrap().to_owned(),
+        category: "food".to_owned(),
+        title: format!("title of {id}"),
+        date: date.to_owned(),
+        url: format!("https://example.org/{id}"),
+        agencies: vec![id.split(':').next().unwrap().to_owned()],
+        numbers: vec![id.to_owned()],
+        urls: vec![format!("https://example.org/{id}")],
+        ..Recall::default()
+    };
+    let joint = |one: &Recall, other: &Recall| Recall {
+        agencies: [one.agencies.clone(), other.agencies.clone()].concat(),
+        numbers: [one.numbers.clone(), other.numbers.clone()].concat(),
+        urls: [one.urls.clone(), other.urls.clone()].concat(),
+        ..one.clone()
+    };
+    // The notice of USDA was a record before that of FDA came.
+    let (fda, usda) = (recall("FDA:1", "2026-10-10"), recall("USDA:1", "2026-10-04"));
+    world.change(START_MS, &usda);
+    world.change(START_MS, &Recall { merged_into: "FDA:1".to_owned(), ..usda.clone() });
+    world.change(START_MS, &joint(&fda, &usda));
+    // The notice of USDA came second, so it has no row.
+    let (fda, usda) = (recall("FDA:2", "2026-10-10"), recall("USDA:2", "2026-10-13"));
+    let own = RecallFact {
+        agency: usda.agency.clone(),
+        number: "2".to_owned(),
+        title: usda.title.clone(),
+        url: usda.url.clone(),
+        date: usda.date.clone(),
+        ..RecallFact::default()
+    };
+    let note = Note { key: "fsis/2".to_owned(), recall: Some(own), ..Note::default() };
+    world.put(&SETS, key!["member/USDA:2"], br#"["fsis/2"]"#.to_vec());
+    world.put(&SOURCES, key!["fsis/2"], serde_json::to_vec(&note).unwrap());
+    world.change(START_MS, &joint(&fda, &usda));
+    world.commit().await;
+    let ctx = world.context(START_MS + DAY_MS);
+    let shown = async |arguments: Value| -> Vec<Value> {
+        let answer = value(&ctx, &list::operation(), arguments).await;
+        let recalls = answer["recalls"].as_array().unwrap();
+        recalls.iter().map(|one| json!([one["agency"], one["title"], one["date"], one["url"], one["id"], one["agencies"]])).collect()
+    };
+    let row = |shown: &str, date: &str, id: &str| {
+        let agency = shown.split(':').next().unwrap();
+        json!([agency, format!("title of {shown}"), date, format!("https://example.org/{shown}"), id, ["FDA", "USDA"]])
+    };
+    let fda = [row("FDA:1", "2026-10-10", "FDA:1"), row("FDA:2", "2026-10-10", "FDA:2")];
+    let usda = [row("USDA:2", "2026-10-13", "FDA:2"), row("USDA:1", "2026-10-04", "FDA:1")];
+    assert_eq!(shown(json!({})).await, fda);
+    assert_eq!(shown(json!({ "agency": "FDA" })).await, fda);
+    assert_eq!(shown(json!({ "agency": "USDA" })).await, usda);
+    assert_eq!(shown(json!({ "agency": "USDA", "from": "2026-10-11" })).await, usda[..1]);
+    assert_eq!(shown(json!({ "agency": "USDA", "category": "food", "to": "2026-10-12" })).await, usda[1..]);
+    assert_eq!(shown(json!({ "agency": "USDA", "from": "2026-10-05", "to": "2026-10-12" })).await, [] as [Value; 0]);
+    assert_eq!(shown(json!({ "agency": "FDA", "from": "2026-10-11" })).await, [] as [Value; 0]);
 }
 
 /// Proves what `health` says before the first change, of a shallow history, and of a deeper one.

@@ -13,6 +13,7 @@ use super::new_funding::{Counts, Fundings};
 use super::records::{Grant, Trial};
 use crate::common::read::{Completeness, Period, Read, Reader};
 use feed::filter::Filter as _;
+use feed::query::DIGEST_MAX;
 use operation::Definition;
 use operation::problem::Problem;
 
@@ -50,6 +51,8 @@ pub struct Digest {
     pub period: Period,
     /// How many grants and trials are new.
     pub counts: Counts,
+    /// The number of records that were first recorded within the days and published more than a week before them; they are left out.
+    pub older: usize,
     /// The total of the new grants in dollars.
     pub total_amount: i64,
     /// The institutions with most, by dollars, then by number.
@@ -79,7 +82,7 @@ impl Read for Arguments {
             summary: "New grants and trials of the last days in one answer: counts, dollars, who has most, the largest.",
             when: "Use it for a summary of a period; for the single records use `new_funding`.",
             description: "A record is new if it was first recorded within the days and published at most a week before them. This excludes old \
-                records that the first sync run took over. With a large window and no institution only the newest few thousand changes are \
+                records that the first sync run took over; `older` counts them. With a large window and no institution only the newest few thousand changes are \
                 read, and the note says so.",
             example: json!({ "days": 7 }),
             ..Definition::read()
@@ -88,9 +91,11 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Digest, Problem> {
         let window = reader.window(LATE_DAYS).await?;
-        let new = reader.count(filter.criteria().and(|change| change.event == "new"), window.before).await?;
-        let mut records = reader.current(new).await?;
+        let new = reader.new_records(|| filter.criteria(), window.before, DIGEST_MAX).await?;
+        let mut records = new.records;
+        let all = records.len();
         records.retain(|record| record.published >= window.earliest);
+        let older = all - records.len();
         let (mut institutions, mut topics) = (BTreeMap::new(), BTreeMap::new());
         for record in &records {
             let is_grant = record.kind == "grant";
@@ -106,7 +111,7 @@ impl Read for Arguments {
         grants.truncate(rows);
         trials.truncate(rows);
         let (institutions, topics, completeness) = (most(institutions), most(topics), reader.completeness().await?);
-        Ok(Digest { period: window.period, counts, total_amount, institutions, topics, grants, trials, completeness })
+        Ok(Digest { period: window.period, counts, older, total_amount, institutions, topics, grants, trials, completeness })
     }
 }
 

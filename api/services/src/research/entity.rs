@@ -76,7 +76,7 @@ impl Read for Arguments {
     }
 
     fn filter(&self, _: Filter) -> Result<Filter, Problem> {
-        self.0.filter().map(|(_, filter)| filter)
+        self.0.filter("").map(|(_, filter)| filter)
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Watch, Problem> {
@@ -93,7 +93,7 @@ impl Read for Arguments {
             }
         }
         changes.truncate(reader.limit());
-        let (kind, _) = self.0.filter()?;
+        let (kind, _) = self.0.filter("")?;
         Ok(Watch { entity: Watched { kind, value: self.0.value }, activity, changes: shown(changes) })
     }
 }

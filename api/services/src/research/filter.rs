@@ -1,6 +1,7 @@
 //! The filter of grants and trials. Feeds, lists, digests, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
+use schemas::values::{TOPICS, TRIAL_PHASES, US_STATES};
 use schemas::views::records::normal;
 use schemas::views::research::{Funding, MORE_INSTITUTIONS};
 use serde::{Deserialize, Serialize};
@@ -40,14 +41,13 @@ impl SponsorClass {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
-    /// Topic slug: oncology, neuroscience, cardiology, immunology, infectious-disease, metabolism-diabetes, mental-health, rare-disease,
-    /// genomics, aging, pediatrics, respiratory.
+    /// Topic, by its slug.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 40))]
+    #[schemars(extend("enum" = TOPICS))]
     pub topic: Option<String>,
     /// Two-letter state: of a grant's organisation, or of a trial's sites.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 2))]
+    #[schemars(extend("enum" = US_STATES.as_slice()))]
     pub state: Option<String>,
     /// Part of the name of a grant's organisation, a trial's sponsor or one of its sites.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,9 +68,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub ic: Option<String>,
-    /// Phase of a trial: PHASE2. A trial of PHASE1/PHASE2 has both. Grants, which have none, do not match.
+    /// Phase of a trial. A trial of PHASE1/PHASE2 has both, and is found by either and by PHASE1/PHASE2. Grants, which have none, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 30))]
+    #[schemars(extend("enum" = TRIAL_PHASES))]
     pub phase: Option<String>,
     /// The smallest amount in dollars. Trials, which have no amount, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,10 +96,15 @@ impl Filter {
             && is(&self.sponsor, &|part| contains(&record.sponsor, part))
             && is(&self.pi, &|part| [&record.pi].into_iter().chain(&record.investigators).any(|name| contains(name, part)))
             && is(&self.ic, &|ic| record.ic.eq_ignore_ascii_case(ic.trim()))
-            && is(&self.phase, &|phase| record.phase.split('/').any(|one| one.eq_ignore_ascii_case(phase.trim())))
+            && is(&self.phase, &|phase| has_phases(&record.phase, phase))
             && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
             && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
     }
+}
+
+/// Whether a trial's phase contains all wanted phases. Slashes separate the phases of both.
+fn has_phases(phase: &str, wanted: &str) -> bool {
+    wanted.split('/').all(|wanted| phase.split('/').any(|one| one.eq_ignore_ascii_case(wanted.trim())))
 }
 
 impl filter::Filter for Filter {
@@ -192,7 +197,13 @@ mod tests {
             assert_eq!(of(filter.clone()).takes(&grant), fits, "{filter}");
         }
         let trial = Funding { phase: "PHASE1/PHASE2".into(), ..Funding::default() };
-        assert!(of(serde_json::json!({"phase": "phase2"})).takes(&trial) && !of(serde_json::json!({"maxAmount": 5})).takes(&trial));
+        let has = |phase: &str, trial: &Funding| of(serde_json::json!({ "phase": phase })).takes(trial);
+        assert!(["phase2", "PHASE1", "PHASE1/PHASE2"].iter().all(|phase| has(phase, &trial)));
+        assert!(!["PHASE2/PHASE3", "PHASE3", "N/A"].iter().any(|phase| has(phase, &trial)));
+        let (single, none) =
+            (Funding { phase: "PHASE2".into(), ..Funding::default() }, Funding { phase: "N/A".into(), ..Funding::default() });
+        assert!(has("PHASE2", &single) && !has("PHASE1/PHASE2", &single) && has("N/A", &none) && !has("PHASE1", &none));
+        assert!(!of(serde_json::json!({"maxAmount": 5})).takes(&trial));
         assert_eq!(Filter::default().canonical(), "");
         let canonical = of(serde_json::json!({"state": "TX", "topic": "aging"})).canonical();
         assert_eq!(canonical, r#"{"topic":"aging","state":"TX"}"#);

@@ -1,6 +1,7 @@
 //! `GET /v1/new_funding`: the newest grants and trials of a territory.
 
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use schemas::views::research::Funding;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -38,6 +39,16 @@ pub struct Fundings {
     pub counts: Counts,
 }
 
+/// The newest grants and trials.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct New {
+    /// The grants and trials.
+    #[serde(flatten)]
+    pub found: Fundings,
+    /// Whether there are more that match.
+    pub truncated: bool,
+}
+
 impl Fundings {
     /// Separates grants from trials, each in the order of the records.
     pub(super) fn of(records: impl IntoIterator<Item = Funding>) -> Self {
@@ -52,7 +63,7 @@ impl Fundings {
     }
 
     /// Grants and trials, counted.
-    pub(super) fn new(grants: Vec<Grant>, trials: Vec<Trial>) -> Self {
+    fn new(grants: Vec<Grant>, trials: Vec<Trial>) -> Self {
         let counts = Counts { grants: grants.len(), trials: trials.len() };
         Self { grants, trials, counts }
     }
@@ -60,7 +71,7 @@ impl Fundings {
 
 impl Read for Arguments {
     type Service = Research;
-    type Answer = Fundings;
+    type Answer = New;
 
     const FILTER: &'static [&'static str] =
         &["topic", "state", "institution", "sponsorClass", "minAmount", "maxAmount", "pi", "ic", "phase"];
@@ -73,16 +84,16 @@ impl Read for Arguments {
             summary: "Newly awarded grants and new clinical trials, the last recorded first.",
             when: "Use it for what was funded in the last days.",
             description: "Filters narrow by topic, state, institution, sponsor class, investigator, institute, phase and dollars; a record must \
-                match all that are given. A filter that only grants can match (dollars, `pi`, `ic`) excludes trials, and `phase` excludes \
-                grants. `limit` counts grants and trials together.",
+                match all that are given, as it is now. A filter that only grants can match (dollars, `pi`, `ic`) excludes trials, and `phase` excludes \
+                grants. `limit` counts grants and trials together; `truncated` says whether there are more.",
             example: json!({ "topic": "oncology", "limit": 5 }),
             ..Definition::read()
         }
     }
 
-    async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Fundings, Problem> {
+    async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<New, Problem> {
         let limit = reader.limit();
-        let new = reader.list(filter.criteria().and(|change| change.event == "new"), limit).await?;
-        Ok(Fundings::of(reader.current(new).await?))
+        let new = reader.new_records(|| filter.criteria(), Seq(0), limit).await?;
+        Ok(New { truncated: !new.is_complete, found: Fundings::of(new.records) })
     }
 }

@@ -1,8 +1,6 @@
 //! Grants and trials in answers. The fields of the public contract come first, in its order.
 
 use schemars::JsonSchema;
-use schemas::facts::grants::GrantFact;
-use schemas::facts::trials::{TrialFact, sponsor_class};
 use schemas::views::research::{Funding, Topic};
 use serde::Serialize;
 
@@ -92,57 +90,6 @@ pub struct Trial {
     pub topics: Vec<Topic>,
     /// Whether the upstream no longer has the record.
     pub withdrawn: bool,
-}
-
-impl From<&GrantFact> for Grant {
-    /// A grant as the funder shows it now. It has no topics, because they are decided when it is recorded.
-    fn from(fact: &GrantFact) -> Self {
-        Self {
-            kind: "grant",
-            pi: fact.pi.clone(),
-            org: fact.org.clone(),
-            ic: fact.ic.clone(),
-            amount: fact.amount,
-            notice_date: fact.notice_date.clone(),
-            url: fact.url.clone(),
-            url_note: url_note(&fact.url, &GRANT_SITES),
-            id: format!("grant/{}", fact.number),
-            title: fact.title.clone(),
-            project_number: fact.project_number.clone(),
-            activity_code: fact.activity_code.clone(),
-            fiscal_year: fact.fiscal_year,
-            city: fact.city.clone(),
-            state: fact.state.clone(),
-            published: fact.added.clone(),
-            topics: Vec::new(),
-            withdrawn: false,
-        }
-    }
-}
-
-impl From<&TrialFact> for Trial {
-    /// A trial as the registry shows it now. It has no topics, because they are decided when it is recorded.
-    fn from(fact: &TrialFact) -> Self {
-        Self {
-            kind: "trial",
-            sponsor: fact.sponsor.clone(),
-            phase: fact.phase.clone(),
-            status: fact.status.clone(),
-            url: fact.url.clone(),
-            id: format!("trial/{}", fact.number),
-            title: fact.title.clone(),
-            sponsor_class: sponsor_class(&fact.sponsor_class).to_owned(),
-            states: fact.states.clone(),
-            conditions: fact.conditions.clone(),
-            interventions: fact.interventions.iter().map(|one| one.name.clone()).collect(),
-            start: fact.start.clone(),
-            primary_completion: fact.primary_completion.clone(),
-            enrollment: fact.enrollment,
-            published: fact.first_posted.clone(),
-            topics: Vec::new(),
-            withdrawn: false,
-        }
-    }
 }
 
 /// A grant or a trial; `kind` says which.

@@ -1,9 +1,7 @@
 //! `GET /v1/search_records`: grants and trials by words, from the upstreams as they are now.
 
-use feed::live;
 use schemars::JsonSchema;
-use schemas::facts::FactData;
-use schemas::facts::grants::grant_class;
+use schemas::error_code::ErrorCode;
 use schemas::views::research::Funding;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,12 +10,17 @@ use upstreams::live::Question;
 use super::filter::{Filter, SponsorClass};
 use super::followed::Research;
 use super::new_funding::Fundings;
-use super::records::{Grant, Trial};
-use crate::common::read::{Read, Reader};
+use crate::common::read::pages::Taken;
+use crate::common::read::{Extent, Read, Reader};
 use feed::filter::{Filter as _, has_words};
-use feed::query::DIGEST_MAX;
 use operation::Definition;
 use operation::problem::Problem;
+
+/// The names of the upstreams in notes.
+const NIH_REPORTER: &str = "NIH RePORTER";
+const CLINICAL_TRIALS: &str = "ClinicalTrials.gov";
+/// How many records of each kind an upstream is asked for at once.
+const PAGE_RECORDS: usize = 200;
 
 /// Arguments of `search_records`, besides those of the filter.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -34,8 +37,9 @@ pub struct Found {
     /// Grants and trials.
     #[serde(flatten)]
     pub found: Fundings,
-    /// Whether the upstreams were asked for this answer; otherwise it holds what is recorded here.
-    pub live: bool,
+    /// Which part of all grants and trials these are.
+    #[serde(flatten)]
+    pub extent: Extent,
 }
 
 impl Read for Arguments {
@@ -44,6 +48,7 @@ impl Read for Arguments {
 
     const FILTER: &'static [&'static str] = &["sponsorClass"];
     const LIMIT: Option<usize> = Some(50);
+    const HAS_PAGES: bool = true;
 
     fn definition() -> Definition {
         Definition {
@@ -51,60 +56,55 @@ impl Read for Arguments {
             path: "/v1/search_records",
             summary: "Searches NIH RePORTER and ClinicalTrials.gov now: grants and trials by words.",
             when: "Use it to find a known project, trial or subject, also one that did not change lately.",
-            description: "Answers are cached for five minutes. `sponsorClass` `NIH` and `OTHER_GOV` match grants and trials, the other classes only \
-                trials. `limit` counts grants and trials together. If an upstream does not answer in time, `live` is false, the note names it, and \
-                the answer holds what is recorded here. With `asOf` the answer always holds what was recorded at that time.",
+            description: "If there are more grants and trials than `limit`, which counts both together, `truncated` is true, and `next` continues as \
+                `after`. `sponsorClass` `NIH` and `OTHER_GOV` match grants and trials, the other classes only trials. Topics are those recorded here, or \
+                those that would be recorded. Answers are cached for five minutes. If an upstream does not answer in time, `live` is false, the note \
+                names it, and the answer holds what is recorded here. With `asOf` the answer always holds what was recorded at that time.",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid, ErrorCode::Unavailable],
             example: json!({ "keyword": "cancer", "limit": 5 }),
             ..Definition::read()
         }
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Found, Problem> {
-        let limit = reader.limit();
-        if reader.is_current()
-            && let Some(found) = ask(&self.keyword, filter.sponsor_class, limit, reader).await
-        {
-            return Ok(Found { found, live: true });
+        let (limit, class) = (reader.limit(), filter.sponsor_class);
+        let keyword = self.keyword.clone();
+        // Grants have no sponsors of other classes. Of those that they have, RePORTER's search does not know the class.
+        let has_grants = class.is_none_or(|class| matches!(class, SponsorClass::Nih | SponsorClass::OtherGov));
+        let trials = Question::Trials {
+            keyword: keyword.clone(),
+            class: class.map_or("", registry_class),
+            limit: PAGE_RECORDS,
+            page: String::new(),
+        };
+        let mut questions = vec![(CLINICAL_TRIALS, trials)];
+        if has_grants {
+            questions.push((NIH_REPORTER, Question::Grants { keyword, limit: PAGE_RECORDS, page: String::new() }));
         }
-        let criteria = filter.criteria().and(|change| has_words(&texts(&change.record), &self.keyword));
-        let changes = reader.list(criteria, DIGEST_MAX).await?;
-        let records = reader.unchanged(changes).await?;
-        Ok(Found { found: Fundings::of(records.into_iter().take(limit)), live: false })
-    }
-}
-
-/// Asks both upstreams. `None` if one of them does not answer, which a note says.
-async fn ask(keyword: &str, class: Option<SponsorClass>, limit: usize, reader: &mut Reader<Research>) -> Option<Fundings> {
-    let (ctx, now) = (reader.context(), reader.at.now);
-    let grants = Question::Grants { keyword: keyword.to_owned(), limit };
-    let trials = Question::Trials { keyword: keyword.to_owned(), class: class.map_or("", registry_class), limit };
-    let has_grants = class.is_none_or(|class| matches!(class, SponsorClass::Nih | SponsorClass::OtherGov));
-    let (grants, trials) = tokio::join!(
-        async { if has_grants { Some(live::look_up(ctx, grants, now).await) } else { None } },
-        live::look_up(ctx, trials, now)
-    );
-    let (grants, trials) = match (grants.transpose(), trials) {
-        (Ok(grants), Ok(trials)) => (grants, trials),
-        (grants, trials) => {
-            for (name, reason) in [("NIH RePORTER", grants.err()), ("ClinicalTrials.gov", trials.err())] {
-                reader.note(reason.map(|reason| format!("{name}: {reason}")));
+        let answers = reader.ask_each(&questions, limit, |record| filter.takes(record)).await?;
+        let Some(mut answers) = answers else {
+            let criteria = filter.criteria().and(|change| has_words(&texts(&change.record), &self.keyword));
+            let found = reader.search_recorded(criteria, limit, |a, b| (&b.published, &a.id).cmp(&(&a.published, &b.id))).await?;
+            return Ok(Found { found: Fundings::of(found.records), extent: found.extent });
+        };
+        // RePORTER counts grants of every class.
+        let is_exact = class.is_none() || !has_grants;
+        let total = answers.iter().map(|answer| answer.total).sum::<Option<u64>>().filter(|_| is_exact);
+        let grants = if has_grants { answers.pop() } else { None };
+        let trials = answers.pop();
+        let mut taken: Vec<Taken<Funding>> = match (trials, grants) {
+            // If both kinds are many, each gets half of the limit.
+            (Some(trials), Some(grants)) => {
+                let wanted_trials = trials.count().min(limit);
+                let wanted_grants = grants.count().min(limit.saturating_sub(wanted_trials).max(limit.div_ceil(2)));
+                vec![trials.take(limit - wanted_grants), grants.take(wanted_grants)]
             }
-            return None;
-        }
-    };
-    let grants = grants.iter().flat_map(|grants| grants.iter()).filter_map(|fact| match fact {
-        FactData::Grant(grant) if class.is_none_or(|class| class.as_str() == grant_class(&grant.ic)) => Some(Grant::from(&**grant)),
-        _ => None,
-    });
-    let trials = trials.iter().filter_map(|fact| match fact {
-        FactData::Trial(trial) => Some(Trial::from(&**trial)),
-        _ => None,
-    });
-    // If both kinds are many, each gets half of the limit.
-    let trials: Vec<Trial> = trials.take(limit).collect();
-    let grants: Vec<Grant> = grants.take(limit.saturating_sub(trials.len()).max(limit.div_ceil(2))).collect();
-    let trials: Vec<Trial> = trials.into_iter().take(limit - grants.len()).collect();
-    Some(Fundings::new(grants, trials))
+            (trials, grants) => trials.or(grants).into_iter().map(|only| only.take(limit)).collect(),
+        };
+        let records: Vec<Funding> = taken.iter_mut().flat_map(|taken| std::mem::take(&mut taken.items)).collect();
+        let extent = reader.extent_of_upstreams(&taken, total);
+        Ok(Found { found: Fundings::of(reader.complete(records).await?), extent })
+    }
 }
 
 /// The texts of a record that are searched for words.

@@ -11,12 +11,25 @@ use super::submissions::{self, Filer};
 use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Object, Part};
+use crate::live::{Found, offset};
 use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
 
 const ORIGIN: &str = "https://efts.sec.gov";
 
-/// Requests one page of the full-text search, which goes back to 2001.
-pub(crate) fn search(stream: &Stream, settings: &Settings, forms: &[String], start: Date, end: Date) -> Result<Request, UpstreamError> {
+/// Documents per page of the full-text search.
+const PAGE_DOCUMENTS: usize = 100;
+/// How many documents of a search can be paged through.
+const WINDOW_DOCUMENTS: usize = 10_000;
+
+/// Requests one page of the full-text search, which goes back to 2001. A page is given by the number of documents before it.
+pub(crate) fn search(
+    stream: &Stream,
+    settings: &Settings,
+    forms: &[String],
+    start: Date,
+    end: Date,
+    page: &str,
+) -> Result<Request, UpstreamError> {
     declared(stream, settings)?;
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", "");
@@ -24,6 +37,9 @@ pub(crate) fn search(stream: &Stream, settings: &Settings, forms: &[String], sta
         query.append_pair("forms", &forms.join(","));
     }
     query.append_pair("dateRange", "custom").append_pair("startdt", &start.to_string()).append_pair("enddt", &end.to_string());
+    if !page.is_empty() {
+        query.append_pair("from", page);
+    }
     Ok(Request {
         origin: ORIGIN.to_owned(),
         path: format!("/LATEST/search-index?{}", query.finish()),
@@ -42,14 +58,24 @@ pub(crate) fn company(stream: &Stream, settings: &Settings, cik: &str) -> Result
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Found<'a> {
+struct Search<'a> {
     #[serde(borrow)]
     hits: Object<Hits<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+struct Total<'a> {
+    #[serde(borrow)]
+    value: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Hits<'a> {
+    /// The number of documents, not of filings.
+    #[serde(borrow)]
+    total: Part<'a>,
     #[serde(borrow)]
     hits: Part<'a>,
 }
@@ -81,12 +107,14 @@ struct Source<'a> {
 }
 
 /// Reads the filings of a search page, each once for its first filer. The search finds documents, and a filing has many.
-pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date, page: &str) -> Result<Found, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    let found: Search<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(stream.name, "an answer without hits"))?;
-    let (mut seen, mut out) = (HashSet::new(), Vec::new());
+    let total = hits.total.object::<Total<'_>>("total", &mut None).value.integer().and_then(|total| usize::try_from(total).ok());
+    let (mut seen, mut out, mut documents) = (HashSet::new(), Vec::new(), 0);
     for hit in hits.hits.list::<Hit<'_>>("hits", &mut None) {
+        documents += 1;
         let source: Source<'_> = hit.source.object("_source", &mut None);
         let (numbers, names) = (source.ciks.list(), source.display_names.list());
         let (number, kind, filed) = (source.adsh.clean(), source.form.clean(), text::date(source.file_date.text()));
@@ -102,17 +130,22 @@ pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec
             out.push(FactData::Filing(Box::new(fact)));
         }
     }
-    Ok(out)
+    let end = offset(page) + documents;
+    let has_more = documents > 0 && total.map_or(documents >= PAGE_DOCUMENTS, |total| end < total);
+    let next = (has_more && end + PAGE_DOCUMENTS <= WINDOW_DOCUMENTS).then(|| end.to_string());
+    Ok(Found { facts: out, next, has_more, total: None })
 }
 
-/// Reads the filings of a filer, newest first.
-pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+/// Reads the filings of a filer, newest first. The list has the newest 1,000 or more; older ones are in further files, which are not requested.
+pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -> Result<Found, UpstreamError> {
     if is_missing(stream.name, answer)? {
-        return Ok(Vec::new());
+        return Ok(Found::default());
     }
     let body = json::body_text(&answer.body, &mut Vec::new());
     let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
-    Ok(filer.page(stream, Some(cik), Date::MIN, today, |_| true)?.observations.into_iter().map(|filing| filing.data).collect())
+    let has_more = filer.has_older_files();
+    let page = filer.page(stream, Some(cik), Date::MIN, today, |_| true)?;
+    Ok(Found { facts: page.observations.into_iter().map(|filing| filing.data).collect(), next: None, has_more, total: None })
 }
 
 /// Extracts the name from `APPLE INC  (AAPL)  (CIK 0000320193)`.
@@ -142,10 +175,18 @@ mod tests {
         };
         let body = serde_json::json!({"hits": {"total": {"value": 3}, "hits": [hit("a.htm"), hit("b.htm"), {"_source": {"adsh": "x"}}]}});
         let answer = |body: String| Answer { status: 200, link: None, body: body.into() };
-        let facts = found(stream, &answer(body.to_string()), date(2026, 11, 21)).unwrap();
-        let [FactData::Filing(filing)] = facts.as_slice() else { panic!("{facts:?}") };
+        let first = found(stream, &answer(body.to_string()), date(2026, 11, 21), "").unwrap();
+        let [FactData::Filing(filing)] = first.facts.as_slice() else { panic!("{first:?}") };
+        assert_eq!((first.next, first.has_more), (None, false));
         assert_eq!((filing.company.as_str(), filing.items.len(), filing.filing_date.as_str()), ("ACME INC", 2, "2026-11-20"));
-        assert!(found(stream, &answer("{}".into()), date(2026, 11, 21)).is_err());
-        assert!(found(stream, &answer("<html>".into()), date(2026, 11, 21)).is_err());
+        let page = |total: usize, page: &str| {
+            let body = serde_json::json!({"hits": {"total": {"value": total}, "hits": vec![hit("a.htm"); PAGE_DOCUMENTS]}});
+            let found = found(stream, &answer(body.to_string()), date(2026, 11, 21), page).unwrap();
+            (found.next, found.has_more)
+        };
+        assert_eq!(page(101, ""), (Some("100".to_owned()), true));
+        assert_eq!((page(200, "100"), page(20_000, "9900")), ((None, false), (None, true)));
+        assert!(found(stream, &answer("{}".into()), date(2026, 11, 21), "").is_err());
+        assert!(found(stream, &answer("<html>".into()), date(2026, 11, 21), "").is_err());
     }
 }

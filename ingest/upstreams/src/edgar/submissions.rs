@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{BACK_OFF, DATA_ORIGIN, accession, cik, cik_of, filing, form, is_missing, item, observed, walk};
-use crate::json::{self, Field};
+use crate::json::{self, Field, Part};
 use crate::{Answer, Page, Reject, Request, Stream, UpstreamError, drift, text};
 
 /// The longest list accepted, in rows.
@@ -59,6 +59,8 @@ pub(super) struct Filer<'a> {
 struct Filings<'a> {
     #[serde(borrow, default)]
     recent: Columns<'a>,
+    #[serde(borrow, default)]
+    files: Part<'a>,
 }
 
 /// The relevant columns; unknown ones are ignored.
@@ -80,6 +82,11 @@ struct Columns<'a> {
 }
 
 impl Filer<'_> {
+    /// Whether older filings are in further files.
+    pub(super) fn has_older_files(&self) -> bool {
+        self.filings.files.is_filled()
+    }
+
     /// Returns the filings since a day that have a wanted form.
     pub(super) fn page(
         &self,

@@ -1,20 +1,23 @@
 //! Live search for grants by keyword.
 
 use jiff::civil::Date;
-use schemas::facts::FactData;
 use serde_json::json;
 
 use super::{FIELDS, ORIGIN, Project, observe, read as envelope};
 use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::live::{Found, offset};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
+/// The last offset that can be requested.
+const OFFSET_MAX: usize = 14_999;
+
 /// Requests grants whose title, abstract or terms contain all words, latest fiscal year first.
-pub(crate) fn request(keyword: &str, limit: usize) -> Request {
+pub(crate) fn request(keyword: &str, limit: usize, page: &str) -> Request {
     let text = json!({"operator": "and", "search_field": "projecttitle,abstracttext,terms", "search_text": keyword});
     let body = json!({
         "criteria": {"advanced_text_search": text, "exclude_subprojects": true},
         "include_fields": FIELDS,
-        "offset": 0,
+        "offset": offset(page),
         "limit": limit,
         "sort_field": "fiscal_year",
         "sort_order": "desc",
@@ -29,9 +32,14 @@ pub(crate) fn request(keyword: &str, limit: usize) -> Request {
     }
 }
 
-pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+/// Reads one page. The order within a fiscal year is the upstream's.
+pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date, limit: usize, page: &str) -> Result<Found, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let (_, records) = envelope(stream.name, &body)?;
+    let (total, records) = envelope(stream.name, &body)?;
     let (grants, _) = records.map(stream.name, &[], |project: &Project<'_>| observe(stream, project, today))?;
-    Ok(grants.into_iter().map(|grant| grant.data).collect())
+    let end = offset(page) + limit;
+    let has_more = total.is_some_and(|total| end < total);
+    let next = (has_more && end <= OFFSET_MAX).then(|| end.to_string());
+    let facts = grants.into_iter().map(|grant| grant.data).collect();
+    Ok(Found { facts, next, has_more, total: total.and_then(|total| u64::try_from(total).ok()) })
 }

@@ -28,20 +28,13 @@ const REACH_DAYS: i64 = 40;
 /// agency comes near.
 pub const BUCKET_MAX: usize = 4_096;
 
-/// Returns the rank of a fact among those of one recall; lower ranks are preferred.
-fn rank(fact: &RecallFact) -> (bool, usize) {
-    const STREAMS: [&str; 8] =
-        ["cpsc", "openfda.food", "openfda.drug", "openfda.device", "nhtsa.socrata", "nhtsa.flat", "nhtsa.flat_pre_2010", "fsis"];
-    (fact.lang == "es", STREAMS.iter().position(|stream| *stream == fact.stream).unwrap_or(STREAMS.len()))
-}
-
 /// Builds the recall of one identity from its facts, before other agencies are considered. `None` without facts.
 #[must_use]
 pub fn recall(identity: &str, notes: &[Cow<'_, Note>], lexicon: &Lexicon) -> Option<Recall> {
     let gone = notes.iter().all(|note| note.gone);
     let mut facts: Vec<(&Note, &RecallFact)> =
         notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((&**note, note.recall.as_ref()?))).collect();
-    facts.sort_by(|a, b| (rank(a.1), &a.0.key).cmp(&(rank(b.1), &b.0.key)));
+    facts.sort_by(|a, b| (a.1.rank(), &a.0.key).cmp(&(b.1.rank(), &b.0.key)));
     let (_, first) = facts.first()?;
     let text = |field: fn(&RecallFact) -> &String| {
         facts.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()

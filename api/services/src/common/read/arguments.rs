@@ -1,9 +1,11 @@
 //! The arguments of a read: those that the shell declares, the fields of the service's filter, and the operation's own.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use feed::watchable::WatchableFeed;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemas::hash::Hash32;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -21,6 +23,8 @@ pub(super) struct Shared {
     #[serde(default = "days_default")]
     #[schemars(range(min = 1, max = 90))]
     pub(super) days: i64,
+    /// Where to continue: the `next` of an earlier answer to the same arguments.
+    pub(super) after: Option<String>,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub(super) as_of: Option<String>,
 }
@@ -34,6 +38,8 @@ pub(super) struct Arguments<T: Read> {
     pub(super) own: T,
     pub(super) filter: FilterOf<T::Service>,
     pub(super) shared: Shared,
+    /// A hash of all arguments but `limit` and `after`.
+    pub(super) fingerprint: String,
 }
 
 impl<T: Read> Arguments<T> {
@@ -42,6 +48,7 @@ impl<T: Read> Arguments<T> {
         match name {
             "limit" => T::LIMIT.is_some(),
             "days" => T::HAS_DAYS,
+            "after" => T::HAS_PAGES,
             _ => true,
         }
     }
@@ -71,9 +78,14 @@ impl<T: Read> JsonSchema for Arguments<T> {
 impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut own = Map::deserialize(deserializer)?;
+        let is_bound = |name: &&String| !matches!(name.as_str(), "limit" | "after");
+        let bound: BTreeMap<&String, &Value> = own.iter().filter(|(name, _)| is_bound(name)).collect();
+        let fingerprint = Hash32::of(serde_json::to_string(&bound).unwrap_or_default().as_bytes()).to_string();
         let fields = T::FILTER.iter().filter_map(|name| own.remove_entry(*name)).collect();
-        let shared = ["limit", "days", "asOf"].iter().filter(|name| Self::has(name)).filter_map(|name| own.remove_entry(*name)).collect();
+        let shared =
+            ["limit", "days", "after", "asOf"].iter().filter(|name| Self::has(name)).filter_map(|name| own.remove_entry(*name)).collect();
         Ok(Self {
+            fingerprint,
             filter: read_filter::<T::Service>(fields).map_err(D::Error::custom)?,
             shared: serde_json::from_value(Value::Object(shared)).map_err(D::Error::custom)?,
             own: serde_json::from_value(Value::Object(own)).map_err(D::Error::custom)?,
