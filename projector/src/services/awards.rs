@@ -230,6 +230,7 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 mod tests {
     use schemas::change::{ChangeKind, Input};
     use schemas::hash::Hash32;
+    use schemas::views::recalls::day_of;
     use schemas::views::records::{Note, NoteRow};
 
     use super::*;
@@ -300,7 +301,7 @@ mod tests {
                 prev_hash: Hash32::default(),
                 event: ChangeKind::Modified,
                 id: "x".into(),
-                recorded_at: "2026-11-24T00:00:00Z".parse::<jiff::Timestamp>().unwrap().as_millisecond(),
+                recorded_at: day_of("2026-11-24") * 86_400_000,
                 input: Input::default(),
                 following: 0,
                 before_seq: Seq(0),
