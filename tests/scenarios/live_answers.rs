@@ -205,8 +205,9 @@ fn live_operations(n: usize) -> Vec<(&'static str, &'static str, &'static [&'sta
     let day = format!("2026-11-{:02}", 2 + n);
     let parts = ["inc", "llc", "corp", "systems"];
     let codes = [["54"], ["23"], ["33"], ["5415"]];
+    let words = ["study", "cancer", "cell", "of"];
     vec![
-        ("research", "search_records", &["nih_reporter", "clinical_trials"], json!({ "keyword": "study", "limit": limit })),
+        ("research", "search_records", &["nih_reporter", "clinical_trials"], json!({ "keyword": words[n], "limit": limit })),
         ("filings", "search_filings", &["edgar"], json!({ "form": "8-K", "start": day, "limit": limit })),
         ("filings", "company_watch", &["edgar"], json!({ "cik": format!("{:010}", 900_001 + n), "limit": limit })),
         ("awards", "search_awards", &["usaspending"], json!({ "start": day, "limit": limit })),
@@ -275,10 +276,10 @@ async fn live_searches_continue() {
         service.operations.iter().find(|operation| operation.name == name).unwrap()
     };
     for (service, name, list, id, arguments) in [
-        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "agency": "defense", "limit": 30 })),
-        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "limit": 60 })),
-        ("filings", "search_filings", "filings", "accession", json!({ "form": "8-K", "start": "2026-10-25", "limit": 20 })),
-        ("research", "search_records", "trials", "id", json!({ "keyword": "study", "limit": 20 })),
+        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "agency": "defense", "limit": 10 })),
+        ("awards", "search_awards", "awards", "id", json!({ "start": "2026-06-01", "limit": 20 })),
+        ("filings", "search_filings", "filings", "accession", json!({ "form": "8-K", "start": "2026-10-25", "limit": 10 })),
+        ("research", "search_records", "trials", "id", json!({ "keyword": "study", "limit": 10 })),
     ] {
         let (mut seen, mut pages, mut arguments) = (Vec::new(), 0, arguments);
         loop {
