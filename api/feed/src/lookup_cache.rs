@@ -84,7 +84,7 @@ impl LookupCache {
 
 /// The approximate size of an answer in memory, in bytes.
 fn bytes_of(answer: &LookupResult) -> u64 {
-    let records = answer.iter().flat_map(|facts| facts.iter());
+    let records = answer.iter().flat_map(|found| found.facts.iter());
     ENTRY_BYTES + records.map(|fact| RECORD_BYTES + fact.canonical().len() as u64).sum::<u64>()
 }
 
@@ -95,6 +95,7 @@ mod tests {
 
     use schemas::facts::FactData;
     use schemas::facts::filings::FilingFact;
+    use upstreams::live::Found;
 
     use super::*;
 
@@ -104,7 +105,8 @@ mod tests {
 
     /// An answer with one record of about this many bytes.
     fn answer(bytes: usize) -> LookupResult {
-        Ok(Arc::new(vec![FactData::Filing(Box::new(FilingFact { company: "x".repeat(bytes), ..FilingFact::default() }))]))
+        let facts = vec![FactData::Filing(Box::new(FilingFact { company: "x".repeat(bytes), ..FilingFact::default() }))];
+        Ok(Arc::new(Found { facts, ..Found::default() }))
     }
 
     /// Proves that concurrent look-ups of a question share one request, that its answer and failures are cached, and that a cancelled

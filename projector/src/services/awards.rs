@@ -230,6 +230,7 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 mod tests {
     use schemas::change::{ChangeKind, Input};
     use schemas::hash::Hash32;
+    use schemas::position::Seq;
     use schemas::views::recalls::day_of;
     use schemas::views::records::{Note, NoteRow};
 
