@@ -12,6 +12,7 @@ pub mod dollars;
 pub mod error_code;
 pub mod event;
 pub mod facts;
+mod funding;
 pub mod hash;
 pub mod json_type;
 pub mod names;

@@ -15,10 +15,11 @@ use operation::context::{Context, Part};
 use schemas::clock::Clock;
 use upstreams::Settings;
 use upstreams::http::{Client, FetchError, Fetched};
-use upstreams::live::{Found, Question};
+use upstreams::live::Question;
 use view_store::ViewStore;
 
 use crate::lookup_cache::LookupCache;
+pub use crate::lookup_cache::LookupResult;
 
 /// The most look-ups that all nodes together send to one upstream per second.
 pub const MAX_LOOKUPS_PER_SECOND: i64 = 2;
@@ -26,9 +27,6 @@ pub const MAX_LOOKUPS_PER_SECOND: i64 = 2;
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest back-off that an upstream can ask for.
 const MAX_BACK_OFF: Duration = Duration::from_secs(3_600);
-
-/// What an upstream answered, or the reason why there is no answer, for the caller.
-pub type LookupResult = Result<Arc<Found>, String>;
 
 /// The upstreams that support live look-ups.
 #[derive(Default)]

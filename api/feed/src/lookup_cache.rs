@@ -3,14 +3,16 @@
 //! Promises: concurrent look-ups of one question share one request. When the cache is full, it evicts answers that are rarely requested and
 //! keeps the others.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use operation::metrics::{self, LookupOutcome};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use upstreams::live::Question;
+use upstreams::live::{Found, Question};
 
-use crate::live::LookupResult;
+/// What an upstream answered, or the reason why there is no answer, for the caller.
+pub type LookupResult = Result<Arc<Found>, String>;
 
 /// The most bytes of records in the cache.
 const BYTES_MAX: u64 = 32 << 20;
@@ -90,12 +92,10 @@ fn bytes_of(answer: &LookupResult) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use schemas::facts::FactData;
     use schemas::facts::filings::FilingFact;
-    use upstreams::live::Found;
 
     use super::*;
 

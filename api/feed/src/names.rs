@@ -20,7 +20,6 @@ use view_store::{Range, View};
 
 use super::filter::Element;
 use super::position::Position;
-use super::query::Feed;
 use super::{Feeds, Source};
 
 const PAGE_ROWS: usize = 2_000;
@@ -149,14 +148,15 @@ impl<R: Record> Names<R> {
 /// When rows cannot be read.
 pub async fn names_containing<R: Record>(
     ctx: &Context,
-    feed: &Feed,
+    source: &Source,
+    tables: &'static RecordTables,
     at: &Position,
     dimension: &'static str,
     part: &str,
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
-    let reader = Feeds::of(ctx).reader(&feed.source, Arc::clone(&at.view));
-    let names: Arc<Names<R>> = Feeds::of(ctx).names(&feed.source, feed.tables, at.view.generation());
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, at.view.generation());
     let values = values_containing(&*names.at(&reader, dimension, at.last).await?, part, values_max);
     Ok((values.len() <= values_max).then_some(values))
 }

@@ -9,6 +9,7 @@ pub mod cpsc;
 pub mod drift;
 pub mod edgar;
 mod field_counts;
+mod found;
 pub mod fsis;
 pub mod http;
 mod json;

@@ -2,32 +2,10 @@
 //! retries and caches.
 
 use jiff::civil::Date;
-use schemas::facts::FactData;
 
+pub use crate::found::{AwardAgency, Found};
 pub use crate::usaspending::live::AwardOrder;
 use crate::{Answer, Request, Settings, Stream, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
-
-/// The records of one page of an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The records, in the upstream's order.
-    pub facts: Vec<FactData>,
-    /// The page that follows, for [`Question::at_page`]; `None` if there is none that can be requested.
-    pub next: Option<String>,
-    /// Whether the upstream has more matching records after this page.
-    pub has_more: bool,
-    /// The number of all matching records, if the upstream gives it.
-    pub total: Option<u64>,
-}
-
-/// An awarding agency, by the name that the upstream gives it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AwardAgency {
-    /// Whether it is an agency within a department.
-    pub is_within_department: bool,
-    /// Its name.
-    pub name: String,
-}
 
 /// A live query to one upstream. `page` is empty for the first page, or else [`Found::next`] of the page before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -152,9 +130,4 @@ impl Question {
             Self::Awards { order, page, .. } => usaspending::live::read(stream, answer, *order, page),
         }
     }
-}
-
-/// The offset that a page stands for: 0 for the first.
-pub(crate) fn offset(page: &str) -> usize {
-    page.parse().unwrap_or(0)
 }

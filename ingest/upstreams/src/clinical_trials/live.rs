@@ -4,8 +4,8 @@ use jiff::civil::Date;
 
 use super::{Envelope, FIELDS, FILTER, ORIGIN, Study, observe, read as envelope};
 use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::found::Found;
 use crate::json::Records;
-use crate::live::Found;
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The longest token of a page that is requested, in bytes.

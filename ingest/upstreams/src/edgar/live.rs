@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::submissions::{self, Filer};
 use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
 use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::found::{Found, offset};
 use crate::json::{self, Field, Object, Part};
-use crate::live::{Found, offset};
 use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
 
 const ORIGIN: &str = "https://efts.sec.gov";

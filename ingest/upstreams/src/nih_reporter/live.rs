@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{FIELDS, ORIGIN, Project, observe, read as envelope};
 use crate::cpsc::JSON_MEDIA_TYPES;
-use crate::live::{Found, offset};
+use crate::found::{Found, offset};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The last offset that can be requested.

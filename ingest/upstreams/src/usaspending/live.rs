@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::search::{AWARD_FIELDS, LIMIT, PAGES_MAX, post};
 use super::{Content, Envelope, rows};
-use crate::live::{AwardAgency, Found};
+use crate::found::{AwardAgency, Found};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The order of awards.

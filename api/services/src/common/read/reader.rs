@@ -240,7 +240,7 @@ impl<S: WatchableFeed> Reader<S> {
     /// # Errors
     /// When rows cannot be read.
     pub async fn names(&self, dimension: &'static str, part: &str, values_max: usize) -> Result<Option<Vec<String>>, Problem> {
-        names_containing::<RecordOf<S>>(self.context(), &S::FEED, &self.at, dimension, part, values_max).await
+        names_containing::<RecordOf<S>>(self.context(), &S::FEED.source, S::FEED.tables, &self.at, dimension, part, values_max).await
     }
 
     /// The records of the changes that are still the last ones of their record.
