@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use operation::problem::Problem;
-use operation::{Answer, Definition, Method, Operation, Price, Service};
+use operation::{Answer, Definition, Method, Operation, Price, Service, Surface};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -41,7 +41,7 @@ fn fixtures() -> Vec<Service> {
         when: "",
         description: "",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: false,
         list: "",
         errors: &[ErrorCode::NotFound],
@@ -55,7 +55,14 @@ fn fixtures() -> Vec<Service> {
         Err(Problem::new(ErrorCode::NotFound, "This tool intentionally returns an error for testing"))
     });
     let operations = vec![text, failure];
-    vec![Service { name: "fixtures", title: "Fixtures", about: "Fixtures of the conformance suites.", operations, files: None }]
+    vec![Service {
+        name: "fixtures",
+        title: "Fixtures",
+        about: "Fixtures of the conformance suites.",
+        operations,
+        files: None,
+        data: Vec::new(),
+    }]
 }
 
 /// Proves that MCP conforms to both revisions according to the official suites. Scenarios that we do not support are listed next to

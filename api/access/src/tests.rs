@@ -8,7 +8,7 @@ use feed::testing::START_MS;
 use feed::testing::accounts::world;
 use jiff::Timestamp;
 use operation::context::Part;
-use operation::{Definition, Method};
+use operation::{Definition, Method, Surface};
 use schemas::clock::Clock;
 use schemas::position::LogOffset;
 use schemas::topics::ACCOUNTS;
@@ -32,7 +32,7 @@ fn operation(price: Price, counted: bool) -> Operation {
         summary: "",
         description: "",
         price,
-        tool: false,
+        surface: Surface::Route,
         counted,
         list: "",
         errors: &[],

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use jiff::civil::Date;
 use operation::context::Part;
 use operation::context::store_problem;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Price};
+use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -24,6 +25,7 @@ use super::notes::sample;
 use super::page::PageInfo;
 use super::page_request::PageRequest;
 use super::position::{self};
+use super::redaction::Redaction;
 use super::start::{catch_up, later, start};
 use super::{Source, cursor};
 use crate::Feeds;
@@ -76,14 +78,28 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
                     A page may be shorter than `limit` while `hasMore` is true. As NDJSON, with one change per line, the next cursor is in the header \
                     `Next-Cursor`.",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "changes",
         errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
         example,
         ..Definition::read()
     };
-    Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
+    let mut operation =
+        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments));
+    if let Some(redaction) = &source.redaction
+        && let Some(record) = operation.output.pointer_mut("/properties/changes/items/properties/record")
+    {
+        let whole = record.take();
+        *record = json!({ "anyOf": [whole, redaction.schema()] });
+        for change in operation.named_output.types.values_mut().filter(|named| named.pointer("/properties/seq").is_some()) {
+            if let Some(record) = change.pointer_mut("/properties/record") {
+                let whole = record.take();
+                *record = json!({ "anyOf": [whole, redaction.schema()] });
+            }
+        }
+    }
+    operation
 }
 
 /// Example arguments that give an answer for every service.
@@ -109,44 +125,59 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
     };
     let after = sample(&call, &source, &at, after, &mut notes).await?;
     let deadline = request.deadline();
-    let (reader, page) = loop {
+    let redaction = source.redaction_for(&call);
+    let (reader, page, redacted) = loop {
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
-        // Internal changes are not shown, but the page covers them.
-        if page.shown > 0 || page.to < at.seq {
-            break (reader, page);
+        let redacted = match redaction {
+            Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.today()).await?),
+            None => None,
+        };
+        // Internal changes, and changes that the caller may not see, are not shown, but the page covers them.
+        let shown = redacted.as_ref().map_or(page.shown, Vec::len);
+        if shown > 0 || page.to < at.seq {
+            break (reader, page, redacted);
         }
         match later(ctx, &source, &at, deadline).await? {
             Some(later) => at = later,
-            None => break (reader, page),
+            None => break (reader, page, redacted),
         }
     };
     let has_more = page.to < at.seq;
     let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
     notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
-    let etag = etag(&[
+    let (from, to, today) = (page.from.to_string(), page.to.to_string(), at.today().to_string());
+    let mut inputs = vec![
         RENDERING,
         source.service,
-        &page.from.to_string(),
-        &page.to.to_string(),
+        &from,
+        &to,
         if has_more { "more" } else { "end" },
         note.as_deref().unwrap_or_default(),
         call.caller.tier.as_str(),
         call.form.as_str(),
-    ]);
+    ];
+    // What a redaction shows depends on the day.
+    inputs.extend(redacted.as_ref().map(|_| today.as_str()));
+    let etag = etag(&inputs);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
-    } else if call.form == Form::Lines {
-        metrics::count_published(source.service, page.shown);
-        Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
-    } else if call.form == Form::Events {
-        metrics::count_published(source.service, page.shown);
-        let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
-        Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
+    } else if matches!(call.form, Form::Lines | Form::Events) {
+        let lines = match redacted {
+            Some(redacted) => redacted,
+            None => lines(&reader, &page).await?,
+        };
+        metrics::count_published(source.service, lines.len());
+        if call.form == Form::Lines {
+            Body::Lines(lines.into_iter().map(|(_, line)| line).collect())
+        } else {
+            let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
+            Body::Events(lines.into_iter().map(event).collect())
+        }
     } else {
-        metrics::count_published(source.service, page.shown);
+        metrics::count_published(source.service, redacted.as_ref().map_or(page.shown, Vec::len));
         // With `asOf`, a cursor may be after the requested position.
         let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
         let info = PageInfo {
@@ -158,16 +189,29 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
             snapshot_count: completeness.snapshot_count,
             note,
         };
-        Body::Parts(splice(page, &info)?)
+        let changes = match redacted {
+            Some(redacted) => redacted.into_iter().map(|(_, line)| line).collect(),
+            None => page.parts,
+        };
+        Body::Parts(splice(changes, &info)?)
     };
     Ok(Answer { body, etag, next_cursor, status: 200 })
 }
 
-/// Builds the answer in pieces: the stored bytes of the page, and the JSON around them.
-fn splice(page: Page, info: &PageInfo) -> Result<Vec<Bytes>, Problem> {
-    let mut parts = Vec::with_capacity(page.parts.len() * 2 + 2);
+/// The changes of a page that a caller sees under a redaction, with their seq.
+async fn redacted_lines(redaction: &Redaction, reader: &FeedReader, page: &Page, today: Date) -> Result<Vec<(Seq, Bytes)>, Problem> {
+    let mut shown = Vec::new();
+    for (seq, line) in lines(reader, page).await? {
+        shown.extend(redaction.change(&line, today)?.map(|line| (seq, line)));
+    }
+    Ok(shown)
+}
+
+/// Builds the answer in pieces: the changes of the page as JSON, and the JSON around them.
+fn splice(changes: Vec<Bytes>, info: &PageInfo) -> Result<Vec<Bytes>, Problem> {
+    let mut parts = Vec::with_capacity(changes.len() * 2 + 2);
     parts.push(Bytes::from_static(b"{\"changes\":["));
-    for (i, part) in page.parts.into_iter().enumerate() {
+    for (i, part) in changes.into_iter().enumerate() {
         if i > 0 {
             parts.push(Bytes::from_static(b","));
         }

@@ -17,8 +17,12 @@ pub mod names;
 pub mod notes;
 pub mod page;
 pub mod page_request;
+pub mod places;
 pub mod position;
 pub mod query;
+#[cfg(test)]
+mod ranked_tests;
+pub mod redaction;
 pub mod select;
 pub mod shown;
 mod source;

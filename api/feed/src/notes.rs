@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use operation::Call;
 use operation::context::Part;
 use operation::context::store_problem;
 use operation::problem::Problem;
+use operation::{Call, Stage};
 use schemas::position::Seq;
 
 use super::Source;
@@ -52,17 +52,30 @@ impl ResponseNotes {
 pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<ResponseNotes, Problem> {
     let ctx = &call.context;
     let mut notes = Vec::new();
-    let after = sample(call, source, at, Seq(0), &mut notes).await?;
+    // Reads of a service with a redacted form apply it themselves, see `Reader::redaction`.
+    let after = if source.redaction.is_some() { Seq(0) } else { sample(call, source, at, Seq(0), &mut notes).await? };
     let from_ms = history_from(ctx, source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
     notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
-    Ok(ResponseNotes { after, rows_max: ctx.settings.tiers.of(call.caller.tier).rows_max, notes })
+    // Who pays for a call gets as many rows as a paid key.
+    let is_paid = matches!(call.stage, Stage::Order { .. } | Stage::Claimed(_) | Stage::Paid(_));
+    let rows_max = if is_paid { LIMIT_MAX } else { ctx.settings.tiers.of(call.caller.tier).rows_max };
+    Ok(ResponseNotes { after, rows_max, notes })
 }
 
-/// The seq after which a caller without a key may read. Adds a note if the range is limited.
+/// The seq after which a caller without a key, or below the tier that sees whole records, may read. Adds a note if the range is limited.
 pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: Seq, notes: &mut Vec<String>) -> Result<Seq, Problem> {
+    if let Some(redaction) = source.redaction_for(call) {
+        notes.push(redaction.note());
+        return Ok(after.max(before_days(call, source, at, redaction.days).await?));
+    }
     let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
-    let reader = Feeds::of(&call.context).reader(source, Arc::clone(&at.view));
-    let begin = reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
+    let begin = before_days(call, source, at, days).await?;
     notes.push(format!("without a key only the last {days} days are shown; a key gives access to the rest"));
     Ok(after.max(begin))
+}
+
+/// The last seq before the last `days` days.
+async fn before_days(call: &Call, source: &Source, at: &Position, days: i64) -> Result<Seq, Problem> {
+    let reader = Feeds::of(&call.context).reader(source, Arc::clone(&at.view));
+    reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)
 }

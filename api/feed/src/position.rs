@@ -1,11 +1,12 @@
 //! The position and the time that a read operation answers for: the latest, or those of `asOf`.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use operation::context::Part;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
@@ -39,6 +40,28 @@ pub struct Position {
     pub last: Seq,
     /// The time that the answer takes for "now".
     pub now: Timestamp,
+}
+
+impl Position {
+    /// The day of the answer, in UTC. What depends on today is computed from it, and is never stored.
+    #[must_use]
+    pub fn today(&self) -> Date {
+        self.now.to_zoned(TimeZone::UTC).date()
+    }
+
+    /// The last `days` days: the day of the answer and those before it.
+    #[must_use]
+    pub fn last_days(&self, days: i64) -> RangeInclusive<Date> {
+        let today = self.today();
+        today.saturating_sub((days - 1).max(0).days())..=today
+    }
+
+    /// The next `days` days: from the day of the answer to so many days later.
+    #[must_use]
+    pub fn next_days(&self, days: i64) -> RangeInclusive<Date> {
+        let today = self.today();
+        today..=today.saturating_add(days.max(0).days())
+    }
 }
 
 /// Resolves `asOf` (an RFC 3339 time, or a date for its end in UTC) to a position; without it, the latest position.

@@ -14,6 +14,7 @@ use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Event, Form};
 use schemas::details::ChangeRecord;
+use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
@@ -83,6 +84,13 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let (ctx, filter) = (&call.context, query.filter.canonical());
+        if let Some(redaction) = self.source.redaction_for(call) {
+            // A filter by a field that is not shown would reveal it.
+            let tier = redaction.whole_from.as_str();
+            let detail =
+                format!("filtered changes show whole records and need a key of tier {tier} or above; `changes` shows all in redacted form");
+            return Err(Problem::new(ErrorCode::TierTooLow, detail));
+        }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
         page_request.check(call)?;
         let limit = page_request.limit_of(call, &mut notes);
@@ -371,7 +379,7 @@ async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, 
 fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Problem> {
     serde_json::to_value(value).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
-        Problem::new(schemas::error_code::ErrorCode::Internal, "the answer could not be written")
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
     })
 }
 

@@ -1,8 +1,11 @@
 //! The tables and topics that hold the changes of a service.
 
+use operation::{Call, Stage};
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
-use schemas::views::records::RecordTables;
+use schemas::views::records::{RecordTables, Redact};
+
+use super::redaction::Redaction;
 
 /// The tables and topics that hold the changes of a service.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub struct Source {
     pub facts: &'static [Topic],
     /// How many days back callers without a key see; `None`: everything.
     pub sample_days: Option<i64>,
+    /// How callers below some tier see the records, if not whole. Read it with [`Source::redaction_for`].
+    pub redaction: Option<Redaction>,
 }
 
 impl Source {
@@ -28,6 +33,24 @@ impl Source {
     #[must_use]
     pub const fn of_records(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
         let RecordTables { view, feed, through, .. } = *tables;
-        Self { service, view, feed, through, topic, facts, sample_days: Some(7) }
+        Self { service, view, feed, through, topic, facts, sample_days: Some(7), redaction: None }
+    }
+}
+
+impl Source {
+    /// Shows the records of the service in redacted form to callers below some tier.
+    #[must_use]
+    pub const fn redacted<R: Redact>(self) -> Self {
+        Self { redaction: Some(Redaction::of::<R>()), sample_days: None, ..self }
+    }
+
+    /// The redaction that applies to a call; `None` if the caller sees whole records, because of a key or a payment.
+    #[must_use]
+    pub fn redaction_for(&self, call: &Call) -> Option<&Redaction> {
+        self.redaction.as_ref().filter(|redaction| match call.stage {
+            Stage::Whole => call.caller.tier < redaction.whole_from,
+            Stage::Preview => true,
+            Stage::Order { .. } | Stage::Claimed(_) | Stage::Paid(_) => false,
+        })
     }
 }

@@ -48,6 +48,7 @@ pub const SOURCE: Source = Source {
     topic: &CHANGES_RECALLS,
     facts: &[schemas::topics::RECALLS],
     sample_days: None,
+    redaction: None,
 };
 
 /// A version of a record in the model.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use jiff::civil::Date;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call};
+use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::key;
@@ -14,7 +16,7 @@ use schemas::position::Seq;
 use schemas::tables::{Key, Table, Write};
 use schemas::topics::CHANGES_AWARDS;
 use schemas::views::accounts::Tier;
-use schemas::views::records::{Record, RecordTables, Row, Term, normal};
+use schemas::views::records::{Place, PlaceRow, Record, RecordTables, Redact, Row, Term, normal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use view_store::feed::FeedTail;
@@ -27,7 +29,7 @@ use super::query::{Feed, Item, Query};
 use super::testing::{Chance, START_MS, World, call};
 
 mod tables {
-    schemas::record_tables!("things");
+    schemas::record_tables!("things", places);
 }
 
 /// Tables with so small partitions of terms that a history has more of them than are read at once.
@@ -38,7 +40,7 @@ pub(crate) static LARGE: RecordTables = RecordTables { term_bucket: 2_048, ..tab
 /// The time between two changes.
 pub(crate) const STEP_MS: i64 = 600_000;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Thing {
     pub(crate) id: String,
     pub(crate) kind: String,
@@ -57,8 +59,39 @@ impl Record for Thing {
         &self.id
     }
 
+    /// Large things are not listed.
+    fn is_listed(&self) -> bool {
+        self.size < 95
+    }
+
     fn terms(&self) -> Vec<Term> {
         [Term::new("kind", &self.kind), Term::new("name", &self.name)].into_iter().flatten().collect()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        ["all".to_owned(), format!("kind/{}", self.kind)].map(|list| Place { list, bucket: self.size / 10, rank: self.size }).into()
+    }
+}
+
+/// The form of a thing that callers below tier pro see.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RedactedThing {
+    kind: String,
+}
+
+impl Redact for Thing {
+    type Redacted = RedactedThing;
+
+    const WHOLE_FROM: Tier = Tier::Pro;
+    const FREE_DAYS: i64 = 2;
+
+    /// Things of even size are shown on even days only.
+    fn is_free(&self, today: Date) -> bool {
+        self.size % 2 == 1 || today.day() % 2 == 0
+    }
+
+    fn redacted(&self) -> RedactedThing {
+        RedactedThing { kind: self.kind.clone() }
     }
 }
 
@@ -143,6 +176,8 @@ pub(crate) struct Things {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) changes: Vec<ShownChange>,
     rows: BTreeMap<String, (Seq, Thing)>,
+    /// Since when each thing has its places.
+    since: BTreeMap<String, Seq>,
     tail: FeedTail,
     writes: Vec<Write>,
 }
@@ -152,7 +187,8 @@ impl Things {
         let world = World::new().await;
         let view = world.store.live(tables.view).await.unwrap();
         let (checkpoint, changes, rows) = (Checkpoint::default(), Vec::new(), BTreeMap::new());
-        Self { world, tables, view, checkpoint, changes, rows, tail: FeedTail::empty(), writes: Vec::new() }
+        let since = BTreeMap::new();
+        Self { world, tables, view, checkpoint, changes, rows, since, tail: FeedTail::empty(), writes: Vec::new() }
     }
 
     /// Creates a view with random changes, one every ten minutes.
@@ -202,7 +238,7 @@ impl Things {
         let event = if before.is_some() { "modified" } else { "new" };
         let recorded_at = rfc3339(at_ms(seq));
         self.next(Some(&json!({ "event": event, "seq": seq, "recordedAt": recorded_at, "record": after })));
-        let row = |seq: Seq, thing: &Thing| serde_json::to_vec(&Row { seq, record: thing.clone() }).unwrap();
+        let row = |seq: Seq, thing: &Thing| serde_json::to_vec(&Row { seq, since: Seq(0), record: thing.clone() }).unwrap();
         self.put(self.tables.records, key![after.id.as_str()], row(seq, after));
         let mut terms = after.terms();
         if let Some((before_seq, before)) = &before {
@@ -215,9 +251,26 @@ impl Things {
             }
             self.put(self.tables.terms, key![term.text(), seq.stored() / self.tables.term_bucket, seq], Vec::new());
         }
+        self.place(seq, before.as_ref().map(|(_, before)| before), after);
         self.rows.insert(after.id.clone(), (seq, after.clone()));
         self.changes.push(ShownChange { seq, after: after.clone(), before: before.map(|(_, before)| before) });
         seq
+    }
+
+    /// Writes the places of a thing, written independently of the fold.
+    fn place(&mut self, seq: Seq, before: Option<&Thing>, after: &Thing) {
+        let listed = |thing: Option<&Thing>| thing.filter(|thing| thing.size < 95).map(Thing::places).unwrap_or_default();
+        let (old, new) = (listed(before), listed(Some(after)));
+        if old == new {
+            return;
+        }
+        let since = self.since.insert(after.id.clone(), seq).unwrap_or_default();
+        for (places, since, until) in [(old, since, seq), (new, seq, Seq(0))] {
+            for Place { list, bucket, rank } in places {
+                let row = serde_json::to_vec(&PlaceRow { until }).unwrap();
+                self.put(self.tables.places.unwrap(), key![list, bucket, rank, after.id.as_str(), since], row);
+            }
+        }
     }
 
     pub(crate) async fn commit(&mut self) {
@@ -239,7 +292,7 @@ impl Things {
     /// The feed, of which callers without a key see the given number of days.
     pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
         let TablesOf { view, feed, through } = TablesOf::of(self.tables);
-        let source = Source { service: "things", view, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days };
+        let source = Source { service: "things", view, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days, redaction: None };
         Feed { source, tables: self.tables, list: "things" }
     }
 

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
+use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::Serialize;
@@ -59,6 +60,31 @@ impl Method {
     #[must_use]
     pub fn has_body(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
+    }
+}
+
+/// The surfaces that offer an operation. A route and a tool that differ, in their price for example, are two operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// A route and an MCP tool.
+    Both,
+    /// A route only.
+    Route,
+    /// An MCP tool only. The operation has no path.
+    Tool,
+}
+
+impl Surface {
+    /// Whether REST offers the operation as a route.
+    #[must_use]
+    pub fn has_route(self) -> bool {
+        matches!(self, Self::Both | Self::Route)
+    }
+
+    /// Whether MCP offers the operation as a tool.
+    #[must_use]
+    pub fn has_tool(self) -> bool {
+        matches!(self, Self::Both | Self::Tool)
     }
 }
 
@@ -213,11 +239,11 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + S
 /// An operation.
 #[derive(Clone)]
 pub struct Operation {
-    /// The name: also the MCP tool's name and the OpenAPI `operationId`.
+    /// The name: also the MCP tool's name and the OpenAPI `operationId`. Unique among the routes of a service, and among its tools.
     pub name: &'static str,
     /// The HTTP method.
     pub method: Method,
-    /// The path below the service's base URL, with `{name}` for path parameters.
+    /// The path below the service's base URL, with `{name}` for path parameters; empty for a tool without a route.
     pub path: &'static str,
     /// What the operation does, in one sentence.
     pub summary: &'static str,
@@ -227,8 +253,8 @@ pub struct Operation {
     pub description: &'static str,
     /// Who may call the operation, and what a call costs.
     pub price: Price,
-    /// Whether MCP offers the operation as a tool.
-    pub tool: bool,
+    /// The surfaces that offer the operation.
+    pub surface: Surface,
     /// Whether MCP offers the operation as an action of the tool `manage`, and not as a tool of its own.
     pub is_managed: bool,
     /// Whether calls count against the quota.
@@ -267,8 +293,8 @@ pub struct Definition {
     pub description: &'static str,
     /// See [`Operation::price`].
     pub price: Price,
-    /// See [`Operation::tool`].
-    pub tool: bool,
+    /// See [`Operation::surface`].
+    pub surface: Surface,
     /// See [`Operation::counted`].
     pub counted: bool,
     /// See [`Operation::list`].
@@ -293,7 +319,7 @@ impl Definition {
             when: "",
             description: "",
             price: Price::Free,
-            tool: true,
+            surface: Surface::Both,
             counted: true,
             list: "",
             errors: &[ErrorCode::AsOfInvalid],
@@ -307,7 +333,7 @@ impl Operation {
     /// The same operation as an action of the MCP tool `manage`: for what accounts set up, which agents seldom use.
     #[must_use]
     pub fn managed(self) -> Self {
-        Self { tool: false, is_managed: true, ..self }
+        Self { surface: Surface::Route, is_managed: true, ..self }
     }
 
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
@@ -321,6 +347,18 @@ impl Operation {
     pub fn price_micros(&self, settings: &ServiceSettings) -> Option<u64> {
         let Price::PerCall { micros, .. } = self.price else { return None };
         Some(settings.prices.get(self.name).copied().unwrap_or(micros))
+    }
+
+    /// Whether REST offers the operation as a route.
+    #[must_use]
+    pub fn has_route(&self) -> bool {
+        self.surface.has_route()
+    }
+
+    /// Whether MCP offers the operation as a tool.
+    #[must_use]
+    pub fn has_tool(&self) -> bool {
+        self.surface.has_tool()
     }
 
     /// Whether the operation may look data up at an upstream. Its answer then has the field `live`.
@@ -338,7 +376,7 @@ impl Operation {
         H: Fn(Call, P) -> F + Send + Sync + Clone + 'static,
         F: Future<Output = Result<Answer, Problem>> + Send + 'static,
     {
-        let Definition { name, method, path, summary, when, description, price, tool, counted, list, errors, example, aliases } =
+        let Definition { name, method, path, summary, when, description, price, surface, counted, list, errors, example, aliases } =
             definition;
         let run = Arc::new(move |call: Call, arguments: Value| -> AnswerFuture {
             let handler = handler.clone();
@@ -357,7 +395,7 @@ impl Operation {
             when,
             description,
             price,
-            tool,
+            surface,
             is_managed: false,
             counted,
             list,
@@ -385,6 +423,8 @@ pub struct Service {
     pub operations: Vec<Operation>,
     /// Other pages and files of the service, by path; `None` if there are none.
     pub files: Option<Files>,
+    /// The data files that the service's rules use, which the reference page shows.
+    pub data: Vec<ShownFile>,
 }
 
 /// A page or file of a service.

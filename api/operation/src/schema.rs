@@ -25,6 +25,12 @@ pub fn output<O: JsonSchema>() -> Value {
     object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>())
 }
 
+/// The schema of a result that a function generates: an object.
+#[must_use]
+pub fn output_of(schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema) -> Value {
+    object(SchemaSettings::draft2020_12().for_serialize(), |mut generator| schema(&mut generator))
+}
+
 /// A schema with references to named types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedSchema {

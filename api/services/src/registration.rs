@@ -6,6 +6,7 @@ use feed::Source;
 use futures_util::future::BoxFuture;
 use operation::context::Context;
 use operation::{Files, Operation, Service};
+use schemas::data_file::ShownFile;
 use webhooks::NewMatcher;
 
 use crate::common::change_tree::ChangeTree;
@@ -87,7 +88,7 @@ impl Registration {
     /// sentences.
     #[must_use]
     pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
-        let service = Service { name, title, about, operations: Vec::new(), files: None };
+        let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new() };
         Self { service, checkpoints: None, matcher: None, tree: None, tasks: &[] }
     }
 
@@ -114,6 +115,13 @@ impl Registration {
     #[must_use]
     pub fn with_files(mut self, files: Files) -> Self {
         self.service.files = Some(files);
+        self
+    }
+
+    /// Shows a data file of the service's rules on its reference page.
+    #[must_use]
+    pub fn with_data(mut self, file: ShownFile) -> Self {
+        self.service.data.push(file);
         self
     }
 

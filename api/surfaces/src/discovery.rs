@@ -1,12 +1,12 @@
 //! Documents for discovery by machines: `llms.txt` and `/.well-known/x402`.
 
 use operation::context::ServiceSettings;
-use operation::{Operation, Service};
+use operation::{Operation, Service, Surface};
 use payments::terms::{Offer, PaymentTerms, Version};
 use serde_json::{Value, json};
 
-use crate::mcp::tool_resource;
 use crate::mcp::tools::MANAGE;
+use crate::mcp::{tool_call, tool_resource};
 use crate::prices::price;
 
 /// The `llms.txt` of one service.
@@ -14,19 +14,18 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
     let base = &settings.base_url;
     let mut text = format!("# {}\n\n> {}\n\n## Operations\n\n", service.title, service.about);
     for operation in &service.operations {
-        let tool = match (operation.is_managed, operation.tool) {
-            (true, _) => format!(", also an action of the MCP tool `{MANAGE}`"),
-            (false, true) => ", also an MCP tool".to_owned(),
-            (false, false) => String::new(),
+        let (name, summary, price) = (operation.name, operation.summary, price(operation, settings));
+        text += &match operation.surface {
+            Surface::Tool => format!("- [{name}]({base}/mcp): MCP tool, without a route. {summary} ({price})\n"),
+            surface => {
+                let tool = match (operation.is_managed, surface.has_tool()) {
+                    (true, _) => format!(", also an action of the MCP tool `{MANAGE}`"),
+                    (false, true) => ", also an MCP tool".to_owned(),
+                    (false, false) => String::new(),
+                };
+                format!("- [{name}]({base}{}): {} {summary} ({price}{tool})\n", operation.path, operation.method.as_str())
+            }
         };
-        text += &format!(
-            "- [{}]({base}{}): {} {} ({}{tool})\n",
-            operation.name,
-            operation.path,
-            operation.method.as_str(),
-            operation.summary,
-            price(operation, settings)
-        );
         for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
             let must = operation.input.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|must| must == name));
@@ -66,7 +65,6 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
         let Some(terms) = terms else { continue };
         for operation in &service.operations {
             let Some(micros) = operation.price_micros(settings) else { continue };
-            let rest = format!("{base}{}", example_path(operation));
             let mut add_item = |resource: String, kind: &str, call: Value| {
                 let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
                 let [v1, v2] = Version::ALL.map(|version| terms.accepts(version, &offer));
@@ -75,9 +73,14 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
                     "call": call, "input": operation.input, "output": operation.output, "example": operation.example,
                 }));
             };
-            add_item(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
-            if operation.tool {
-                let at = json!({ "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name });
+            if operation.has_route() {
+                let rest = format!("{base}{}", example_path(operation));
+                add_item(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
+            }
+            if operation.has_tool() {
+                let at = json!({
+                    "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name, "body": tool_call(operation),
+                });
                 add_item(tool_resource(base, operation.name), "mcp", at);
             }
         }

@@ -235,6 +235,12 @@ pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
     format!("mcp://{place}/{tool}")
 }
 
+/// The JSON-RPC message that calls a tool with its example arguments.
+pub(crate) fn tool_call(operation: &Operation) -> Value {
+    let params = json!({ "name": operation.name, "arguments": operation.example });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+}
+
 /// Converts a problem to a result. Payment terms are structured content, and the first text repeats them.
 fn failure(problem: &Problem, base_url: &str) -> CallToolResult {
     let document = problem.document(base_url);

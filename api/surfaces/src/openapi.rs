@@ -23,7 +23,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<
     let mut schemas = types::types(service)?;
     let tags = tags(service);
     let mut paths: Map<String, Value> = Map::new();
-    for operation in &service.operations {
+    for operation in service.operations.iter().filter(|operation| operation.has_route()) {
         let method = match operation.method {
             Method::Get => "get",
             Method::Post => "post",

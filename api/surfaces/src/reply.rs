@@ -122,7 +122,9 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::NotModified => empty(StatusCode::NOT_MODIFIED),
         _ if known => empty(StatusCode::NOT_MODIFIED),
         Body::Json(value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
-            if let Some(cursor) = value.get("cursor").and_then(Value::as_str).filter(|_| next_cursor.is_empty()) {
+            if let Some(cursor) =
+                value.get("cursor").or_else(|| value.get("next")).and_then(Value::as_str).filter(|_| next_cursor.is_empty())
+            {
                 cursor.clone_into(&mut next_cursor);
             }
             let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -42,7 +42,7 @@ pub(crate) struct Routes {
 impl Routes {
     pub(crate) fn new(operations: &[Operation]) -> Self {
         let mut routes = Self::default();
-        for (index, operation) in operations.iter().enumerate() {
+        for (index, operation) in operations.iter().enumerate().filter(|(_, operation)| operation.has_route()) {
             let route = if !operation.path.contains('{') {
                 routes.plain.entry(operation.path).or_default()
             } else {

@@ -143,6 +143,7 @@ impl Targets {
             }
             let row = known.and_then(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes).ok()).unwrap_or_else(|| Row {
                 seq: Seq(0),
+                since: Seq(0),
                 record: Delivery {
                     id: watch.id.clone(),
                     account: watch.account.clone(),

@@ -14,7 +14,7 @@ use schemas::position::Seq;
 use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
-use schemas::views::records::{Note, NoteRow, Record, RecordChange, RecordTables, Row, Term};
+use schemas::views::records::{Note, NoteRow, Place, Record, RecordChange, RecordTables, Row, Term};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -158,7 +158,7 @@ impl<'a, T: Rules> State<'a, T> {
         let mut drafts: Vec<Draft<T::Record, Note>> = self
             .records
             .into_iter()
-            .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, Seq(0))), after))
+            .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, row.since)), after))
             .collect();
         let rows: Vec<NoteRow> = self.sources.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
         if !rows.is_empty() {
@@ -226,9 +226,11 @@ impl<T: Rules> Service for Records<T> {
             writes.push(Write::put(T::TABLES.through, key![through.upstream.as_str(), change.seq], Bytes::from(value)));
         }
         let Some(after) = &change.after else { return writes };
-        writes.push(Write::put(T::TABLES.records, key![after.id()], row_json(change.seq, record)));
+        let since = write_places(T::TABLES, change, after, &mut writes);
+        writes.push(Write::put(T::TABLES.records, key![after.id()], row_json(change.seq, since, record)));
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
-            writes.push(Write::put(T::TABLES.history, key![after.id(), change.before_seq], row_json(change.before_seq, &before)));
+            let row = row_json(change.before_seq, change.before_since, &before);
+            writes.push(Write::put(T::TABLES.history, key![after.id(), change.before_seq], row));
         }
         write_terms(T::TABLES, change, &mut writes);
         writes
@@ -244,7 +246,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn read_row(value: &[u8]) -> Result<CurrentRecord<Self>, serde_json::Error> {
-        serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, Seq(0)))
+        serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, row.since))
     }
 
     fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
@@ -282,18 +284,47 @@ fn note_draft<R>(id: &str) -> Draft<R, Note> {
 /// fact says that it is gone.
 fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<R>) -> Option<Draft<R, Note>> {
     let after = after?;
-    let (event, before, before_seq) = match before {
+    let (event, before, before_seq, before_since) = match before {
         // A record that was gone before it was ever shown is not a change.
         None if !after.is_listed() => return None,
-        None => (ChangeKind::New, None, Seq(0)),
+        None => (ChangeKind::New, None, Seq(0), Seq(0)),
         Some((before, _, _)) if before == after => return None,
-        Some((before, seq, _)) => (ChangeKind::Modified, Some(before), seq),
+        Some((before, seq, since)) => (ChangeKind::Modified, Some(before), seq, since),
     };
-    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since: Seq(0), note: None })
+    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
 }
 
-fn row_json(seq: Seq, record: &[u8]) -> Bytes {
-    let mut out = format!(r#"{{"seq":{seq},"record":"#).into_bytes();
+/// Writes the places of a record in ranked lists: all of them if one of them changed. Returns the seq since which the record has them; 0 if
+/// it has none.
+fn write_places<R: Record>(tables: &RecordTables, change: &RecordChange<R>, after: &R, writes: &mut Vec<Write>) -> Seq {
+    let Some(table) = tables.places else { return Seq(0) };
+    let (before, now) = (change.before.as_ref().map(places).unwrap_or_default(), places(after));
+    if before == now {
+        return change.before_since;
+    }
+    let mut put = |places: Vec<Place>, since: Seq, until: Seq| {
+        let value = Bytes::from(format!(r#"{{"until":{until}}}"#));
+        for Place { list, bucket, rank } in places {
+            writes.push(Write::put(table, key![list, bucket, rank, after.id(), since], value.clone()));
+        }
+    };
+    let since = if now.is_empty() { Seq(0) } else { change.seq };
+    put(before, change.before_since, change.seq);
+    put(now, change.seq, Seq(0));
+    since
+}
+
+/// The places of a record in a fixed order; none if it is not listed.
+fn places<R: Record>(record: &R) -> Vec<Place> {
+    let mut places = if record.is_listed() { record.places() } else { Vec::new() };
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+fn row_json(seq: Seq, since: Seq, record: &[u8]) -> Bytes {
+    let since = if since == Seq(0) { String::new() } else { format!(r#""since":{since},"#) };
+    let mut out = format!(r#"{{"seq":{seq},{since}"record":"#).into_bytes();
     out.extend_from_slice(record);
     out.push(b'}');
     Bytes::from(out)

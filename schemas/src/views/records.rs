@@ -1,13 +1,16 @@
 //! Shared definitions for services with one kind of record: the record trait, terms that index its changes, and rows of decision state.
 //! [`record_tables!`](crate::record_tables) defines the tables of such a service.
 
+use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::accounts::Tier;
 use crate::change::Change;
 use crate::details::ChangeRecord;
 use crate::position::Seq;
-use crate::tables::{Table, ViewDef};
+use crate::tables::{Column, Table, TableKind, ValueKind, ViewDef, int, text};
 
 /// The number of consecutive changes whose terms share a partition. It bounds the partition of a term that every change has.
 pub const TERM_BUCKET: i64 = 1 << 18;
@@ -33,6 +36,68 @@ pub trait Record: ChangeRecord + Serialize + DeserializeOwned + Clone + PartialE
     fn terms(&self) -> Vec<Term> {
         Vec::new()
     }
+
+    /// Returns the places of the record in ranked lists. A record that is not listed has none. Requires tables with
+    /// [`places`](RecordTables::places).
+    fn places(&self) -> Vec<Place> {
+        Vec::new()
+    }
+}
+
+/// A record of which callers below some tier see a redacted form only, and only for a while.
+pub trait Redact: Record {
+    /// The redacted form. It has no id, and no value of a field that only paying callers see.
+    type Redacted: Serialize + JsonSchema + 'static;
+
+    /// The lowest tier whose callers see the whole record, at any time.
+    const WHOLE_FROM: Tier;
+    /// The free window: callers below that tier see the changes of this many days.
+    const FREE_DAYS: i64;
+
+    /// Whether lists show the record to callers below that tier on a day, in its redacted form.
+    fn is_free(&self, today: Date) -> bool;
+
+    /// Returns the redacted form.
+    fn redacted(&self) -> Self::Redacted;
+}
+
+/// The place of a record in a ranked list. Lists are read in the order of bucket, rank and id, smallest first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The name of the list: `category/Computing`.
+    pub list: String,
+    /// The part of the list, which bounds the partition: a month, for example. A smaller rank never has a larger bucket.
+    pub bucket: i64,
+    /// The rank within the list.
+    pub rank: i64,
+}
+
+impl Place {
+    /// Creates a place in a list that shows the newest day first, in buckets of months. `None` if the text is not a day `YYYY-MM-DD`.
+    #[must_use]
+    pub fn newest_first(list: impl Into<String>, day: &str) -> Option<Self> {
+        let place = Self::soonest_first(list, day)?;
+        Some(Self { bucket: -place.bucket, rank: -place.rank, ..place })
+    }
+
+    /// Creates a place in a list that shows the earliest day first, in buckets of months. `None` if the text is not a day `YYYY-MM-DD`.
+    #[must_use]
+    pub fn soonest_first(list: impl Into<String>, day: &str) -> Option<Self> {
+        let date: Date = day.parse().ok()?;
+        Some(Self { list: list.into(), bucket: month_number(date), rank: day_number(date) })
+    }
+}
+
+/// The number of a day: days since 1970.
+#[must_use]
+pub fn day_number(day: Date) -> i64 {
+    i64::from((day - Date::constant(1970, 1, 1)).get_days())
+}
+
+/// The number of a day's month, counted from January of year 0.
+#[must_use]
+pub fn month_number(day: Date) -> i64 {
+    i64::from(day.year()) * 12 + i64::from(day.month()) - 1
 }
 
 /// A term that indexes the changes of a record: `naics/541512`.
@@ -108,8 +173,23 @@ pub type RecordChange<R> = Change<R, Note>;
 pub struct Row<R> {
     /// Seq of the change that wrote it.
     pub seq: Seq,
+    /// Seq since which the record has its places in ranked lists; 0 if it is in none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since: Seq,
     /// The record.
     pub record: R,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+fn is_zero(seq: &Seq) -> bool {
+    *seq == Seq(0)
+}
+
+/// What a row of a ranked list says about a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceRow {
+    /// The seq since which the record no longer has the place; 0 while it has.
+    pub until: Seq,
 }
 
 /// The tables of a service with one kind of record.
@@ -125,6 +205,9 @@ pub struct RecordTables {
     pub term_bucket: i64,
     /// All values of the terms of searched dimensions: (dimension, shard, value) to nothing.
     pub names: &'static Table,
+    /// Ranked lists, if the service has any: (list, bucket, rank, id, since) to [`PlaceRow`] as JSON. A row says from which seq (`since`) until
+    /// which seq the record had the place, so a list as of any seq is one range.
+    pub places: Option<&'static Table>,
     /// Decision state: (key) to JSON.
     pub sources: &'static Table,
     /// Packed pages of changes: (block) to a block, see `view_store::feed`.
@@ -137,10 +220,27 @@ pub struct RecordTables {
     pub view: &'static ViewDef,
 }
 
-/// Defines `TABLES` of a service with one kind of record.
+/// The table of a service's ranked lists, see [`RecordTables::places`].
+#[must_use]
+pub const fn places_table(name: &'static str) -> Table {
+    const KEY: &[Column] = &[text("list"), int("bucket"), int("rank"), text("id"), int("since")];
+    Table { name, key: KEY, partition_columns: 2, kind: TableKind::Derived, value: ValueKind::Text }
+}
+
+/// Defines `TABLES` of a service with one kind of record; with `places`, of one that has ranked lists.
 #[macro_export]
 macro_rules! record_tables {
     ($service:literal) => {
+        $crate::record_tables!(@define $service, None, []);
+    };
+    ($service:literal, places) => {
+        $crate::record_tables!(
+            @define $service,
+            Some(const { &$crate::views::records::places_table(concat!($service, "_places")) }),
+            [const { &$crate::views::records::places_table(concat!($service, "_places")) }]
+        );
+    };
+    (@define $service:literal, $places:expr, [$($more:expr)?]) => {
         /// The service's tables.
         pub const TABLES: $crate::views::records::RecordTables = {
             use $crate::tables::{Column, Table, TableKind, ValueKind, int, int_desc, text};
@@ -173,7 +273,7 @@ macro_rules! record_tables {
                 table(concat!($service, "_parked"), &[text("key"), int("offset")], 1, TableKind::Derived, ValueKind::Text);
             const VIEW: $crate::tables::ViewDef = $crate::tables::ViewDef {
                 name: $service,
-                tables: &[&RECORDS, &HISTORY, &TERMS, &NAMES, &SOURCES, &FEED, &THROUGH, &PARKED],
+                tables: &[&RECORDS, &HISTORY, &TERMS, &NAMES, &SOURCES, &FEED, &THROUGH, &PARKED $(, $more)?],
             };
             $crate::views::records::RecordTables {
                 records: &RECORDS,
@@ -181,6 +281,7 @@ macro_rules! record_tables {
                 terms: &TERMS,
                 term_bucket: $crate::views::records::TERM_BUCKET,
                 names: &NAMES,
+                places: $places,
                 sources: &SOURCES,
                 feed: &FEED,
                 through: &THROUGH,
@@ -194,6 +295,24 @@ macro_rules! record_tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that days are ranked by month and day in both directions, and that a text that is no day has no place.
+    #[test]
+    fn days_have_places() {
+        let place = |bucket, rank| Some(Place { list: "all".into(), bucket, rank });
+        assert_eq!(Place::soonest_first("all", "1970-02-01"), place(1970 * 12 + 1, 31));
+        assert_eq!(Place::newest_first("all", "1970-02-01"), place(-(1970 * 12 + 1), -31));
+        assert_eq!(Place::newest_first("all", ""), None);
+        assert!(Place::newest_first("all", "2026-11-30") < Place::newest_first("all", "2026-11-29"));
+    }
+
+    /// Proves that a row without places is stored as before ranked lists existed.
+    #[test]
+    fn rows_without_places_are_unchanged() {
+        let row = Row { seq: Seq(7), since: Seq(0), record: "r".to_owned() };
+        assert_eq!(serde_json::to_string(&row).unwrap(), r#"{"seq":7,"record":"r"}"#);
+        assert_eq!(serde_json::from_str::<Row<String>>(r#"{"seq":7,"since":3,"record":"r"}"#).unwrap().since, Seq(3));
+    }
 
     /// Proves that values are normalized regardless of case and spaces, and that long ones are truncated.
     #[test]

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::prover::SignedTree;
 use super::witness::with_cosignatures;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `prove_consistency`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(crate) fn operation(tree: impl SignedTree + 'static, summary: &'static str, 
         summary,
         description,
         price: Price::Free,
-        tool: false,
+        surface: Surface::Route,
         counted: true,
         list: "",
         errors: &[ErrorCode::NotFound],

@@ -1,7 +1,7 @@
 //! `GET /health`: liveness, and the depth and completeness of the history.
 
 use feed::Feeds;
-use operation::context::Part;
+use operation::context::{Context, Part};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -11,9 +11,9 @@ use serde_json::json;
 
 use feed::Source;
 use feed::history::{history_from, shallow_note};
-use feed::position::position;
+use feed::position::{Position, position};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -25,10 +25,26 @@ pub struct Arguments {
     pub as_of: Option<String>,
 }
 
+/// What the health of a service says in addition to that of every service.
+pub trait HealthFields: Serialize + JsonSchema + Sized + Send + 'static {
+    /// Reads the fields at a position.
+    fn read(ctx: &Context, at: &Position) -> impl Future<Output = Result<Self, Problem>> + Send;
+}
+
+/// Nothing in addition.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct NoFields {}
+
+impl HealthFields for NoFields {
+    async fn read(_: &Context, _: &Position) -> Result<Self, Problem> {
+        Ok(Self {})
+    }
+}
+
 /// The health of the service.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Health {
+pub struct Health<F> {
     /// Always `ok`: a server that is not healthy does not answer.
     pub status: &'static str,
     /// The name of the service.
@@ -48,6 +64,9 @@ pub struct Health {
     pub through_date: String,
     /// The number of recorded changes, which is the `seq` of the last one.
     pub changes: Seq,
+    /// What only this service says.
+    #[serde(flatten)]
+    pub more: F,
     /// A note while the history is short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -55,7 +74,7 @@ pub struct Health {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation(source: Source) -> Operation {
+pub fn operation<F: HealthFields>(source: Source) -> Operation {
     let words = Definition {
         name: "health",
         method: Method::Get,
@@ -63,17 +82,17 @@ pub fn operation(source: Source) -> Operation {
         summary: "Liveness, last snapshot and depth of history.",
         description: "Needs no key and counts against no quota.",
         price: Price::Free,
-        tool: false,
+        surface: Surface::Route,
         counted: false,
         list: "",
         errors: &[ErrorCode::AsOfInvalid],
         example: json!({}),
         ..Definition::read()
     };
-    Operation::define::<Arguments, Health, _, _>(words, move |call, arguments| answer(source, call, arguments))
+    Operation::define::<Arguments, Health<F>, _, _>(words, move |call, arguments| answer::<F>(source, call, arguments))
 }
 
-async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
     let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
@@ -88,6 +107,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         snapshot_count: standing.snapshot_count,
         through_date: standing.through_date,
         changes: at.seq,
+        more: F::read(ctx, &at).await?,
         note: shallow_note(from, now_ms).map(str::to_owned),
     })
 }

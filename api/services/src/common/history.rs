@@ -5,12 +5,19 @@ use feed::{Source, changes};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 
+use super::health::{HealthFields, NoFields};
 use super::{checkpoints, health};
 use crate::registration::Bundle;
 
 /// The operations of one service, whose records are `R`.
 #[must_use]
 pub fn operations<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Bundle {
-    let all = vec![changes::operation::<R>(source, changes::example()), checkpoints::operation(source), health::operation(source)];
+    operations_with_health::<R, NoFields>(source)
+}
+
+/// The operations of one service, whose records are `R` and whose health says more than that of every service.
+#[must_use]
+pub fn operations_with_health<R: ChangeRecord + JsonSchema + 'static, F: HealthFields>(source: Source) -> Bundle {
+    let all = vec![changes::operation::<R>(source, changes::example()), checkpoints::operation(source), health::operation::<F>(source)];
     Bundle::checkpoints(all, source)
 }

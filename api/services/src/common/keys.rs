@@ -9,7 +9,7 @@ use serde_json::json;
 
 use access::FreeKey;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `create_key`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub fn operation() -> Operation {
             `Idempotency-Key` a repeated request creates no second key: on the same UTC day the answer is 200 with the same `key_id`, an empty \
             `api_key` and a `note`, because a key is shown only once.",
         price: Price::Free,
-        tool: false,
+        surface: Surface::Route,
         counted: false,
         list: "",
         errors: &[ErrorCode::RateLimited, ErrorCode::Unavailable],

@@ -15,6 +15,7 @@ use operation::{Answer, Call, Definition, Operation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
@@ -53,6 +54,15 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
         given.normalize()
     }
 
+    /// The free preview that an unpaid call of a paid read gets with the payment terms; none by default.
+    fn preview(
+        self,
+        _filter: FilterOf<Self::Service>,
+        _reader: &mut Reader<Self::Service>,
+    ) -> impl Future<Output = Result<Option<Value>, Problem>> + Send {
+        std::future::ready(Ok(None))
+    }
+
     /// Answers a call.
     fn answer(
         self,
@@ -77,6 +87,9 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     let Arguments { own, filter, shared, fingerprint } = arguments;
     let filter = own.filter(filter)?;
     let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{}/{fingerprint}", T::definition().name)).await?;
+    if reader.is_preview() {
+        return Answer::json(&own.preview(filter, &mut reader).await?);
+    }
     let answer = own.answer(filter, &mut reader).await?;
     Answer::json(&Noted { answer, note: reader.into_note() })
 }

@@ -19,7 +19,7 @@ use feed::etag::{etag, matches_etag};
 use feed::position::{day_text, parse_date, position};
 use operation::known::known_value;
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price};
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
@@ -148,7 +148,7 @@ pub fn operation() -> Operation {
             left out. A recall that several agencies announced is one record; with `agency` it shows the title, URL and date of that \
             agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "recalls",
         errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],

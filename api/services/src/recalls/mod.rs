@@ -22,6 +22,7 @@ pub const SOURCE: Source = Source {
     topic: &topics::CHANGES_RECALLS,
     facts: &[topics::RECALLS],
     sample_days: None,
+    redaction: None,
 };
 
 /// The service.

@@ -278,18 +278,18 @@ async fn an_agency_shows_its_own_notice() {
 async fn health_of_the_history() {
     let mut world = World::new().await;
     let ctx = world.context(START_MS + 2 * DAY_MS);
-    let empty = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
+    let empty = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({})).await;
     assert_eq!((&empty["status"], &empty["changes"], &empty["historyFrom"]), (&json!("ok"), &json!(0), &json!("")));
     fill(&mut world, &mut Chance(16), 200, 100).await;
-    let shallow = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
+    let shallow = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({})).await;
     assert_eq!(shallow["historyDays"], 2);
     assert!(shallow["note"].as_str().unwrap().contains("shallow"));
     assert_eq!(
         (&shallow["changes"], &shallow["snapshotCount"], &shallow["historyFrom"]),
         (&json!(200), &json!(4), &json!("2026-11-01T00:00:00.000Z"))
     );
-    let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation(super::SOURCE), json!({})).await;
+    let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation::<health::NoFields>(super::SOURCE), json!({})).await;
     assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
-    let before = value(&ctx, &health::operation(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
+    let before = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
     assert_eq!((&before["changes"], &before["snapshotCount"]), (&json!(0), &json!(0)));
 }

@@ -18,7 +18,7 @@ use crate::common::watchlist::delete::Deleted;
 use crate::common::watchlist::{self, Request, Watch};
 use crate::registration::Bundle;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use webhooks::matchers::{Found, WebhookFeed, matcher, page};
 use webhooks::operations::{self as webhook_operations, ById, WebhookConfig};
 use webhooks::parse::parse_webhook;
@@ -74,7 +74,7 @@ pub fn operations() -> Bundle {
         summary,
         description,
         price: Price::Tier(TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],

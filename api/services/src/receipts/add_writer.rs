@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// The operation.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn operation() -> Operation {
             stays the owner's. Naming a writer again changes nothing. A chain whose owner is a payer has no account that could call this: it has \
             no further writers.",
         price: Price::Tier(Tier::Free),
-        tool: false,
+        surface: Surface::Route,
         counted: true,
         list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound, ErrorCode::LimitReached],

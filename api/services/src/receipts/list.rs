@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Receipts, Shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 const LIMIT: i64 = 50;
 
@@ -48,7 +48,7 @@ pub fn operation() -> Operation {
         when: "Use it to see what an agent did.",
         description: "An agent without receipts has an empty list. Positions have no gaps, so a missing receipt would be noticed.",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "receipts",
         errors: &[],

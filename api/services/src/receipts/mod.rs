@@ -48,7 +48,7 @@ pub fn service() -> Registration {
             consistency::operation(),
             pubkey::operation(),
             keys::operation(),
-            health::operation(SOURCE),
+            health::operation::<health::NoFields>(SOURCE),
         ])
     .with_tree(consistency::ReceiptTree)
     .with_files(|ctx, path| Box::pin(file(ctx, path)))

@@ -15,7 +15,7 @@ use super::Receipts;
 use access::append::{self, CommandPolicy};
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// The pause before another attempt to name the first key.
 const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ pub fn operation() -> Operation {
         summary: "The keys of this issuer: the current one, and all earlier ones.",
         description: "A receipt names the key that signed it; the key is valid if it is listed here. Replaced keys remain listed.",
         price: Price::Free,
-        tool: false,
+        surface: Surface::Route,
         counted: false,
         list: "",
         errors: &[],

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// The operation.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn operation() -> Operation {
         description: "Receipts that were issued to the writer remain in the chain, and a payment that was claimed before still gets its receipt. The owner cannot be \
             removed.",
         price: Price::Tier(Tier::Free),
-        tool: false,
+        surface: Surface::Route,
         counted: true,
         list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound],

@@ -24,6 +24,7 @@ pub const SOURCE: Source = Source {
     topic: &CHANGES_RECEIPTS,
     facts: &[],
     sample_days: None,
+    redaction: None,
 };
 
 /// A receipt in answers.

@@ -14,7 +14,7 @@ use super::tree::Inclusion;
 use super::{Receipts, SOURCE, Shown};
 use crate::common::witness::with_cosignatures;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `verify_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ pub fn operation() -> Operation {
         description: "Over MCP a complete receipt may be given instead of its id; if it was changed, the answer names the checks that fail. You can run the \
             same checks offline with `highwater verify`, or with any SHA-256 and Ed25519.",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::NotFound],

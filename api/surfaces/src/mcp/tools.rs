@@ -45,7 +45,7 @@ pub(crate) fn tools(operations: &[Operation], settings: &ServiceSettings) -> Vec
 
 /// Whether an operation is a tool of its own.
 fn is_tool(operation: &Operation) -> bool {
-    operation.tool && !operation.is_managed
+    operation.has_tool() && !operation.is_managed
 }
 
 /// The actions of [`MANAGE`], each with its index.

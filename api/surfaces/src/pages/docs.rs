@@ -4,9 +4,11 @@ use maud::{Markup, html};
 use operation::context::ServiceSettings;
 use operation::{Operation, Service};
 use pages::{inline, page, paragraphs};
+use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
+use crate::mcp::tool_call;
 use crate::openapi;
 use crate::prices::price;
 
@@ -30,10 +32,11 @@ pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String
         h2 { "Operations" }
         ul {
             @for operation in &service.operations {
-                li { a href={ "#" (operation.name) } { (operation.name) } " " (inline(operation.summary)) }
+                li { a href={ "#" (anchor(operation)) } { (operation.name) } " " (inline(operation.summary)) }
             }
         }
         @for operation in &service.operations { (section(operation, settings)) }
+        @for file in &service.data { (data_file(file)) }
     };
     page(service.title, &body)
 }
@@ -41,10 +44,14 @@ pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String
 fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
     let errors = openapi::errors(operation);
     html! {
-        section id=(operation.name) {
+        section id=(anchor(operation)) {
             h2 { (operation.name) }
             p {
-                code { span.verb { (operation.method.as_str()) } " " (operation.path) } " "
+                @if operation.has_route() {
+                    code { span.verb { (operation.method.as_str()) } " " (operation.path) } " "
+                } @else {
+                    "MCP tool, without a route. "
+                }
                 span.soft { (price(operation, settings)) }
             }
             (paragraphs(operation.summary))
@@ -61,6 +68,28 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
             }
         }
     }
+}
+
+/// A data file: its version, its sources and its entries.
+fn data_file(file: &ShownFile) -> Markup {
+    html! {
+        section id={ "data-" (file.name) } {
+            h2 { (file.name) ", version " (file.version) }
+            p { (file.about) }
+            @for source in &file.sources { p.soft { "Source: " (source) } }
+            table {
+                tr { th { "Entry" } th { "Values" } }
+                @for (name, values) in &file.entries {
+                    tr { td { (name) } td { (values.join(", ")) } }
+                }
+            }
+        }
+    }
+}
+
+/// The anchor of an operation. A route and a tool may have the same name.
+fn anchor(operation: &Operation) -> String {
+    if operation.has_route() { operation.name.to_owned() } else { format!("tool-{}", operation.name) }
 }
 
 /// The table of an operation's parameters, if it has any.
@@ -109,6 +138,10 @@ fn kind(schema: &Value) -> String {
 
 /// A shell command that calls the operation with the example arguments.
 fn example(operation: &Operation, settings: &ServiceSettings) -> String {
+    if !operation.has_route() {
+        let accept = "-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'";
+        return format!("curl '{}/mcp' {accept} -d '{}'", settings.base_url, tool_call(operation));
+    }
     let mut path = operation.path.to_owned();
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in operation.example.as_object().into_iter().flatten() {

@@ -46,10 +46,13 @@ async fn pages() {
     }
     let reference = get(&fixture, "/fake/docs").await.body;
     let llms = get(&fixture, "/fake/llms.txt").await.body;
-    for operation in service(&fixture.gate).operations {
+    for operation in service(&fixture.gate).operations.into_iter().filter(Operation::has_route) {
         assert!(reference.contains(&format!("id=\"{}\"", operation.name)), "{}", operation.name);
         assert!(llms.contains(&format!("[{}]({BASE}{})", operation.name, operation.path)), "{}", operation.name);
     }
+    assert!(reference.contains("id=\"tool-address\"") && reference.contains("tools/call"), "a tool without a route: {reference}");
+    assert!(llms.contains(&format!("[address]({BASE}/mcp): MCP tool, without a route.")), "{llms}");
+    assert!(reference.contains("words, version 7") && reference.contains("apple, plum &amp; pear"), "{reference}");
     assert!(llms.contains("  - `keyword`: Words to look for. Alias: `q`.\n"), "{llms}");
     assert!(llms.contains("  - `id` (required): Which one.\n"), "{llms}");
     let errors = get(&fixture, "/fake/docs/errors").await.body;

@@ -78,8 +78,8 @@ async fn tools() {
     let fixture = Fixture::new(|_| {});
     let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["find", "one", "make", "page", "paid", "drop", "manage"]);
-    for tool in tools.as_array().unwrap().iter().take(6) {
+    assert_eq!(names, ["find", "one", "make", "page", "paid", "drop", "address", "manage"]);
+    for tool in tools.as_array().unwrap().iter().take(7) {
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object", "{tool}");
             assert!(tool[schema]["properties"].is_object(), "{tool}");
@@ -141,6 +141,7 @@ async fn failures() {
         (call("one", json!({})), "parameter-invalid", json!("id")),
         (call("one", json!({"id": "gone"})), "not-found", json!("id")),
         (call("paid", json!({})), "tier-too-low", Value::Null),
+        (call("address", json!({})), "tier-too-low", Value::Null),
         (call("find", json!({})).header("x-api-key", "nonsense"), "key-invalid", Value::Null),
         (call("find", json!({})).header("authorization", "Bearer a").header("x-api-key", "b"), "request-invalid", json!("Authorization")),
     ] {

@@ -21,9 +21,10 @@ use operation::context::{Context, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
-use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Service};
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Service, Surface};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
+use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,7 @@ fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
         when: "Use it in tests.",
         description: "It has `code` & more.",
         price: Price::Free,
-        tool: true,
+        surface: Surface::Both,
         counted: false,
         list: "",
         errors: &[],
@@ -125,6 +126,12 @@ fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
 
 fn value(value: Value) -> Result<Answer, Problem> {
     Ok(Answer { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
+}
+
+/// A data file of the fictional service.
+fn words_file() -> ShownFile {
+    let entries = vec![("Fruit".to_owned(), vec!["apple".to_owned(), "plum & pear".to_owned()])];
+    ShownFile { name: "words", version: 7, about: "Words for <things>.".to_owned(), sources: vec!["Made up.".to_owned()], entries }
 }
 
 /// The fictional service; `gate` blocks the operation `wait`.
@@ -170,18 +177,18 @@ fn service(gate: &Arc<Notify>) -> Service {
             |_: Call, _: Nothing| async move { value(json!({})) },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Definition { tool: false, ..words("broken", Method::Get, "/api/broken") },
+            Definition { surface: Surface::Route, ..words("broken", Method::Get, "/api/broken") },
             |_: Call, _: Nothing| async move {
                 let list: Vec<Answer> = Vec::new();
                 list.into_iter().next().map_or_else(|| panic!("on purpose"), Ok)
             },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Definition { tool: false, ..words("address", Method::Get, "/api/address") },
+            Definition { surface: Surface::Route, ..words("address", Method::Get, "/api/address") },
             |call: Call, _: Nothing| async move { value(json!({"address": call.caller.address.to_string()})) },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Definition { tool: false, ..words("wait", Method::Get, "/api/wait") },
+            Definition { surface: Surface::Route, ..words("wait", Method::Get, "/api/wait") },
             move |_: Call, _: Nothing| {
                 let gate = Arc::clone(&gate);
                 async move {
@@ -198,8 +205,11 @@ fn service(gate: &Arc<Notify>) -> Service {
     let set = Operation::define::<Make, Anything, _, _>(set, |_: Call, make: Make| async move { value(json!({"set": make.name})) });
     let keep = Definition { example: json!({"name": "a"}), ..words("keep", Method::Post, "/api/kept") };
     let keep = Operation::define::<Make, Anything, _, _>(keep, |_: Call, make: Make| async move { value(json!({"kept": make.name})) });
-    let operations = operations.into_iter().chain([drop, keep.managed(), set.managed()]).collect();
-    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
+    // A tool of the same name as a route, with a price of its own.
+    let only = Definition { surface: Surface::Tool, path: "", price: Price::Tier(Tier::Pro), ..words("address", Method::Get, "") };
+    let only = Operation::define::<Nothing, Anything, _, _>(only, |_: Call, _: Nothing| async move { value(json!({"tool": true})) });
+    let operations = operations.into_iter().chain([drop, keep.managed(), set.managed(), only]).collect();
+    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None, data: vec![words_file()] }
 }
 
 /// A context in a temporary directory.

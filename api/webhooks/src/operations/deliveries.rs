@@ -2,7 +2,7 @@
 
 use operation::context::store_problem;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -55,7 +55,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     for three days in total. Then the message is skipped and delivery continues with the next one. A 410 response, or five days in which no \
                     message is accepted, disables the webhook; `replay_webhook` resumes it.",
         price: Price::Tier(config.tier),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "deliveries",
         errors: &[ErrorCode::NotFound],

@@ -4,7 +4,7 @@ use access::append::{CommandPolicy, append_command};
 use feed::cursor;
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -49,7 +49,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     made. With `upto` or `uptoCursor`, only the changes up to that position are delivered again, and then delivery continues where it was. A \
                     message that carries the same changes as before has the same `webhook-id`. The changes may be grouped into fewer messages than before.",
         price: Price::Tier(config.tier),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid],

@@ -2,7 +2,7 @@
 
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -43,7 +43,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     the delivery status. To receive all changes after some change again, use `replay_webhook`. Messages are found in the last 20,000 state \
                     changes of the webhook.",
         price: Price::Tier(config.tier),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::NotFound],

@@ -4,7 +4,7 @@ use access::saved::SavedItems;
 use access::sign::SigningSecret;
 use access::webhook::Sealing;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing. A message in flight is sent to the new URL at the \
                     next attempt.",
         price: Price::Tier(config.tier),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::NotFound],

@@ -3,12 +3,13 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
+use schemas::us_states;
 use serde::Deserialize;
 
 use super::ORIGIN;
 use crate::drift::FieldCounts;
 use crate::json::{Field, Part};
-use crate::{Observation, Stream, text, us_states};
+use crate::{Observation, Stream, text};
 
 const TITLE_CHARS_MAX: usize = 600;
 const NAME_CHARS_MAX: usize = 200;

@@ -9,7 +9,7 @@ use access::saved::SavedItems;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `list_filters`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         summary: "The saved filters of this account in this service, sorted by name.",
         description: "All filters in one answer; the tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "filters",
         errors: &[],

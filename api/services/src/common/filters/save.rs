@@ -11,7 +11,7 @@ use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `save_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
             is in use replaces the filter: cursors that were made with the old one are then refused with `filter-changed`, or accepted with \
             `rebase=true`.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],

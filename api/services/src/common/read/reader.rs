@@ -9,20 +9,23 @@ use feed::filter::{Criteria, Element};
 use feed::history::history_from;
 use feed::names::names_containing;
 use feed::notes::{ResponseNotes, notes};
+use feed::places::{Ranked, Segment, Selects, Walk};
 use feed::position::{Position, day_text, position};
 use feed::query::{DIGEST_MAX, Newest, newest, since_days};
+use feed::redaction::Redaction;
+use feed::through;
 use feed::watchable::WatchableFeed;
 use futures_util::future::join_all;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use operation::Call;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
+use operation::{Call, Stage};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
 use schemas::position::Seq;
+use schemas::views::accounts::Tier;
 use schemas::views::records::Record;
 use serde::Serialize;
 use serde_json::Value;
@@ -185,7 +188,7 @@ impl<S: WatchableFeed> Reader<S> {
     /// The day of the answer, in UTC.
     #[must_use]
     pub fn today(&self) -> Date {
-        self.at.now.to_zoned(TimeZone::UTC).date()
+        self.at.today()
     }
 
     /// How many items the caller gets: the argument `limit`, or fewer if the tier allows fewer. A note says so then.
@@ -468,8 +471,56 @@ impl<S: WatchableFeed> Reader<S> {
     /// # Errors
     /// When the rows cannot be read.
     pub async fn completeness(&self) -> Result<Completeness, Problem> {
-        let (at, source) = (&self.at, S::FEED.source);
-        let standing = Feeds::of(self.context()).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
+        let standing = self.standing().await?;
         Ok(Completeness { through_date: standing.through_date, snapshot_count: standing.snapshot_count })
+    }
+
+    /// The day of the last refresh, YYYY-MM-DD: that on which the latest complete sync run ended. Empty before the first.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub async fn updated(&self) -> Result<String, Problem> {
+        let finished_at_ms = self.standing().await?.finished_at_ms;
+        Ok(if finished_at_ms == 0 { String::new() } else { day_text(finished_at_ms) })
+    }
+
+    async fn standing(&self) -> Result<through::Completeness, Problem> {
+        let (at, source) = (&self.at, S::FEED.source);
+        Feeds::of(self.context()).completeness(&source, at.view.as_ref(), at.seq, at.last).await
+    }
+
+    /// The caller's tier as answers name it: `free` without a key.
+    #[must_use]
+    pub fn tier(&self) -> &'static str {
+        self.call.caller.tier.max(Tier::Free).as_str()
+    }
+
+    /// Whether the call only gets the free preview of a paid read.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.call.stage == Stage::Preview
+    }
+
+    /// The redaction that applies to the caller, which a note states; `None` if the caller sees whole records.
+    pub fn redaction(&mut self) -> Option<Redaction> {
+        let redaction = *S::FEED.source.redaction_for(&self.call)?;
+        self.note(redaction.note());
+        Some(redaction)
+    }
+
+    /// A page of a ranked list. Without `selects` every record of the list matches, and only the records of the page are read.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked(&self, walk: Walk<'_>, selects: Option<Selects<'_, RecordOf<S>>>) -> Result<Ranked<RecordOf<S>>, Problem> {
+        S::FEED.ranked(self.context(), &self.at, walk, selects).await
+    }
+
+    /// How many records a part of a ranked list holds; `None` if they are more than `most`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn count_places(&self, list: &str, segment: &Segment, most: usize) -> Result<Option<u64>, Problem> {
+        S::FEED.count_places(&self.at, list, segment, most).await
     }
 }

@@ -11,7 +11,7 @@ use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `watch`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an \
             `Idempotency-Key` a repeated request creates no second watch.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],

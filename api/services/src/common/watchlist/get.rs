@@ -17,7 +17,7 @@ use feed::watchable::WatchableFeed;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `get_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         description: "Matches are found in the changes that were recorded after the watch was created. A record that changes again is one more \
             match. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "matches",
         errors: &[ErrorCode::CursorInvalid],

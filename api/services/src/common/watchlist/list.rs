@@ -8,7 +8,7 @@ use super::{Watch, list};
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `list_watches`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         summary: "The watches of this account in this service, the last created first.",
         description: "All watches in one answer; the tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        tool: true,
+        surface: Surface::Both,
         counted: true,
         list: "watches",
         errors: &[],

@@ -1,0 +1,368 @@
+//! Pages of ranked lists, as of any position.
+//!
+//! A service's records name their places in lists (`Record::places`), and the fold stores from which seq until which seq each holds. A list
+//! is walked in the order of bucket, rank and id: buckets are read several at a time and joined in order.
+//!
+//! Promises: a call walks at most [`PLACES_MAX`] places, however long the list and whatever the filter is, and one page more if entries
+//! were added in front of the page while a reader paged. Following `next` to its end gives every matching record of the list once, except
+//! those that change their place meanwhile; with `asOf` none does. `total` is exact, or `None` if the list is longer than one walk.
+
+use std::ops::RangeInclusive;
+use std::vec;
+
+use futures_util::future::try_join_all;
+use jiff::civil::Date;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::{Datum, Key, Table};
+use schemas::views::records::{PlaceRow, Record, day_number, month_number};
+use serde::{Deserialize, Serialize};
+use view_store::{Range, View};
+
+use crate::cursor;
+use crate::position::Position;
+use crate::query::Feed;
+
+/// The most places that one call walks.
+pub const PLACES_MAX: usize = 2_000;
+/// The most rows that one call reads: some are places that a record no longer has, or does not have yet.
+const ROWS_MAX: usize = 3 * PLACES_MAX;
+/// The most rows of a bucket that are read at a time.
+const ROWS_PER_READ: usize = 500;
+/// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round.
+const BUCKETS_AT_ONCE: usize = 16;
+/// Starts the text of a place, which is signed as the cursors of feeds are. No filter of a feed starts like this.
+const PLACE: &str = "place/";
+
+/// A segment of a ranked list: its buckets in order, and the ranks within them, first and last included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The buckets that can hold places of the part.
+    pub buckets: RangeInclusive<i64>,
+    /// The ranks.
+    pub ranks: RangeInclusive<i64>,
+}
+
+impl Segment {
+    /// The places of some days in a list that shows the newest day first.
+    #[must_use]
+    pub fn newest_first(days: &RangeInclusive<Date>) -> Self {
+        let Self { buckets, ranks } = Self::soonest_first(days);
+        Self { buckets: -buckets.end()..=-buckets.start(), ranks: -ranks.end()..=-ranks.start() }
+    }
+
+    /// The places of some days in a list that shows the earliest day first.
+    #[must_use]
+    pub fn soonest_first(days: &RangeInclusive<Date>) -> Self {
+        let (first, last) = (*days.start(), *days.end());
+        Self { buckets: month_number(first)..=month_number(last), ranks: day_number(first)..=day_number(last) }
+    }
+}
+
+/// A question for a page of a ranked list.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    /// The name of the list.
+    pub list: &'a str,
+    /// The part of the list.
+    pub part: Segment,
+    /// What else selects the records, in one canonical text. `after` belongs to it and to the list.
+    pub filter: &'a str,
+    /// The most records of the page.
+    pub limit: usize,
+    /// Where to continue: the `next` of an earlier page.
+    pub after: Option<&'a str>,
+}
+
+/// A page of a ranked list.
+#[derive(Clone, Debug)]
+pub struct Ranked<R> {
+    /// The records, in the order of the list.
+    pub items: Vec<R>,
+    /// How many records of the part of the list match, over all pages; `None` if the walk did not reach its end.
+    pub total: Option<u64>,
+    /// Send it as `after` to continue; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A condition that a record must meet to be in a page.
+pub type Selects<'a, R> = &'a (dyn Fn(&R) -> bool + Send + Sync);
+
+/// A place in the order of a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Spot {
+    bucket: i64,
+    rank: i64,
+    id: String,
+}
+
+/// What `after` holds.
+#[derive(Serialize, Deserialize)]
+struct Token {
+    list: String,
+    filter: String,
+    spot: Spot,
+    /// Whether the place is so far from the start that a walk from there does not reach it. Pages after it have no total.
+    is_far: bool,
+}
+
+impl Feed {
+    /// A page of a ranked list at a position. Without `selects` every record of the list matches, and only the records of the page are read.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        walk: Walk<'_>,
+        selects: Option<Selects<'_, R>>,
+    ) -> Result<Ranked<R>, Problem> {
+        let Some(table) = self.tables.places else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
+        let after = walk.after.map(|text| self.place_of(ctx, &walk, text)).transpose()?;
+        let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
+        if !is_far {
+            let page = self.walk(at, table, &walk, after.as_ref(), false, selects).await?;
+            // Entries that were added in front can move a place out of the reach of a walk from the start.
+            if page.is_past(after.as_ref()) {
+                return self.answer_of(ctx, at, &walk, page).await;
+            }
+        }
+        let page = self.walk(at, table, &walk, after.as_ref(), true, selects).await?;
+        self.answer_of(ctx, at, &walk, page).await
+    }
+
+    /// How many places a part of a list holds at a position; `None` if they are more than `most`.
+    ///
+    /// # Errors
+    /// `unavailable`.
+    pub async fn count_places(&self, at: &Position, list: &str, part: &Segment, most: usize) -> Result<Option<u64>, Problem> {
+        let Some(table) = self.tables.places else { return Ok(Some(0)) };
+        let mut reading = Reading::new(&*at.view, table, list, part, at.seq, None);
+        let mut count = 0;
+        while let Some(spots) = reading.next_spots().await? {
+            count += spots.len();
+            if count > most || reading.rows_read > 3 * most.max(ROWS_PER_READ) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(count as u64))
+    }
+
+    async fn walk<R: Record>(
+        &self,
+        at: &Position,
+        table: &'static Table,
+        walk: &Walk<'_>,
+        after: Option<&Spot>,
+        is_far: bool,
+        selects: Option<Selects<'_, R>>,
+    ) -> Result<Walked<R>, Problem> {
+        let start = after.filter(|_| is_far).cloned();
+        let mut reading = Reading::new(&*at.view, table, walk.list, &walk.part, at.seq, start);
+        let mut page = Walked { items: Vec::new(), total: 0, places: 0, last: None, has_more: false, is_whole: false, is_far };
+        loop {
+            let Some(mut spots) = reading.next_spots().await? else {
+                page.is_whole = true;
+                return Ok(page);
+            };
+            spots.truncate(PLACES_MAX - page.places);
+            let ids: Vec<String> = spots.iter().map(|spot| spot.id.clone()).collect();
+            let records = match selects {
+                Some(_) => self.records_by_id::<R>(at, &ids).await?,
+                None => ids.iter().map(|_| None).collect(),
+            };
+            for (spot, record) in spots.into_iter().zip(records) {
+                page.places += 1;
+                let is_selected = selects.is_none_or(|selects| record.as_ref().is_some_and(selects));
+                page.take(spot, record, is_selected, after, walk.limit);
+            }
+            if page.is_done(reading.rows_read) {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// The answer of a walk. Reads the records that were not needed for the walk.
+    async fn answer_of<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>, page: Walked<R>) -> Result<Ranked<R>, Problem> {
+        let total = (page.is_whole && !page.is_far).then_some(page.total);
+        let next = page.next().map(|spot| {
+            let is_far = page.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
+            let token = Token { list: walk.list.to_owned(), filter: walk.filter.to_owned(), spot, is_far };
+            // The fields are texts and numbers, so serialization cannot fail.
+            let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
+            cursor::encode(&ctx.secrets, self.source.service, Seq(0), &text)
+        });
+        let unread: Vec<String> = page.items.iter().filter(|(_, record)| record.is_none()).map(|(spot, _)| spot.id.clone()).collect();
+        let mut read: vec::IntoIter<Option<R>> = self.records_by_id(at, &unread).await?.into_iter();
+        let mut items = Vec::with_capacity(page.items.len());
+        for (spot, record) in page.items {
+            match record.or_else(|| read.next().flatten()) {
+                Some(record) => items.push(record),
+                None => tracing::error!(spot.id, seq = at.seq.0, "a list names a record that does not exist"),
+            }
+        }
+        Ok(Ranked { items, total, next })
+    }
+
+    /// The place that `after` names.
+    fn place_of(&self, ctx: &Context, walk: &Walk<'_>, text: &str) -> Result<Token, Problem> {
+        let (_, text) = cursor::read(&ctx.secrets, self.source.service, text).map_err(|problem| problem.about("after"))?;
+        let token: Option<Token> = text.strip_prefix(PLACE).and_then(|text| serde_json::from_str(text).ok());
+        token.filter(|token| token.list == walk.list && token.filter == walk.filter).ok_or_else(|| {
+            let detail = "`after` belongs to another query; use the same arguments with it, or leave it out to start again";
+            Problem::new(ErrorCode::CursorInvalid, detail).about("after")
+        })
+    }
+}
+
+/// The progress of a walk.
+struct Walked<R> {
+    /// The page so far. Records that the walk did not need are not read yet.
+    items: Vec<(Spot, Option<R>)>,
+    /// How many places matched.
+    total: u64,
+    /// How many places were walked.
+    places: usize,
+    /// The last place that was walked.
+    last: Option<Spot>,
+    /// Whether a match after the page was found.
+    has_more: bool,
+    /// Whether the walk reached the end of the part.
+    is_whole: bool,
+    /// Whether the walk began at `after` and not at the start.
+    is_far: bool,
+}
+
+impl<R> Walked<R> {
+    fn take(&mut self, spot: Spot, record: Option<R>, is_selected: bool, after: Option<&Spot>, limit: usize) {
+        if is_selected {
+            self.total += 1;
+            if after.is_none_or(|after| spot > *after) {
+                if self.items.len() < limit {
+                    self.items.push((spot.clone(), record));
+                } else {
+                    self.has_more = true;
+                }
+            }
+        }
+        self.last = Some(spot);
+    }
+
+    /// Whether the walk may end: its bounds are reached, or a far page is full.
+    fn is_done(&self, rows_read: usize) -> bool {
+        self.places >= PLACES_MAX || rows_read >= ROWS_MAX || self.is_far && self.has_more
+    }
+
+    /// Whether the walk says something about the places after `after`.
+    fn is_past(&self, after: Option<&Spot>) -> bool {
+        self.is_whole || after.is_none_or(|after| self.last.as_ref().is_some_and(|last| last > after))
+    }
+
+    /// The place after which the next page starts; `None` at the end.
+    fn next(&self) -> Option<Spot> {
+        if self.has_more {
+            return self.items.last().map(|(spot, _)| spot.clone());
+        }
+        if self.is_whole { None } else { self.last.clone() }
+    }
+}
+
+/// Reads the places of a part of a list, in order.
+struct Reading<'a> {
+    view: &'a dyn View,
+    table: &'static Table,
+    list: &'a str,
+    ranks: RangeInclusive<i64>,
+    seq: Seq,
+    /// The first bucket that is not read completely, and the last one of the part.
+    bucket: i64,
+    last_bucket: i64,
+    /// The row of that bucket after which reading continues.
+    after: Option<Key>,
+    /// The place after which the walk starts.
+    start: Option<Spot>,
+    buckets_at_once: usize,
+    rows_read: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn new(view: &'a dyn View, table: &'static Table, list: &'a str, part: &Segment, seq: Seq, start: Option<Spot>) -> Self {
+        let first = start.as_ref().map_or(*part.buckets.start(), |spot| spot.bucket.max(*part.buckets.start()));
+        Self {
+            view,
+            table,
+            list,
+            ranks: part.ranks.clone(),
+            seq,
+            bucket: first,
+            last_bucket: *part.buckets.end(),
+            after: None,
+            start,
+            buckets_at_once: 1,
+            rows_read: 0,
+        }
+    }
+
+    /// The next places that hold at the position, perhaps none; `None` at the end.
+    async fn next_spots(&mut self) -> Result<Option<Vec<Spot>>, Problem> {
+        if self.bucket > self.last_bucket {
+            return Ok(None);
+        }
+        let end = self.last_bucket.min(self.bucket.saturating_add(i64::try_from(self.buckets_at_once).unwrap_or(1) - 1));
+        let reads = (self.bucket..=end).map(|bucket| self.view.range(self.table, self.range(bucket)));
+        let rows_of_buckets = try_join_all(reads).await.map_err(store_problem)?;
+        self.buckets_at_once = (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE);
+        let mut spots = Vec::new();
+        for rows in rows_of_buckets {
+            self.rows_read += rows.len();
+            let (is_cut, last) = (rows.len() == ROWS_PER_READ, rows.last().map(|(key, _)| key.clone()));
+            for (key, value) in rows {
+                let [_, _, Datum::Int(rank), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
+                if *rank > *self.ranks.end() {
+                    self.bucket = self.last_bucket.saturating_add(1);
+                    return Ok(Some(spots));
+                }
+                let until = stored::<PlaceRow>(self.table, &value)?.until;
+                let began = |seq: i64| u64::try_from(seq).unwrap_or(0) <= self.seq.0;
+                let spot = Spot { bucket: self.bucket, rank: *rank, id: id.clone() };
+                let is_after_start = self.start.as_ref().is_none_or(|start| spot > *start);
+                if began(*since) && (until == 0 || !began(until)) && is_after_start {
+                    spots.push(spot);
+                }
+            }
+            if is_cut {
+                // Later buckets are read again after the rest of this one.
+                (self.after, self.buckets_at_once) = (last, 1);
+                return Ok(Some(spots));
+            }
+            (self.bucket, self.after) = (self.bucket.saturating_add(1), None);
+        }
+        Ok(Some(spots))
+    }
+
+    /// The rows of a bucket that are read next.
+    fn range(&self, bucket: i64) -> Range {
+        let first = self.start.as_ref().filter(|spot| spot.bucket == bucket).map_or(*self.ranks.start(), |spot| spot.rank);
+        let after = self.after.clone().filter(|_| bucket == self.bucket);
+        let from = after.is_none().then(|| key![self.list, bucket, first]);
+        Range { prefix: key![self.list, bucket], after, from, limit: ROWS_PER_READ, reverse: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that days give the same part of a list in both directions.
+    #[test]
+    fn parts_of_days() {
+        let days = Date::constant(1970, 1, 31)..=Date::constant(1970, 2, 1);
+        let soonest = Segment::soonest_first(&days);
+        assert_eq!(soonest, Segment { buckets: 1970 * 12..=1970 * 12 + 1, ranks: 30..=31 });
+        assert_eq!(Segment::newest_first(&days), Segment { buckets: -(1970 * 12 + 1)..=-(1970 * 12), ranks: -31..=-30 });
+    }
+}

@@ -1,0 +1,220 @@
+//! Ranked lists and redacted changes, over the view of things: what pages hold, what totals say, and what callers below a tier see.
+
+use std::sync::Arc;
+
+use operation::context::Context;
+use operation::{Body, Call, Form};
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+
+use super::Source;
+use super::changes;
+use super::places::{PLACES_MAX, Ranked, Segment, Walk};
+use super::position::{Position, position};
+use super::query::Feed;
+use super::testing::{Chance, call};
+use super::things::{LARGE, SMALL, Thing, Things, keyed, query};
+
+/// A part that holds every place.
+fn whole() -> Segment {
+    Segment { buckets: 0..=10, ranks: 0..=100 }
+}
+
+async fn position_at(ctx: &Context, feed: &Feed, seq: u64) -> Position {
+    Position { seq: Seq(seq), ..position(ctx, &feed.source, None).await.unwrap() }
+}
+
+/// Reads all pages of a list. Returns the ids, and the total of every page.
+async fn read_all(
+    (ctx, feed, at): (&Context, &Feed, &Position),
+    (list, part): (&str, &Segment),
+    least: Option<i64>,
+    mut limit: impl FnMut() -> usize,
+) -> (Vec<String>, Vec<Option<u64>>) {
+    let (mut ids, mut totals, mut after): (_, _, Option<String>) = (Vec::new(), Vec::new(), None);
+    loop {
+        let filter = format!("{least:?}");
+        let limit = limit();
+        let walk = Walk { list, part: part.clone(), filter: &filter, limit, after: after.as_deref() };
+        let selects = |thing: &Thing| least.is_none_or(|least| thing.name.len() as i64 >= least);
+        let page: Ranked<Thing> = feed.ranked(ctx, at, walk, least.is_some().then_some(&selects)).await.unwrap();
+        assert!(page.items.len() <= limit);
+        ids.extend(page.items.into_iter().map(|thing| thing.id));
+        totals.push(page.total);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return (ids, totals),
+        }
+    }
+}
+
+/// Proves that pages of any size, under any condition and as of any change, hold each matching record of a list once, in the order of rank
+/// and id, and that each page has the exact total.
+#[tokio::test]
+async fn pages_hold_the_list_as_of_any_change() {
+    let things = Things::filled(&SMALL, 31, 900).await;
+    let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(32));
+    for _ in 0..40 {
+        let seq = chance.below(usize::try_from(things.checkpoint.seq).unwrap() + 1) as u64;
+        let at = position_at(&ctx, &feed, seq).await;
+        let kind = ["", "a", "b", "rare", "none"][chance.below(5)];
+        let low = [0, 17, 30][chance.below(3)];
+        let part = Segment { buckets: low / 10..=9, ranks: low..=[40, 59, 100][chance.below(3)] };
+        let least = [None, Some(7), Some(8), Some(100)][chance.below(4)];
+        let mut expected: Vec<&Thing> = things.standing(seq).into_values().collect();
+        expected.retain(|thing| {
+            (kind.is_empty() || thing.kind == kind)
+                && thing.size < 95
+                && part.ranks.contains(&thing.size)
+                && least.is_none_or(|least| thing.name.len() as i64 >= least)
+        });
+        expected.sort_by(|one, other| (one.size, &one.id).cmp(&(other.size, &other.id)));
+        let list = if kind.is_empty() { "all".to_owned() } else { format!("kind/{kind}") };
+        let (ids, totals) = read_all((&ctx, &feed, &at), (&list, &part), least, || 1 + chance.below(60)).await;
+        assert_eq!(ids, expected.iter().map(|thing| thing.id.clone()).collect::<Vec<_>>(), "{list} {part:?} {least:?} at {seq}");
+        assert!(totals.iter().all(|total| *total == Some(expected.len() as u64)), "{totals:?}");
+        let count = feed.count_places(&at, &list, &part, 1_000).await.unwrap();
+        assert!(least.is_some() || count == Some(expected.len() as u64), "{count:?}");
+    }
+}
+
+/// Proves that a list longer than one walk has no total, that its pages still hold every record once, and that entries added in front while
+/// a reader pages neither repeat nor hide others.
+#[tokio::test]
+async fn long_lists_are_walked_in_parts() {
+    let mut things = Things::new(&LARGE).await;
+    let thing = |n: usize, size: i64| Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: "n".into(), size };
+    let count = PLACES_MAX + 700;
+    for n in 0..count {
+        things.change(&thing(n, 20 + (n % 60) as i64));
+    }
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    for least in [None, Some(0)] {
+        let (ids, totals) = read_all((&ctx, &feed, &at), ("all", &whole()), least, || 190).await;
+        assert_eq!((ids.len(), totals.iter().all(Option::is_none)), (count, true));
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), count);
+    }
+    assert_eq!(feed.count_places(&at, "all", &whole(), 2_000).await.unwrap(), None);
+    let mut seen = std::collections::BTreeSet::new();
+    let mut after: Option<String> = None;
+    for round in 0.. {
+        if round == 9 {
+            for n in 0..1_500 {
+                things.change(&thing(10_000 + n, 1));
+            }
+            things.commit().await;
+        }
+        let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+        let walk = Walk { list: "all", part: whole(), filter: "", limit: 150, after: after.as_deref() };
+        let page: Ranked<Thing> = feed.ranked(&ctx, &at, walk, None).await.unwrap();
+        assert!(page.items.iter().all(|thing| thing.size >= 20 && seen.insert(thing.id.clone())), "round {round}");
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), count);
+}
+
+/// Proves that `after` of another list, another filter or another kind, and altered ones, are refused by name.
+#[tokio::test]
+async fn after_belongs_to_its_query() {
+    let things = Things::filled(&SMALL, 33, 200).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let ask = async |list: &str, filter: &str, after: Option<&str>| {
+        feed.ranked::<Thing>(&ctx, &at, Walk { list, part: whole(), filter, limit: 2, after }, None).await
+    };
+    let next = ask("all", "", None).await.unwrap().next.unwrap();
+    assert_eq!(ask("all", "", Some(&next)).await.unwrap().items.len(), 2);
+    let cursor = super::cursor::encode(&ctx.secrets, "things", Seq(1), "");
+    let altered = format!("{}A", &next[..next.len() - 1]);
+    for (list, filter, after) in
+        [("kind/a", "", &next), ("all", "x", &next), ("all", "", &cursor), ("all", "", &altered), ("all", "", &String::new())]
+    {
+        let problem = ask(list, filter, Some(after)).await.unwrap_err();
+        assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::CursorInvalid, "after"), "{list} {filter}");
+    }
+    assert_eq!(super::cursor::decode(&ctx.secrets, "things", "", &next).unwrap_err().code, ErrorCode::FilterChanged);
+}
+
+/// Runs `changes` of a redacted source to its end. Returns the shown changes.
+async fn follow(call: &Call, source: Source) -> Vec<Value> {
+    let operation = changes::operation::<Thing>(source, json!({}));
+    let (mut shown, mut arguments) = (Vec::new(), json!({ "start": "earliest", "limit": 40 }));
+    loop {
+        let answer = (operation.run)(call.clone(), arguments).await.unwrap();
+        let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+        let is_over = match answer.body {
+            Body::Parts(parts) => {
+                let page = parse(&parts.concat());
+                shown.extend(page["changes"].as_array().unwrap().clone());
+                page["hasMore"] == false
+            }
+            Body::Lines(lines) if lines.is_empty() => true,
+            Body::Lines(lines) => {
+                shown.extend(lines.iter().map(|line| parse(line)));
+                false
+            }
+            Body::Events(events) if events.is_empty() => true,
+            Body::Events(events) => {
+                shown.extend(events.iter().map(|event| parse(&event.data)));
+                false
+            }
+            body => panic!("{body:?}"),
+        };
+        if is_over {
+            return shown;
+        }
+        arguments = json!({ "cursor": answer.next_cursor, "limit": 40 });
+    }
+}
+
+/// Proves that below the tier every form of `changes` shows the redacted form of what is free today, within the free window, without id and
+/// without a value of another field; and that a key of the tier shows whole records.
+#[tokio::test]
+async fn changes_are_redacted_below_the_tier() {
+    let things = Things::filled(&SMALL, 34, 900).await;
+    let (ctx, feed): (Arc<Context>, _) = (things.context(), things.feed(None));
+    let source = feed.source.redacted::<Thing>();
+    // One change every ten minutes: the last two days begin 288 changes before now.
+    let first = things.checkpoint.seq + 1 - 2 * 144;
+    let today = position(&ctx, &source, None).await.unwrap().today();
+    let expected: Vec<Value> = things
+        .changes
+        .iter()
+        .filter(|change| change.seq >= first && change.after.size < 95 && (change.after.size % 2 == 1 || today.day() % 2 == 0))
+        .map(|change| json!({ "seq": change.seq, "kind": change.after.kind }))
+        .collect();
+    assert!(expected.len() > 50);
+    let free = call(&ctx);
+    for form in [Form::Json, Form::Lines, Form::Events] {
+        for tier in [Tier::Anonymous, Tier::Free] {
+            let mut call = Call { form, ..free.clone() };
+            call.caller.tier = tier;
+            let shown = follow(&call, source).await;
+            let brief: Vec<Value> = shown.iter().map(|change| json!({ "seq": change["seq"], "kind": change["record"]["kind"] })).collect();
+            if form == Form::Json {
+                assert_eq!(brief, expected);
+            } else {
+                // A page without a shown change ends these loops early.
+                assert!(!brief.is_empty() && expected.starts_with(&brief));
+            }
+            for change in &shown {
+                let names: Vec<&String> = change.as_object().unwrap().keys().collect();
+                assert_eq!(names, ["event", "record", "recordedAt", "seq"]);
+                assert_eq!(change["record"].as_object().unwrap().len(), 1);
+            }
+        }
+    }
+    let whole = follow(&keyed(&ctx), source).await;
+    assert_eq!(whole.len(), things.changes.len());
+    assert!(whole.iter().all(|change| change["record"]["id"].is_string()));
+    let feed = Feed { source, ..feed };
+    let refused = super::things::answer(&free, &feed, query(super::things::Wants::default())).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::TierTooLow);
+}
