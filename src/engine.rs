@@ -278,6 +278,7 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         user_agent: section.user_agent,
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
+        backfill_days: section.backfill_days,
     })
 }
 

@@ -189,6 +189,11 @@ impl Heads {
                 row.last_finished = Some(run.clone());
                 row.last_finished_at_ms = at_ms;
                 row.finished += 1;
+                // Days in this form are in the order of their texts.
+                let is_earlier = row.full_from.is_empty() || run.window_from < row.full_from;
+                if run.full && !run.window_from.is_empty() && is_earlier {
+                    row.full_from.clone_from(&run.window_from);
+                }
             }
             row.run = run;
         }

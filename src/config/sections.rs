@@ -243,6 +243,8 @@ pub(crate) struct UpstreamSection {
     #[serde(deserialize_with = "positive")]
     pub(crate) requests_per_second: f64,
     pub(crate) window_days: NonZeroU32,
+    #[serde(default)]
+    pub(crate) backfill_days: u32,
 }
 
 /// `[tiers]`

@@ -93,6 +93,7 @@ pub(crate) fn settings(base_url: &str) -> Settings {
         user_agent: "highwater-scenarios/0 (tests)".to_owned(),
         requests_per_second: 10_000.0,
         window_days: 365,
+        backfill_days: 0,
     }
 }
 

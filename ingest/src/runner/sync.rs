@@ -32,6 +32,8 @@ use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
 use crate::snapshot::{self, MissingKeys, Seen};
 use crate::{Error, metrics, reason};
 
+/// The days that full reads of versions went back at most which did not record their first day.
+const UNRECORDED_FULL_DAYS: i64 = 6 * 366;
 /// How many times a page is requested when its answers are refused.
 const PAGE_ATTEMPTS_MAX: u32 = 3;
 /// The pause before the second request of a page. It doubles with every further request.
@@ -70,6 +72,8 @@ pub(super) struct SyncRun<'a> {
     warned: HashSet<String>,
     /// What the upstream did not show completely.
     incomplete: Vec<String>,
+    /// Whether this run is a full read that does not continue an interrupted one.
+    is_whole: bool,
     /// Old keys that may continue under a new key, with that new key. They are decided at the end of the run, when it is known which old
     /// keys were still shown.
     replaced: BTreeMap<String, String>,
@@ -104,6 +108,7 @@ impl<'a> SyncRun<'a> {
             touched: 0,
             warned: HashSet::new(),
             incomplete: Vec::new(),
+            is_whole: false,
             replaced: BTreeMap::new(),
             last_validators,
             validators: HashMap::new(),
@@ -218,7 +223,9 @@ impl<'a> SyncRun<'a> {
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
             run.full = self.stream.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
-            let from = if run.full { None } else { today.checked_sub(i64::from(self.settings.window_days).days()).ok() };
+            let recent = || today.checked_sub(i64::from(self.settings.window_days).days()).ok();
+            let from = if run.full { self.full_from(&row, today) } else { recent() };
+            self.is_whole = run.full;
             let window = Window { from, to: today };
             run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
             run.window_to = today.to_string();
@@ -233,6 +240,28 @@ impl<'a> SyncRun<'a> {
         self.run = run;
         self.append_run(FactKind::RunStarted, Vec::new()).await?;
         Ok((cursor, row))
+    }
+
+    /// The first day of a full read, if absence from it withdraws records. It is not later than that of an earlier full read, so that every
+    /// known record is within it.
+    fn full_from(&self, row: &RunRow, today: Date) -> Option<Date> {
+        let from = self.upstream.full_from(self.stream, today, self.settings)?;
+        let before = match row.full_from.parse() {
+            Ok(before) => Some(before),
+            Err(_) if row.run.last_full_at > 0 => today.checked_sub(UNRECORDED_FULL_DAYS.days()).ok(),
+            Err(_) => None,
+        };
+        Some(before.map_or(from, |before: Date| before.min(from)))
+    }
+
+    /// Whether absence from this run withdraws records: it is a snapshot, or a full read that read everything in one go.
+    fn shows_all(&self) -> bool {
+        self.stream.snapshot || (self.withdraws_in_full_reads() && self.is_whole && self.incomplete.is_empty())
+    }
+
+    /// Whether absence from the stream's full reads withdraws records.
+    fn withdraws_in_full_reads(&self) -> bool {
+        self.upstream.full_from(self.stream, self.today(), self.settings).is_some()
     }
 
     /// Stops before a page is appended if a field that most records had so far is in no record of this run.
@@ -382,7 +411,16 @@ impl<'a> SyncRun<'a> {
     /// Ends the run: withdraws records that two consecutive snapshots lack, and appends `run_finished`.
     async fn finish(&mut self, unchanged: bool, before: &RunRow) -> Result<Outcome, Error> {
         let last = before.last_finished.as_ref();
-        if self.stream.snapshot {
+        if !self.shows_all()
+            && self.withdraws_in_full_reads()
+            && let Some(last) = last
+        {
+            // The next full read compares with the last one.
+            let unseen = |keys: &[String]| keys.iter().filter(|key| !self.seen.contains(key)).cloned().collect();
+            (self.run.missing, self.run.withheld) = (unseen(&last.missing), unseen(&last.withheld));
+            self.run.rejects.clone_from(&last.rejects);
+        }
+        if self.shows_all() {
             let missing_before: HashSet<&String> = last.iter().flat_map(|last| &last.missing).collect();
             let mut found = if unchanged {
                 let of_last = |list: fn(&Run) -> &Vec<String>| last.map(|last| list(last).clone()).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! Records are read by `date_added`, the day on which an award was added to RePORTER, because no other field tells what is new. There is no
 //! modification date. Amounts, dates and people change in place, and only a full read finds these changes. A full read covers the last
-//! [`FISCAL_YEARS`] fiscal years, one month at a time. Only the first [`RECORDS_MAX`] records of a query can be reached, so a larger window
+//! [`FISCAL_YEARS`] fiscal years, or as many days as configured, one month at a time. Records that two full reads in a row lack are withdrawn. Only the first [`RECORDS_MAX`] records of a query can be reached, so a larger window
 //! is split in half, and a larger day is read one agency at a time.
 //!
 //! Pages are stable only with a total order, and even then a record that is added or removed moves the others. So records are counted: a
@@ -189,6 +189,13 @@ impl Upstream for NihReporter {
         json::write_cursor(Cursor::month(from.min(window.to), window.to))
     }
 
+    fn full_from(&self, _stream: &Stream, today: Date, settings: &Settings) -> Option<Date> {
+        Some(match settings.backfill_days {
+            0 => first_day(today),
+            days => today.saturating_sub(i64::from(days).days()),
+        })
+    }
+
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut criteria = json!({"date_added": {"from_date": cursor.from, "to_date": cursor.to}, "exclude_subprojects": true});
@@ -318,6 +325,9 @@ fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, page: &mut Pag
         if again.is_some() {
             return Ok(again);
         }
+        // What is not in this run may be at the upstream all the same, so nothing is withdrawn because of it.
+        let what = format!("the window {} holds {total} records by the answer, {seen} came", cursor.name());
+        page.incomplete = Some(Incomplete { what, from: None });
     }
     Ok(cursor.next_window())
 }

@@ -55,6 +55,8 @@ pub struct Settings {
     pub requests_per_second: f64,
     /// How many days back each sync run reads again.
     pub window_days: u32,
+    /// How many days back a full read goes, for upstreams that can be read from any day on; 0 for the upstream's own default.
+    pub backfill_days: u32,
 }
 
 /// The days that a sync run reads.
@@ -214,6 +216,13 @@ pub trait Upstream: Send + Sync + 'static {
     /// Returns the cursor of a stream's first page for a window. Windows that exceed an upstream's paging limit are split here and in
     /// `map`.
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor;
+
+    /// Returns the first day of a full read, if full reads of the stream show every record that was published since. The runner then
+    /// withdraws the records that two full reads in a row lack; no full read begins later than an earlier one. `None` by default: full reads
+    /// withdraw nothing.
+    fn full_from(&self, _stream: &Stream, _today: Date, _settings: &Settings) -> Option<Date> {
+        None
+    }
 
     /// Builds the request at a cursor.
     ///

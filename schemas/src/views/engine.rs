@@ -110,6 +110,9 @@ pub struct RunRow {
     /// The offset after that event. Events before it are included in this row.
     #[serde(default)]
     pub next: LogOffset,
+    /// The first day of the finished full reads, the earliest of them (`YYYY-MM-DD`); empty if they recorded none.
+    #[serde(default)]
+    pub full_from: String,
 }
 
 impl RunRow {

@@ -36,6 +36,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         user_agent: "highwater-bench/0.1".to_owned(),
         requests_per_second: 1e6,
         window_days: 365,
+        backfill_days: 0,
     }
 }
 
