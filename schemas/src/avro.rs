@@ -38,6 +38,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
     SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
+    SchemaText { topic: "changes.labs", json: include_str!("../avro/changes.labs.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.avsc") },
     SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },

@@ -54,6 +54,8 @@ pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, 
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The filings service's changes.
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The labs service's changes.
+pub const CHANGES_LABS: Topic = Topic { name: "changes.labs", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The issued receipts: the leaves of their Merkle tree, in the tree's order.
@@ -86,6 +88,7 @@ pub const ALL: &[Topic] = &[
     REJECTED,
     CHANGES_AWARDS,
     CHANGES_FILINGS,
+    CHANGES_LABS,
     CHANGES_RECALLS,
     CHANGES_RECEIPTS,
     CHANGES_RESEARCH,

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use ::payments::Payments;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use feed::live::Live;
@@ -28,6 +29,7 @@ use surfaces::server::Server;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, settings, upstream_names};
+use crate::payments::PAY_TO;
 
 /// Writes facts as ingestors do, each linked to the latest fact of its key.
 #[derive(Default)]
@@ -84,7 +86,8 @@ impl LocalApi {
 
     /// Opens the API over any engine without a running projector.
     pub(crate) fn over_engine(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        let context = context(services::all, &engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let address = SocketAddr::from(([127, 0, 0, 1], 8080));
+        let context = context(services::all, &engine, clock, base_url, address, Payments::default());
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
             (service, checkers)
@@ -148,7 +151,14 @@ impl LocalApi {
 }
 
 /// Returns a context over an engine whose links use the given address.
-fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
+fn context(
+    services: fn() -> Vec<Service>,
+    engine: &Engine,
+    clock: Clock,
+    base_url: Option<&str>,
+    address: SocketAddr,
+    payments: Payments,
+) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
         (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
@@ -159,7 +169,7 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
     let live = Live::new(live_upstreams.unwrap_or_default()).unwrap();
-    Arc::new(Context::new(own, clock, secrets, log, store).with(live))
+    Arc::new(Context::new(own, clock, secrets, log, store).with(live).with(payments))
 }
 
 /// The API over an engine, served over HTTP on its own port.
@@ -177,9 +187,19 @@ impl HttpApi {
 
     /// Serves other services than the usual ones.
     pub(crate) fn with_services(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
+        Self::serve(services, engine, clock, base_url, Payments::default())
+    }
+
+    /// Offers payment terms to callers who have to pay. Nothing can be settled.
+    pub(crate) fn with_terms(engine: &Engine, clock: Clock) -> Self {
+        let settings = ::payments::Settings { network: "base".to_owned(), pay_to: PAY_TO.to_owned(), ..::payments::Settings::default() };
+        Self::serve(services::all, engine, clock, None, Payments::new(&settings).unwrap())
+    }
+
+    fn serve(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, payments: Payments) -> Self {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = server.address();
-        let context = context(services, engine, clock, base_url, address);
+        let context = context(services, engine, clock, base_url, address, payments);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let own = Arc::clone(&context);
         let serving = tokio::spawn(async move {

@@ -113,8 +113,9 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
     let part = random.pick(&["university", "inc", "institute", "federal", "corp", "systems"]);
     let form = random.pick(&["8-K", "10-Q", "8-K,10-Q", "S-1"]);
     let cik = format!("{:010}", 900_001 + random.below(13));
-    let service = random.pick(&["recalls", "research", "filings", "awards"]);
-    match random.below(20) {
+    let service = random.pick(&["recalls", "research", "filings", "awards", "labs"]);
+    let category = random.pick(&["Computing", "Microscopy and imaging", "General laboratory", "Animal research"]);
+    match random.below(26) {
         0 => (service, "changes", feed_of(random, json!({}))),
         1 => (service, "health", json!({})),
         2 => (
@@ -141,6 +142,14 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
         16 => ("awards", "whats_changed_since", feed_of(random, json!({ "naics": [code], "before": true }))),
         17 => ("awards", "delta_digest", json!({ "naics": [code], "days": days, "expiringDays": 1 + random.below(365) })),
         18 => ("awards", "competitor_watch", json!({ "contractor": part, "limit": limit })),
+        19 => ("labs", "sample", json!({ "category": category })),
+        20 => ("labs", "newly_funded_labs", json!({ "days": 1 + days % 14 })),
+        21 => ("labs", "list_categories", json!({})),
+        22 => ("labs", "whats_changed_since", feed_of(random, json!({ "category": category, "before": true }))),
+        23 | 24 => {
+            let least = 100_000 * random.below(5);
+            ("labs", "lab_lead_feed", json!({ "category": category, "days": days * 10, "min_amount": least, "limit": limit }))
+        }
         _ => ("awards", "search_awards", json!({ "naics": [code], "limit": limit })),
     }
 }
@@ -156,7 +165,7 @@ fn without_cursor_and_notes(mut answer: Value) -> Value {
 }
 
 /// Proves that the answer as of a time equals the answer of an engine that had only the data up to that time: for every read operation of
-/// the four services, with a thousand random arguments and times, with a key and without.
+/// the five services, with a thousand random arguments and times, with a key and without.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_of_equals_the_answer_at_that_time() {
     let seed = seed("PAST_SEED");
@@ -180,6 +189,8 @@ async fn as_of_equals_the_answer_at_that_time() {
             then.clock.move_to(at);
             let (service, operation, arguments) = question(&mut random, at.to_zoned(TimeZone::UTC).date());
             let tier = random.pick(&[Tier::Anonymous, Tier::Free, Tier::Pro]);
+            // Filtered changes of leads are whole records.
+            let tier = if (service, operation) == ("labs", "whats_changed_since") { Tier::Pro } else { tier };
             let mut past = arguments.clone();
             past["asOf"] = json!(text);
             let shown = format!("{service} {past} {operation} {tier:?}");

@@ -24,6 +24,7 @@ mod faults;
 mod fuzz;
 mod gate;
 mod hostile;
+mod labs;
 mod live_answers;
 mod loopback;
 mod migration;

@@ -327,10 +327,11 @@ impl<'a> Reading<'a> {
                     return Ok(Some(spots));
                 }
                 let until = stored::<PlaceRow>(self.table, &value)?.until;
-                let began = |seq: i64| u64::try_from(seq).unwrap_or(0) <= self.seq.0;
+                let began = |seq: Seq| seq <= self.seq;
                 let spot = Spot { bucket: self.bucket, rank: *rank, id: id.clone() };
                 let is_after_start = self.start.as_ref().is_none_or(|start| spot > *start);
-                if began(*since) && (until == 0 || !began(until)) && is_after_start {
+                let since = Seq::try_from(*since).unwrap_or_default();
+                if began(since) && (until == Seq(0) || !began(until)) && is_after_start {
                     spots.push(spot);
                 }
             }

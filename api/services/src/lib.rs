@@ -6,6 +6,7 @@
 pub mod awards;
 pub mod common;
 pub mod filings;
+pub mod labs;
 pub mod recalls;
 pub mod receipts;
 pub mod registration;
@@ -21,7 +22,7 @@ use crate::registration::{Registration, TaskContext, TaskRole};
 
 /// THE LIST of services.
 fn registrations() -> Vec<Registration> {
-    vec![awards::service(), filings::service(), recalls::service(), receipts::service(), research::service()]
+    vec![awards::service(), filings::service(), labs::service(), recalls::service(), receipts::service(), research::service()]
 }
 
 /// The registrations of all services. They are made once in a process.

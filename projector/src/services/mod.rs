@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod awards;
 pub mod deliveries;
 pub mod filings;
+pub mod labs;
 pub mod payments;
 pub mod recalls;
 pub mod receipts;
@@ -23,6 +24,7 @@ macro_rules! for_each_service {
         $act!($crate::services::awards::Awards);
         $act!($crate::services::deliveries::Deliveries);
         $act!($crate::services::filings::Filings);
+        $act!($crate::services::labs::Labs);
         $act!($crate::services::payments::Payments);
         $act!($crate::services::recalls::Recalls);
         $act!($crate::services::receipts::Receipts);

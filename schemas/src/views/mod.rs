@@ -5,6 +5,7 @@ pub mod awards;
 pub mod deliveries;
 pub mod engine;
 pub mod filings;
+pub mod labs;
 pub mod payments;
 pub mod recalls;
 pub mod receipts;
@@ -21,6 +22,7 @@ pub const SERVICES: &[&ViewDef] = &[
     awards::TABLES.view,
     deliveries::TABLES.view,
     filings::TABLES.view,
+    labs::TABLES.view,
     payments::TABLES.view,
     &recalls::VIEW,
     receipts::TABLES.view,

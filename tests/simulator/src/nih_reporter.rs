@@ -3,6 +3,7 @@
 //! Records are added each business day. They have no modification date, though some amounts are amended in place. Unless the records are
 //! sorted by id, those with equal rank change their order with each answer.
 
+mod cast;
 mod project;
 
 use std::cmp::Ordering;
@@ -75,7 +76,8 @@ fn found(world: &World, criteria: &Value) -> Vec<Value> {
     let newly = flag(criteria, "newly_added_projects_only").then(|| world.today.saturating_sub(NEWLY_ADDED_DAYS.days()));
     let from = from.max(newly).unwrap_or(Date::MIN);
     let places = DAILY.places(world, from.max(Date::constant(2000, 1, 1)), to.unwrap_or(Date::MAX));
-    places.map(|place| project::record(world, place)).filter(|record| fits(record, criteria)).collect()
+    let records = places.map(|place| project::record(world, place)).chain(cast::records(world));
+    records.filter(|record| fits(record, criteria)).collect()
 }
 
 fn number(record: &Value) -> u64 {

@@ -3,6 +3,8 @@
 use super::*;
 
 const PATH: &str = "/v2/projects/search";
+/// The awards with a part to play have numbers from here on.
+const PARTS_FROM: u64 = 30_000_000;
 
 fn search(sim: &Simulator, body: &Value) -> Value {
     value(&sim.answer_posted(PATH, body.to_string().as_bytes()).unwrap())
@@ -86,12 +88,39 @@ fn criteria_select_matching_records() {
     assert_ne!(search(&sim, &json!({}))["meta"]["search_id"], search(&sim, &json!({}))["meta"]["search_id"]);
 }
 
+/// Proves that each award with a part to play is shown as it should be: the amended amount, and the two that vanish, one of them for good.
+#[test]
+fn awards_play_their_parts() {
+    let sim = Simulator::new(options(600));
+    let parts = |sim: &Simulator| -> BTreeMap<String, Value> {
+        let all = read(sim, &json!({}), 500, "asc").into_iter();
+        let parts = all.filter(|record| record["appl_id"].as_u64().unwrap() >= PARTS_FROM);
+        parts.map(|record| (text(&record["project_title"]).to_owned(), record)).collect()
+    };
+    let start = parts(&sim);
+    assert_eq!(start.len(), 24);
+    let (amended, gone, back) =
+        ("Cryo-EM of an amended amount", "Freezers of an award that vanishes", "Freezers of an award that comes back");
+    let on = |day: &str| {
+        sim.set_today(day.parse().unwrap());
+        let now = parts(&sim);
+        (now[amended]["award_amount"].as_u64().unwrap(), now.contains_key(gone), now.contains_key(back))
+    };
+    assert_eq!(on("2026-11-21"), (400_000, true, true));
+    assert_eq!(on("2026-11-22"), (650_000, true, true));
+    assert_eq!(on("2026-11-28"), (650_000, false, false));
+    assert_eq!(on("2026-12-06"), (650_000, false, true));
+    assert!(start["An award without an organisation"]["organization"].is_null());
+    assert!(start["Bioreactors without a notice of award"]["award_notice_date"].is_null());
+}
+
 /// Proves that each business day of four weeks adds grants and removes none, and that some amounts are amended in place.
 #[test]
 fn business_days_add_grants() {
     let sim = Simulator::new(options(600));
     let amounts = |records: &[Value]| -> BTreeMap<u64, Value> {
-        records.iter().map(|record| (record["appl_id"].as_u64().unwrap(), record["award_amount"].clone())).collect()
+        let others = records.iter().filter(|record| record["appl_id"].as_u64().unwrap() < PARTS_FROM);
+        others.map(|record| (record["appl_id"].as_u64().unwrap(), record["award_amount"].clone())).collect()
     };
     let (mut known, mut amended) = (amounts(&read(&sim, &json!({}), 500, "asc")), 0);
     for day in business_days() {

@@ -1,0 +1,70 @@
+//! Newly funded research laboratories as leads for suppliers: who has new money, for what kind of equipment, and in which months it will be
+//! spent.
+
+pub mod categories;
+pub mod filter;
+pub mod followed;
+pub mod health;
+pub mod leads;
+pub mod sample;
+
+use schemas::topics::{CHANGES_LABS, GRANTS};
+use schemas::views::labs::lexicon::LEXICON;
+use schemas::views::labs::{Lead, TABLES};
+use serde_json::json;
+
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
+use feed::query::Feed;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price};
+
+/// The source of the service's changes. Below tier pro, leads are shown as the samples are.
+pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// The price of a call of the lead feed in millionths of a US dollar.
+const LEADS_MICROS: u64 = 20_000;
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_changed_since",
+        path: "/v1/whats_changed_since",
+        summary: "New and modified leads since a cursor, oldest first, under a filter.",
+        when: "Use it to follow leads over several calls, without gaps.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
+            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        example: json!({ "start": "earliest", "state": "CA", "limit": 10 }),
+        ..Definition::read()
+    };
+    Registration::new(
+        "labs",
+        "Lab leads",
+        "Newly funded research laboratories in the United States, from the awards of NIH RePORTER: the likely category of purchases with the \
+            phrases that decided it, a spend window, and whether the award starts a laboratory. A lead is our reading of a public award, not a \
+            statement that somebody will buy. Without a paid key: category, state, month and amount band of the last 14 days. With a key of tier \
+            pro or above, or 0.02 USD per call: whole leads of up to a year.",
+    )
+    .with(vec![
+        sample::route(),
+        read::operation::<leads::Arguments>(),
+        read::operation::<categories::Arguments>(),
+        sample::tool(),
+        changes_since::operation::<followed::Labs>(changes),
+    ])
+    .with(operations::<followed::Labs>())
+    .with(vec![keys::operation()])
+    .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_data(LEXICON.shown("lexicon"))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Lead>;
