@@ -22,8 +22,8 @@ fn whole() -> Segment {
     Segment { buckets: 0..=10, ranks: 0..=100 }
 }
 
-async fn position_at(ctx: &Context, feed: &Feed, seq: u64) -> Position {
-    Position { seq: Seq(seq), ..position(ctx, &feed.source, None).await.unwrap() }
+async fn position_at(ctx: &Context, feed: &Feed, seq: Seq) -> Position {
+    Position { seq, ..position(ctx, &feed.source, None).await.unwrap() }
 }
 
 /// Reads all pages of a list. Returns the ids, and the total of every page.
@@ -57,7 +57,7 @@ async fn pages_hold_the_list_as_of_any_change() {
     let things = Things::filled(&SMALL, 31, 900).await;
     let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(32));
     for _ in 0..40 {
-        let seq = chance.below(usize::try_from(things.checkpoint.seq).unwrap() + 1) as u64;
+        let seq = Seq(chance.below(usize::try_from(things.checkpoint.seq.0).unwrap() + 1) as u64);
         let at = position_at(&ctx, &feed, seq).await;
         let kind = ["", "a", "b", "rare", "none"][chance.below(5)];
         let low = [0, 17, 30][chance.below(3)];
@@ -182,7 +182,7 @@ async fn changes_are_redacted_below_the_tier() {
     let (ctx, feed): (Arc<Context>, _) = (things.context(), things.feed(None));
     let source = feed.source.redacted::<Thing>();
     // One change every ten minutes: the last two days begin 288 changes before now.
-    let first = things.checkpoint.seq + 1 - 2 * 144;
+    let first = things.checkpoint.seq.next().minus(2 * 144);
     let today = position(&ctx, &source, None).await.unwrap().today();
     let expected: Vec<Value> = things
         .changes

@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, Full};
 use operation::context::{Context, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
-use operation::{Answer, Body, Form};
+use operation::{Answer, Body, Form, Operation};
 use payments::sale::Settlement;
 use payments::terms::Version;
 use rmcp::model::{

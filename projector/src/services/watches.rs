@@ -193,7 +193,7 @@ mod tests {
                 });
             }
             let after = draft.after?;
-            let row = serde_json::to_vec(&Row { seq: self.seq, since: 0, record: after.clone() }).unwrap();
+            let row = serde_json::to_vec(&Row { seq: self.seq, since: Seq(0), record: after.clone() }).unwrap();
             self.rows.write(Write::put(TABLES.records, key![after.id.as_str()], Bytes::from(row)));
             Some(after)
         }
