@@ -26,6 +26,5 @@ pub mod tables;
 pub mod topic_lexicon;
 pub mod topics;
 pub mod tree;
-pub mod us_states;
 pub mod values;
 pub mod views;

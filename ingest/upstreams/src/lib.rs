@@ -19,6 +19,7 @@ pub mod nih_reporter;
 pub mod openfda;
 pub mod text;
 pub mod upstream;
+mod us_states;
 pub mod usaspending;
 mod xml;
 

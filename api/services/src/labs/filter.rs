@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use schemas::names::hint;
-use schemas::us_states;
+use schemas::values::US_STATES;
 use schemas::views::labs::Lead;
 use schemas::views::labs::lexicon::{LEXICON, category};
 use schemas::views::records::normal;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use feed::filter::{self, TermQuery, contains, is_one_of};
+use operation::known::known_value;
 use operation::problem::Problem;
 
 /// A filter of leads: a lead matches if it matches every given field.
@@ -92,12 +93,9 @@ fn category_named(name: &str) -> Result<String, Problem> {
     })
 }
 
-/// The two letters of a state, in capitals.
+/// The two letters of a state or territory of the United States, in capitals.
 fn state_named(text: &str) -> Result<String, Problem> {
-    let letters = us_states::letters(text).filter(|letters| letters.eq_ignore_ascii_case(text.trim()));
-    letters
-        .map(str::to_owned)
-        .ok_or_else(|| Problem::parameter("state", format!("{text:?} is not the two letters of a state or territory of the United States")))
+    known_value("state", "state", text, &US_STATES).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -132,7 +130,7 @@ mod tests {
         for (filter, parameter, part) in [
             (json!({"category": "computer"}), "category", "Computing"),
             (json!({"state": "ZZ"}), "state", "ZZ"),
-            (json!({"state": "Ohio"}), "state", "two letters"),
+            (json!({"state": "Ohio"}), "state", "OH"),
         ] {
             let problem = of(filter).unwrap_err();
             assert_eq!(problem.parameter, parameter);

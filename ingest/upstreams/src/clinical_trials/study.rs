@@ -3,13 +3,12 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
-use schemas::us_states;
 use serde::Deserialize;
 
 use super::ORIGIN;
 use crate::drift::FieldCounts;
 use crate::json::{Field, Part};
-use crate::{Observation, Stream, text};
+use crate::{Observation, Stream, text, us_states};
 
 const TITLE_CHARS_MAX: usize = 600;
 const NAME_CHARS_MAX: usize = 200;

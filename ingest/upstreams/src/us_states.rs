@@ -10,7 +10,7 @@ const STATES: &str = "AL Alabama;AK Alaska;AZ Arizona;AR Arkansas;CA California;
 
 /// Returns the two letters of a state, given its name or its letters, ignoring case.
 #[must_use]
-pub fn letters(text: &str) -> Option<&'static str> {
+pub(crate) fn letters(text: &str) -> Option<&'static str> {
     let text = text.trim();
     STATES
         .split(';')
