@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use schemas::views::labs::Evidence;
 use schemas::views::labs::lexicon::{Category, GENERAL, LEXICON};
 
-use crate::services::phrases::{Phrases, words};
+use schemas::phrases::{Phrases, words};
 
 /// How much a phrase in a title counts.
 const TITLE_WEIGHT: i64 = 3;

@@ -12,7 +12,7 @@ use schemas::views::records::{PlaceRow, Record};
 use super::*;
 use crate::rows::Rows;
 use crate::service::Service;
-use crate::services::phrases::words;
+use schemas::phrases::words;
 
 /// The rows of the service, filled fact by fact.
 #[derive(Default)]

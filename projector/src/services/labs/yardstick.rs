@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::views::labs::lexicon::{GENERAL, LEXICON};
 
 use super::category::{CLASSIFIER, Texts};
-use crate::services::phrases::{Phrases, words};
+use schemas::phrases::{Phrases, words};
 
 /// A labelled grant: kind (`S10`, `MIX`), category, title and terms.
 struct Labelled {
