@@ -52,6 +52,8 @@ fn style(template: &str) -> ProgressStyle {
 /// A progress bar with the name of the task, the rate and the total. It draws nothing if standard error is not a terminal.
 struct TaskBar {
     bar: ProgressBar,
+    /// Where the bar is drawn, until the first task is shown: an empty bar is not drawn.
+    target: Mutex<Option<ProgressDrawTarget>>,
     task: Mutex<String>,
     /// Whether lines on the same terminal have ended it.
     is_ended: AtomicBool,
@@ -59,7 +61,12 @@ struct TaskBar {
 
 impl TaskBar {
     fn new(target: ProgressDrawTarget) -> Self {
-        Self { bar: ProgressBar::with_draw_target(Some(0), target), task: Mutex::default(), is_ended: AtomicBool::new(false) }
+        Self {
+            bar: ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()),
+            target: Mutex::new(Some(target)),
+            task: Mutex::default(),
+            is_ended: AtomicBool::new(false),
+        }
     }
 
     fn show(&self, task: &str, done: u64, total: u64) {
@@ -75,6 +82,9 @@ impl TaskBar {
             self.bar.set_style(style(if total == 0 { COUNT } else { BAR }));
             self.bar.set_length(total.max(done));
             self.bar.set_message(task.to_owned());
+            if let Some(target) = self.target.lock().ok().and_then(|mut target| target.take()) {
+                self.bar.set_draw_target(target);
+            }
         }
         self.bar.set_length(total.max(done));
         self.bar.set_position(done);
