@@ -55,8 +55,10 @@ pub(crate) fn start(config: &Config) -> Result<(), Box<dyn StdError>> {
     let filter = EnvFilter::try_new(&logging.level).map_err(|error| config.invalid("logging.level", error.to_string()))?;
     // Below the level info the MCP library logs whole calls with their arguments, keys and payments.
     let has_no_calls = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
+    // The scheduler logs each of its steps at the level info.
+    let is_no_step = filter_fn(|metadata| *metadata.level() < Level::INFO || !metadata.target().starts_with("tokio_cron_scheduler"));
     let layer = lines::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).event_format(logging.format);
-    tracing_subscriber::registry().with(layer.with_filter(filter.and(has_no_calls))).init();
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(has_no_calls).and(is_no_step))).init();
     Ok(())
 }
 

@@ -67,6 +67,7 @@ fn a_newcomer_meets_a_complete_and_quiet_demo() {
     let ready = messages.iter().position(|(_, message)| message == "the demo is ready").unwrap();
     let is_of_sync = |message: &str| message.contains("sync");
     assert!(messages.iter().all(|(level, message)| level != "INFO" || !is_of_sync(message)), "{messages:?}");
+    assert!(logged.iter().all(|line| !line.contains("tokio_cron_scheduler")), "the log has the steps of the scheduler");
     let days = messages[..ready].iter().filter(|(_, message)| message == "simulated a day of the demo's history").count();
     assert!(days > 20 && ready < days + 12, "{ready} lines before the demo is ready, {days} of them for its days: {messages:?}");
 }
