@@ -10,6 +10,8 @@ mod rows;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Table, ViewDef, Write};
 
@@ -77,22 +79,21 @@ fn at_seq(seq: u64) -> Checkpoint {
     Checkpoint { seq: Seq(seq), hash: format!("{seq:064x}"), offset: LogOffset(seq), recorded_at_ms: 1_000, ..Checkpoint::default() }
 }
 
-/// A pseudo-random number generator with the same sequence in every run (a linear congruential generator).
-pub(crate) struct Lcg(u64);
+/// Generates random numbers from a seed: the same sequence in every run.
+pub(crate) struct Random(StdRng);
 
-impl Lcg {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(StdRng::seed_from_u64(seed))
     }
 
+    #[cfg(test)]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // The low bits of the state repeat soon; mix in the high ones.
-        self.0 ^ (self.0 >> 33)
+        rand::Rng::next_u64(&mut self.0)
     }
 
     /// Returns a number below `bound`, which must not be 0.
-    pub(crate) fn below(&mut self, bound: u32) -> usize {
-        usize::try_from((self.next() >> 16) % u64::from(bound)).unwrap_or_default()
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0.random_range(..bound)
     }
 }

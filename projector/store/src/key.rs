@@ -137,7 +137,7 @@ mod tests {
     use schemas::tables::{TableKind, ValueKind, int, int_desc, text};
 
     use super::*;
-    use crate::contract::Lcg;
+    use crate::contract::Random;
 
     const TEXT_DESC: Column = Column { name: "name", ty: ColumnType::Text, order: Order::Desc };
     static MIXED: Table = Table {
@@ -148,19 +148,19 @@ mod tests {
         value: ValueKind::Text,
     };
 
-    fn random_key(lcg: &mut Lcg) -> Key {
+    fn random_key(random: &mut Random) -> Key {
         const PIECES: [&str; 8] = ["\0", "\u{1}", "a", "b", "é", "\u{10FFFF}", "\u{7F}", "\0\u{1}"];
         let mut text = || {
-            let len = lcg.below(4);
-            let picked: String = (0..len).map(|_| PIECES[lcg.below(8)]).collect();
+            let len = random.below(4);
+            let picked: String = (0..len).map(|_| PIECES[random.below(8)]).collect();
             Datum::Text(picked)
         };
         let (a, c, e) = (text(), text(), text());
-        let mut int = || match lcg.below(5) {
+        let mut int = || match random.below(5) {
             0 => Datum::Int(i64::MIN),
             1 => Datum::Int(i64::MAX),
-            2 => Datum::Int(lcg.next().cast_signed()),
-            _ => Datum::Int(i64::try_from(lcg.below(5)).unwrap() - 2),
+            2 => Datum::Int(random.next().cast_signed()),
+            _ => Datum::Int(i64::try_from(random.below(5)).unwrap() - 2),
         };
         vec![a, int(), c, int(), e]
     }
@@ -180,13 +180,13 @@ mod tests {
     /// it.
     #[test]
     fn byte_order_is_column_order() {
-        let mut lcg = Lcg::new(7);
+        let mut random = Random::new(7);
         for _ in 0..20_000 {
-            let (left, right) = (random_key(&mut lcg), random_key(&mut lcg));
+            let (left, right) = (random_key(&mut random), random_key(&mut random));
             let (l, r) = (encode_whole(&MIXED, &left).unwrap(), encode_whole(&MIXED, &right).unwrap());
             assert_eq!(l.cmp(&r), by_columns(&left, &right), "{left:?} {right:?}");
             assert_eq!(decode(&MIXED, &l).unwrap(), left);
-            let columns = lcg.below(6);
+            let columns = random.below(6);
             let prefix = encode_prefix(&MIXED, &left[..columns]).unwrap();
             let inside = r >= prefix && end_of(&prefix).is_none_or(|end| r < end);
             assert_eq!(inside, right[..columns] == left[..columns], "{left:?} {right:?} {columns}");

@@ -1,5 +1,7 @@
 //! One record per recall, whatever the order of arrival.
 
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use schemas::facts::recalls::RecallFact;
 
 use crate::harness::{Content, Engine, recall};
@@ -55,21 +57,12 @@ pub(crate) fn sample_facts() -> Vec<(String, Content)> {
     ]
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % n
-    }
-}
-
 /// Returns a random order in which each key's own facts keep their order.
-fn shuffled(world: &[(String, Content)], random: &mut Random) -> Vec<(String, Content)> {
+fn shuffled(world: &[(String, Content)], random: &mut StdRng) -> Vec<(String, Content)> {
     let mut left: Vec<(String, Content)> = world.to_vec();
     let mut out = Vec::new();
     while !left.is_empty() {
-        let at = random.below(left.len());
+        let at = random.random_range(..left.len());
         let key = left[at].0.clone();
         let first = left.iter().position(|(other, _)| *other == key).unwrap();
         out.push(left.remove(first));
@@ -116,13 +109,13 @@ async fn one_record_per_recall() {
 #[tokio::test]
 async fn records_do_not_depend_on_the_order_of_arrival() {
     let world = sample_facts();
-    let mut random = Random(20_261_120);
+    let mut random = StdRng::seed_from_u64(20_261_120);
     let mut expected = None;
     for round in 0..8 {
         let mut engine = Engine::new().await;
         let mut left = shuffled(&world, &mut random);
         while !left.is_empty() {
-            let rest = left.split_off((1 + random.below(6)).min(left.len()));
+            let rest = left.split_off(random.random_range(1..=6).min(left.len()));
             engine.append_and_decide(&left).await;
             left = rest;
         }

@@ -7,6 +7,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Headers, Record};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use schemas::topics::RECALLS;
 
 use crate::report::{figure, heading, median, ratio};
@@ -68,12 +70,7 @@ fn batch(values: &[Bytes]) -> Vec<Append> {
 
 /// Returns bytes that do not compress.
 fn noise(seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    std::iter::repeat_with(next).flatten().take(RECORD_BYTES).collect()
+    let mut bytes = vec![0; RECORD_BYTES];
+    StdRng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
 }

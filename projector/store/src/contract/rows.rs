@@ -7,7 +7,7 @@ use schemas::key;
 use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Column, Datum, Key, Order, Table, TableKind, ValueKind, ViewDef, int_desc, text};
 
-use super::{Failure, Lcg, at_seq, delete, fresh, promise, put};
+use super::{Failure, Random, at_seq, delete, fresh, promise, put};
 use crate::store::{Checkpoint, Error, Range, Span, View, ViewStore};
 
 static POINTS: Table =
@@ -113,28 +113,28 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
     const INTS: [i64; 7] = [i64::MIN, -256, -1, 0, 1, 255, i64::MAX];
     const PARTS: [&str; 4] = ["p", "p\0", "pp", "q"];
     let view = fresh(store, &ROWS).await?;
-    let mut lcg = Lcg::new(11);
-    let mut random = || key![PARTS[lcg.below(4)], INTS[lcg.below(7)], TEXTS[lcg.below(7)]];
-    let mut model: Vec<Key> = (0..120).map(|_| random()).collect();
+    let mut random = Random::new(11);
+    let mut key = || key![PARTS[random.below(4)], INTS[random.below(7)], TEXTS[random.below(7)]];
+    let mut model: Vec<Key> = (0..120).map(|_| key()).collect();
     model.sort_by(|left, right| by_columns(LISTS.key, left, right));
     model.dedup();
     view.commit(model.iter().map(|key| put(&LISTS, key.clone(), &format!("{key:?}"))).collect(), &at_seq(1)).await?;
-    let mut lcg = Lcg::new(12);
+    let mut random = Random::new(12);
     for _ in 0..1_500 {
-        let mut random = || key![PARTS[lcg.below(4)], INTS[lcg.below(7)], TEXTS[lcg.below(7)]];
-        let (whole, start) = (random(), random());
-        let prefix = whole[..=lcg.below(3)].to_vec();
+        let mut key = || key![PARTS[random.below(4)], INTS[random.below(7)], TEXTS[random.below(7)]];
+        let (whole, start) = (key(), key());
+        let prefix = whole[..=random.below(3)].to_vec();
         let mut start: Key = prefix.iter().cloned().chain(start.into_iter().skip(prefix.len())).collect();
         let (mut after, mut from) = (None, None);
-        match lcg.below(3) {
+        match random.below(3) {
             0 => after = Some(start),
             1 => {
-                start.truncate(prefix.len() + lcg.below(2));
+                start.truncate(prefix.len() + random.below(2));
                 from = Some(start);
             }
             _ => {}
         }
-        let requested = Range { prefix, after, from, limit: lcg.below(12), reverse: lcg.below(2) == 1 };
+        let requested = Range { prefix, after, from, limit: random.below(12), reverse: random.below(2) == 1 };
         let found = view.range(&LISTS, requested.clone()).await?;
         promise!(found.iter().all(|(key, value)| *value == format!("{key:?}").as_bytes()), "each key comes with its own value");
         let found: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
@@ -144,9 +144,9 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
     promise!(scanned(view.as_ref(), Span::default()).await? == model, "a scan in pages gives the whole table in key order");
     for _ in 0..20 {
         let mut end = || {
-            let mut key = key![PARTS[lcg.below(4)], INTS[lcg.below(7)], TEXTS[lcg.below(7)]];
-            key.truncate(1 + lcg.below(3));
-            (lcg.below(4) > 0).then_some(key)
+            let mut key = key![PARTS[random.below(4)], INTS[random.below(7)], TEXTS[random.below(7)]];
+            key.truncate(1 + random.below(3));
+            (random.below(4) > 0).then_some(key)
         };
         let span = Span { from: end(), to: end() };
         let inside = |key: &&Key| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemas::tables::{TableKind, ValueKind, ViewDef};
 
 use super::*;
-use crate::contract::Lcg;
+use crate::contract::Random;
 use crate::embedded::{EmbeddedStore, Options};
 use crate::store::{Checkpoint, ViewStore};
 
@@ -34,10 +34,10 @@ async fn filled(dir: &std::path::Path) -> (Arc<EmbeddedStore>, Arc<dyn View>) {
     let store = EmbeddedStore::open(dir, Options::default()).unwrap();
     let view = store.live(&DEF).await.unwrap();
     let mut tail = FeedTail::empty();
-    let mut lcg = Lcg::new(3);
+    let mut random = Random::new(3);
     let mut seq = 0;
     while seq < CHANGES {
-        let last = (seq + 1 + lcg.below(80) as u64).min(CHANGES);
+        let last = (seq + 1 + random.below(80) as u64).min(CHANGES);
         let touched = block_of(Seq(last)) - block_of(Seq(seq + 1)) + 1;
         for next in seq + 1..=last {
             push(&mut tail, next);
@@ -47,7 +47,7 @@ async fn filled(dir: &std::path::Path) -> (Arc<EmbeddedStore>, Arc<dyn View>) {
         assert_eq!(writes.len() as u64, touched, "one write a touched block");
         assert!(tail.take_writes(&FEED).is_empty());
         view.commit(writes, &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await.unwrap();
-        if lcg.below(3) == 0 {
+        if random.below(3) == 0 {
             // As after a restart.
             tail = FeedTail::load(view.as_ref(), &FEED, Seq(seq)).await.unwrap();
         }

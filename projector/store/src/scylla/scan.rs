@@ -253,14 +253,14 @@ fn read_row(run: &mut BufReader<File>) -> io::Result<Option<(Vec<u8>, Bytes)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Lcg;
+    use crate::contract::Random;
 
     /// Proves that rows come out in key order with their own values, whether they fit in memory or were written to runs on disk.
     #[test]
     fn sorts_in_memory_and_on_disk() {
         for bytes_max in [usize::MAX, 2_000, 10] {
-            let (mut sorted, mut lcg) = (Sorted::new(bytes_max), Lcg::new(3));
-            let mut expected: Vec<Vec<u8>> = (0..500).map(|_| lcg.next().to_be_bytes()[..1 + lcg.below(7)].to_vec()).collect();
+            let (mut sorted, mut random) = (Sorted::new(bytes_max), Random::new(3));
+            let mut expected: Vec<Vec<u8>> = (0..500).map(|_| random.next().to_be_bytes()[..1 + random.below(7)].to_vec()).collect();
             expected.sort();
             expected.dedup();
             let mut shuffled = expected.clone();
