@@ -5,6 +5,7 @@ use std::fmt;
 use clap::Subcommand;
 use event_log::transfer;
 use schemas::names;
+use schemas::position::Seq;
 use schemas::views;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
@@ -231,10 +232,10 @@ pub(crate) enum WebhooksCommand {
         id: String,
         /// Delivers the changes after this seq again.
         #[arg(long)]
-        after: Option<u64>,
+        after: Option<Seq>,
         /// The last seq that is delivered again; then the webhook resumes where it was.
         #[arg(long, requires = "after")]
-        upto: Option<u64>,
+        upto: Option<Seq>,
     },
 }
 

@@ -1,6 +1,5 @@
 //! `highwater webhooks`: lists, resends and resumes webhooks of all accounts.
 
-use schemas::position::Seq;
 use webhooks::operate;
 use webhooks::operations::DeliveryStatus;
 
@@ -31,7 +30,7 @@ pub(super) async fn run(engine: &Engine, command: WebhooksCommand, output: &dyn 
             output.note(&format!("{message} was delivered, status {}", posted.status));
         }
         WebhooksCommand::Replay { id, after, upto } => {
-            let status = operate::replay_from(context, &id, after.map(Seq), upto.map(Seq)).await?;
+            let status = operate::replay_from(context, &id, after, upto).await?;
             output.note(&format!("{id} resumes after change {}", status.delivered_seq));
         }
     }

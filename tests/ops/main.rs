@@ -8,6 +8,7 @@ mod examples;
 mod links;
 mod metrics;
 mod prometheus;
+mod slow_tests;
 mod topics;
 
 use std::path::PathBuf;

@@ -141,17 +141,12 @@ impl Targets {
                 target.watch = watch;
                 continue;
             }
-            let row = known.and_then(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes).ok()).unwrap_or_else(|| Row {
-                seq: Seq(0),
-                since: Seq(0),
-                record: Delivery {
-                    id: watch.id.clone(),
-                    account: watch.account.clone(),
-                    service: watch.service.clone(),
-                    done: watch.after,
-                    ..Delivery::default()
-                },
-            });
+            let row = match known.map(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes)) {
+                Some(Ok(row)) => row,
+                // Where it was is not known. From the beginning, everything would be sent again.
+                Some(Err(_)) => continue,
+                None => Row { seq: Seq(0), since: Seq(0), record: new_delivery(&watch) },
+            };
             let target = Target {
                 scanned: row.record.done,
                 at: row.record,
@@ -167,6 +162,12 @@ impl Targets {
         }
         Ok(())
     }
+}
+
+/// The state of a target to which nothing was sent yet.
+fn new_delivery(watch: &SavedItem) -> Delivery {
+    let (id, account, service) = (watch.id.clone(), watch.account.clone(), watch.service.clone());
+    Delivery { id, account, service, done: watch.after, ..Delivery::default() }
 }
 
 fn is_target(watch: &SavedItem) -> bool {

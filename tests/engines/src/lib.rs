@@ -70,6 +70,18 @@ pub fn in_full_run<T>(test: &str, find: impl FnOnce() -> Result<T, String>) -> O
     or_skip(find(), test)
 }
 
+/// Whether a slow test runs: with `ops/test --all` (`HIGHWATER_TEST_ALL`), or if a filter on the command line selects it. Otherwise it reports
+/// that the test was left out. `test` is the name by which a filter selects it, `module::name`.
+#[must_use]
+pub fn is_slow_run(test: &str) -> bool {
+    let is_selected = || std::env::args().skip(1).any(|filter| !filter.starts_with('-') && test.contains(filter.as_str()));
+    let runs = std::env::var_os("HIGHWATER_TEST_ALL").is_some() || is_selected();
+    if !runs {
+        report_not_run(test, "it is slow and part of ops/test --all");
+    }
+    runs
+}
+
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
 fn report_not_run(test: &str, reason: &str) {
     let line = format!("NOT RUN: {test}: {reason}\n");

@@ -562,6 +562,9 @@ fn expired_payments_are_looked_up_in_batches() {
 /// once, random faults of the facilitator, and repeated kills of the server.
 #[test]
 fn payments_survive_kills() {
+    if !engines::is_slow_run("payments::payments_survive_kills") {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let seed = seed("PAYMENTS_SEED");
