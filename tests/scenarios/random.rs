@@ -1,5 +1,7 @@
 //! Reproducible random numbers, and seeds from the environment.
 
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use schemas::clock::Clock;
 
 /// Reads a number from an environment variable.
@@ -16,6 +18,14 @@ pub(crate) fn seed(name: &str) -> u64 {
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
+    /// Returns the generator of one of many objects under a seed.
+    pub(crate) fn of(seed: u64, number: u64) -> Self {
+        let mut whole = [0; 32];
+        whole[..8].copy_from_slice(&seed.to_le_bytes());
+        whole[8..16].copy_from_slice(&number.to_le_bytes());
+        Self(StdRng::from_seed(whole).next_u64())
+    }
+
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end

@@ -109,10 +109,7 @@ pub(super) struct Generator<'a> {
 impl<'a> Generator<'a> {
     /// Returns the generator of one request: the same seed, number and material make the same request.
     pub(super) fn new(material: &'a Material, seed: u64, number: u64) -> Self {
-        let mut state = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self { material, random: Random(state ^ (state >> 31)), has_key_argument: false }
+        Self { material, random: Random::of(seed, number), has_key_argument: false }
     }
 
     /// Returns true with a probability of `share` percent.
