@@ -11,5 +11,6 @@ pub mod history;
 pub mod keys;
 pub mod prover;
 pub mod read;
+pub mod records;
 pub mod watchlist;
 pub mod witness;
