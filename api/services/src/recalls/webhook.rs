@@ -101,6 +101,7 @@ pub fn operations() -> Bundle {
         "Messages that wait for delivery are not sent.",
         json!({ "id": "watch_0123456789abcdef01234567" }),
     );
+    let registered = Definition { errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound], ..registered };
     let listed = Definition { list: "webhooks", ..listed };
     let config = WebhookConfig {
         service: SOURCE.service,
