@@ -148,7 +148,17 @@ async fn bad_bodies() {
         ("application/json", "{\"name\": 5}", 400, "body-invalid", "name", "not of type string"),
         ("application/json", "{\"name\": \"a\", \"sise\": 1}", 400, "body-invalid", "sise", "did you mean \"size\"?"),
         ("application/json", "{\"name\": \"a\", \"size\": -1}", 400, "body-invalid", "size", "less than 0"),
-        ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "", "field \"name\" is given twice"),
+        ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "name", "name: the field is given twice"),
+        (
+            "application/json",
+            "{\"name\": {\"b\": [1, {\"c\": 1, \"c\": 2}]}}",
+            400,
+            "body-invalid",
+            "name",
+            "name.b.1.c: the field is given twice",
+        ),
+        ("application/json", "{\"name\": {\"b\": 9007199254740993}}", 400, "body-invalid", "name", "name.b: the number is beyond"),
+        ("application/json", "{\"size\": 1e999}", 400, "body-invalid", "size", "size: the number is beyond"),
         ("text/plain", "{\"name\": \"a\"}", 415, "media-type-unsupported", "", "application/json"),
         ("application/x-www-form-urlencoded", "name=a", 415, "media-type-unsupported", "", "application/json"),
     ];
