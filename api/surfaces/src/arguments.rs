@@ -191,13 +191,9 @@ impl Parameter {
         Self { name: name.to_owned(), kind, list, schema: schema.clone() }
     }
 
-    /// Converts a string with commas to the items of a list. Empty items are left out.
+    /// Converts a string with commas to the items of a list.
     fn read_list(&self, given: &str, text: &str) -> Result<Vec<Value>, Problem> {
-        let items: Vec<&str> = items_of(text).collect();
-        if items.is_empty() {
-            return self.read(given, "").map(|item| vec![item]);
-        }
-        items.into_iter().map(|item| self.read(given, item)).collect()
+        items_of(text).map(|item| self.read(given, item)).collect()
     }
 
     /// Converts a string to the JSON type of the schema.
@@ -269,19 +265,16 @@ fn is_list(schema: &Value) -> bool {
     }
 }
 
-/// The items of a text with commas, without empty ones.
+/// The items of a text with commas.
 fn items_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+    text.split(',').map(str::trim)
 }
 
 /// Splits a text with commas where the schema has a list of texts, so that JSON takes lists in the same forms as a query.
 fn split_lists(value: &mut Value, schema: &Value) {
     match value {
         Value::String(text) if is_list(schema) && schema.pointer("/items/type").and_then(Value::as_str) == Some("string") => {
-            let items: Vec<Value> = items_of(text).map(Value::from).collect();
-            if !items.is_empty() {
-                *value = items.into();
-            }
+            *value = items_of(text).collect();
         }
         Value::Object(fields) => {
             for (name, value) in fields {

@@ -9,6 +9,7 @@ pub mod followed;
 pub mod health;
 pub mod history;
 pub mod keys;
+pub mod list_page;
 pub mod prover;
 pub mod read;
 pub mod records;

@@ -80,7 +80,7 @@ fn versions_default() -> usize {
 
 /// A record as it is, or as it was at the time of `asOf`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+#[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "{R}Record")]
 struct Shown<R: ChangeRecord> {
     /// The id of the record.
     id: String,
@@ -94,7 +94,7 @@ struct Shown<R: ChangeRecord> {
 
 /// A version of a record.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+#[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "{R}Version")]
 struct ShownVersion<R: ChangeRecord> {
     /// The change that made the version, and the record after it.
     #[serde(flatten)]
@@ -105,7 +105,7 @@ struct ShownVersion<R: ChangeRecord> {
 
 /// The versions of a record.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+#[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "{R}History")]
 struct History<R: ChangeRecord> {
     /// The id of the record.
     id: String,
@@ -145,6 +145,7 @@ pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
         name: "record",
         path: "/v1/records/{id}",
         summary: "One record by its id, as it is or as it was at any time since it was recorded.",
+        when: "Use it with the `id` of a record from another answer; with `history` to see how the record changed.",
         description: "The record has all its fields, with the change that made this version. With `history` the answer lists every version of the \
             record instead, newest first, with the names of the fields that changed.",
         ..words()
