@@ -221,7 +221,7 @@ impl Tools {
     async fn call(
         &self,
         index: usize,
-        arguments: Map<String, Value>,
+        arguments: Result<Map<String, Value>, Problem>,
         payment: Option<Value>,
         parts: Option<&http::request::Parts>,
     ) -> Result<(Value, Option<Settlement>), Problem> {
@@ -240,10 +240,6 @@ impl Tools {
             if_none_match: None,
             payment: payment.map(Ok),
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
-        };
-        let arguments = match parts.extensions.get::<Arguments>() {
-            Some(Arguments(read)) => read.clone(),
-            None => Ok(arguments),
         };
         let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid));
         let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
@@ -327,7 +323,14 @@ impl ServerHandler for Tools {
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let operations = &self.mounted.service.operations;
-        let Some(target) = tools::target(operations, &request.name, request.arguments.unwrap_or_default()) else {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let given = request.arguments.unwrap_or_default();
+        let (given, refused) = match parts.and_then(|parts| parts.extensions.get::<Arguments>()) {
+            Some(Arguments(Ok(read))) => (read.clone(), None),
+            Some(Arguments(Err(problem))) => (given, Some(problem.clone())),
+            None => (given, None),
+        };
+        let Some(target) = tools::target(operations, &request.name, given) else {
             let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
         };
@@ -337,9 +340,8 @@ impl ServerHandler for Tools {
             Err(problem) => return Ok(failure(&problem, &self.mounted.settings.base_url).into()),
         };
         let since = Instant::now();
-        let parts = context.extensions.get::<http::request::Parts>();
         let payment = context.meta.get(PAYMENT).cloned();
-        let result = self.call(index, arguments, payment, parts).await;
+        let result = self.call(index, refused.map_or(Ok(arguments), Err), payment, parts).await;
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {
