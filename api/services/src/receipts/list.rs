@@ -54,7 +54,6 @@ pub fn operation() -> Operation {
         errors: &[],
         example: json!({ "agent_id": "billing-agent-1", "limit": 10 }),
         aliases: &[("before", "after")],
-        ..Definition::read()
     };
     Operation::define::<Arguments, Receipted, _, _>(words, answer)
 }
