@@ -292,7 +292,18 @@ impl Things {
     /// The feed, of which callers without a key see the given number of days.
     pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
         let RecordTables { view, records, history, feed, through, .. } = *self.tables;
-        let source = Source { service: "things", view, records, history, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days, redaction: None };
+        let source = Source {
+            service: "things",
+            view,
+            records,
+            history,
+            feed,
+            through,
+            topic: &CHANGES_AWARDS,
+            facts: &[],
+            sample_days,
+            redaction: None,
+        };
         Feed { source, tables: self.tables, list: "things" }
     }
 
