@@ -6,6 +6,7 @@ use std::path::Path;
 
 use schemas::clock::rfc3339;
 use schemas::hash::Hash32;
+use schemas::i_json::{self, Rule, Violation};
 use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use schemas::receipt::{Checks, Receipt, check};
 use schemas::tree::{self, Checkpoint};
@@ -157,7 +158,11 @@ fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> O
 
 fn read(file: &Path) -> Result<Value, Box<dyn StdError>> {
     let bytes = read_bytes(file)?;
-    serde_json::from_slice(&bytes).map_err(|error| format!("{} is not JSON: {error}", file.display()).into())
+    let document = serde_json::from_slice(&bytes).map_err(|error| format!("{} is not JSON: {error}", file.display()))?;
+    // Another program may read the first of two fields with one name, which was not verified then.
+    i_json::read(&bytes, |_, rule| rule == Rule::FieldTwice)
+        .map_err(|Violation { path, rule }| format!("{}: {}: {rule}", file.display(), path.join(".").escape_debug()))?;
+    Ok(document)
 }
 
 /// Reads a file; `-` is standard input.

@@ -21,8 +21,25 @@ macro_rules! codes {
             /// What it means, in one sentence.
             #[must_use]
             pub fn title(self) -> &'static str { match self { $(Self::$name => concat!($($doc),+)),+ } }
+            /// Its page under `ops/docs/errors/`, in Markdown.
+            #[must_use]
+            pub fn page(self) -> &'static str {
+                match self { $(Self::$name => include_str!(concat!("../../ops/docs/errors/", $code, ".md"))),+ }
+            }
         }
     };
+}
+
+/// What precedes the advice in a page.
+const ADVICE: &str = "\nWhat to do: ";
+
+impl ErrorCode {
+    /// What a caller can do about it, in Markdown: the advice of its page.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        let advice = self.page().split_once(ADVICE).map_or("", |(_, advice)| advice);
+        advice.split_once("\n\n").map_or(advice, |(advice, _)| advice).trim_end()
+    }
 }
 
 codes! {

@@ -15,6 +15,7 @@ pub mod event;
 pub mod facts;
 mod funding;
 pub mod hash;
+pub mod i_json;
 pub mod json_type;
 pub mod names;
 pub mod note;

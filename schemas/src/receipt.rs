@@ -57,6 +57,11 @@ pub struct Body {
     #[serde(rename = "issuedTo", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub issued_to: Option<String>,
+    /// Commitment to the metadata: `sha256:` and the hash of its canonical form. Absent if the request had no metadata, and in receipts that are
+    /// older than this field: their `inputs_hash` covers `{"inputs": …, "metadata": …}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub metadata_hash: Option<String>,
 }
 
 /// The signature of a receipt, and the key that verifies it.
@@ -290,6 +295,7 @@ mod tests {
             prev_hash: hash_text(&Hash32::ZERO),
             issuer: "https://receipts.example".to_owned(),
             issued_to: Some("acct_0123456789abcdef01234567".to_owned()),
+            metadata_hash: None,
         }
     }
 

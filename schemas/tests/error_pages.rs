@@ -19,7 +19,9 @@ fn each_code_has_its_page() {
         let retry = if code.may_retry() { "may succeed later" } else { "fails again" };
         let head = format!("# {}\n\n{} Status {}. The same request {retry}.\n", code.as_str(), code.title().trim(), code.status());
         assert!(page.starts_with(&head), "{} does not begin with:\n{head}", path.display());
-        assert!(page.contains("\nWhat to do: "), "{} does not say what to do", path.display());
+        let advice = code.advice();
+        assert!(!advice.is_empty() && page.contains(&format!("\nWhat to do: {advice}\n")), "{} does not say what to do", path.display());
+        assert!(!advice.contains("]("), "{}: served pages show no links in what to do", path.display());
     }
 }
 

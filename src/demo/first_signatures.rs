@@ -53,6 +53,7 @@ async fn issue_receipt(engine: &Engine) -> Result<(), Box<dyn StdError + Send + 
         agent_id: AGENT.to_owned(),
         inputs_hash: commitment(&json!({ "customer": "c_17", "amount": 120.5 }))?,
         outputs_hash: commitment(&json!({ "invoice": "inv_9" }))?,
+        metadata_hash: None,
         issuer: settings.services.get(RECEIPTS.view.name).map(|service| service.base_url.clone()).unwrap_or_default(),
         caller: OWNER.to_owned(),
     };

@@ -38,6 +38,7 @@ mod reader;
 mod rebuild;
 mod receipt_owners;
 mod receipts;
+mod records;
 mod rejected_records;
 mod restored_backup;
 mod secrets;

@@ -115,7 +115,7 @@ async fn resumed_streams_miss_and_repeat_nothing() {
             for _ in 0..cuts {
                 let (status, head, mut events) = Events::open(address, path, &key, &last);
                 assert_eq!(status, 200, "{head}");
-                assert!(head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
+                assert!(head.to_lowercase().contains("content-type: text/event-stream; charset=utf-8"), "{head}");
                 for _ in 0..random.below(12) {
                     let event = events.next().unwrap();
                     got.push(event.data);

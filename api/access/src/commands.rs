@@ -13,6 +13,7 @@ use view_store::store::Span;
 use super::append::{CommandPolicy, append_command};
 use super::keys::{Key, account_id, checked_email, key_id};
 use super::quota::minting_subject;
+use super::saved::idempotency_mismatch;
 use super::{Access, DAY_MS, is_working, key_row, read_row};
 
 /// How many rows are read per page.
@@ -65,7 +66,7 @@ impl Access {
     /// but not the key, which is random and not stored.
     ///
     /// # Errors
-    /// As [`Self::mint`], and `rate-limited`.
+    /// As [`Self::mint`], `rate-limited`, and `idempotency-mismatch` if the idempotency key was used for another e-mail address.
     pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<FreeKey, Problem> {
         let email_hash = Self::email_hash(ctx, email)?;
         let (now_ms, subject) = (ctx.clock.now_ms(), minting_subject(address));
@@ -74,10 +75,10 @@ impl Access {
         let id = match idempotency_key {
             None => key_id(&key.hash(&ctx.secrets)),
             Some(text) => {
-                let parts = [b"mint".as_slice(), text.as_bytes(), email_hash.as_bytes(), subject.as_bytes(), &day.to_be_bytes()];
+                let parts = [b"mint".as_slice(), text.as_bytes(), subject.as_bytes(), &day.to_be_bytes()];
                 let id = key_id(&Hash32(ctx.secrets.repeat(&parts)));
                 if let Some(row) = key_row(ctx, &id).await? {
-                    return Ok(FreeKey::Repeated(row));
+                    return repeated(row, &email_hash);
                 }
                 id
             }
@@ -92,10 +93,10 @@ impl Access {
             );
             return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
         }
-        let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash).await?;
+        let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash.clone()).await?;
         // Of concurrent copies of a request, the first to be recorded mints the key.
         let is_own = minted.row.key_hash == minted.key.hash(&ctx.secrets).to_string();
-        Ok(if is_own { FreeKey::Minted(minted) } else { FreeKey::Repeated(minted.row) })
+        if is_own { Ok(FreeKey::Minted(minted)) } else { repeated(minted.row, &email_hash) }
     }
 
     /// Lists all keys, including revoked and replaced ones, sorted by id.
@@ -173,6 +174,11 @@ impl Access {
         append_command(ctx, &accounts::VIEW, &id, CommandPolicy::OncePerSubject, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
     }
+}
+
+/// The result of a request whose idempotency key was used before, for this key. An erased key has no address to compare.
+fn repeated(row: ApiKey, email_hash: &str) -> Result<FreeKey, Problem> {
+    if row.email_hash.is_empty() || row.email_hash == email_hash { Ok(FreeKey::Repeated(row)) } else { Err(idempotency_mismatch()) }
 }
 
 /// Finds a key that works.

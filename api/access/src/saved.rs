@@ -13,7 +13,7 @@ use schemas::position::Seq;
 use schemas::tables::Key;
 use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::records::Row;
-use schemas::views::watches::{SavedItem, TABLES, kind, saved_items_key};
+use schemas::views::watches::{SavedItem, TABLES, kind, once_key, saved_items_key};
 
 use super::append::{CommandPolicy, append_command};
 use super::webhook::{Sealing, Webhook};
@@ -89,7 +89,8 @@ impl<'a> SavedItems<'a> {
     /// Saves a filter (in canonical form) under a name. Replaces the filter with that name, if there is one.
     ///
     /// # Errors
-    /// `limit-reached`; `unavailable` when the command is not projected in time.
+    /// `limit-reached`; `idempotency-mismatch` if the idempotency key was used for another request; `unavailable` when the command is not projected in
+    /// time.
     pub async fn save(&self, name: &str, filter: String) -> Result<SavedItem, Problem> {
         let id = self.filter_id(name);
         let (subject, policy) = match self.idempotency_key {
@@ -130,28 +131,31 @@ impl<'a> SavedItems<'a> {
         self.idempotency_key.map_or_else(rand::random, |text| self.derive_from_request(text, &["secret", of]))
     }
 
-    /// Changes the webhook or the secret of a watch.
+    /// Changes the webhook or the secret of a watch. `given` is the request as the caller sent it.
     ///
     /// # Errors
-    /// `unavailable` when the command is not projected in time.
+    /// `idempotency-mismatch` if the idempotency key was used for another request; `unavailable` when the command is not projected in time.
     pub async fn retarget(
         &self,
         item: &SavedItem,
         sealing: &Sealing,
         webhook: Option<&Webhook>,
         secret: Option<&SigningSecret>,
+        given: [&str; 3],
     ) -> Result<SavedItem, Problem> {
         let webhook = webhook.map(|webhook| sealing.seal(webhook, &item.id)).transpose()?.unwrap_or_default();
         let secret = secret.map(|secret| sealing.seal_secret(secret, &item.id)).transpose()?.unwrap_or_default();
-        let retarget = self.command(item.id.clone(), ItemRequest::Retarget { webhook, secret });
+        let retarget = ItemRequest::Retarget { webhook, secret };
         // A repeated request changes nothing, so that it does not replace a secret again.
         let (subject, policy) = match self.idempotency_key {
             Some(text) => {
-                (format!("once_{}", hex(&self.derive_from_request(text, &["retarget", &item.id])[..12])), CommandPolicy::OncePerSubject)
+                let [url, new_secret, rotation] = given;
+                let request = ["retarget", &item.id, url, new_secret, rotation];
+                (format!("once_{}", hex(&self.derive_from_request(text, &request)[..12])), CommandPolicy::OncePerSubject)
             }
             None => (item.id.clone(), CommandPolicy::Always),
         };
-        append_command(self.ctx, TABLES.view, &subject, policy, &retarget).await?;
+        self.append(&subject, policy, &format!("retarget/{}", item.id), item.id.clone(), retarget).await?;
         self.watch(&item.id).await
     }
 
@@ -177,7 +181,7 @@ impl<'a> SavedItems<'a> {
         if !ids.contains(&id) && ids.len() >= self.limit() {
             return Err(self.limit_reached());
         }
-        append_command(self.ctx, TABLES.view, subject, policy, &self.command(id.clone(), request)).await?;
+        self.append(subject, policy, "create", id.clone(), request).await?;
         self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
             Some(_) => {
                 let detail = "the item that was created with this Idempotency-Key does not exist: it was deleted, or the limit was \
@@ -188,10 +192,40 @@ impl<'a> SavedItems<'a> {
         })
     }
 
-    /// A command about an item of this account and service.
-    fn command(&self, item_id: String, request: ItemRequest) -> AccountCommand {
+    /// Appends a command about an item. An idempotency key is valid for one request of an action.
+    ///
+    /// # Errors
+    /// `idempotency-mismatch` if the key was used for another request, whose command has another subject.
+    async fn append(
+        &self,
+        subject: &str,
+        policy: CommandPolicy,
+        action: &str,
+        item_id: String,
+        request: ItemRequest,
+    ) -> Result<(), Problem> {
+        let once = self.idempotency_key.map(|text| hex(&self.derive_from_request(text, &["once", action])[..12]));
+        if let Some(once) = &once {
+            self.check_unused(once, subject).await?;
+        }
         let (account, service) = (self.caller.account.clone(), self.service.to_owned());
-        AccountCommand::Item(ItemCommand { item_id, account, service, request })
+        let command = AccountCommand::Item(ItemCommand { item_id, account, service, once: once.clone(), request });
+        append_command(self.ctx, TABLES.view, subject, policy, &command).await?;
+        match &once {
+            // Of requests at the same time, the first to be recorded has the key.
+            Some(once) => self.check_unused(once, subject).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that an idempotency key was not used for a request with another subject.
+    async fn check_unused(&self, once: &str, subject: &str) -> Result<(), Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let first = view.get(TABLES.sources, &key![once_key(once)]).await.map_err(store_problem)?;
+        match first.map(|bytes| stored::<String>(TABLES.sources, &bytes)).transpose()? {
+            Some(first) if first != subject => Err(idempotency_mismatch()),
+            _ => Ok(()),
+        }
     }
 
     /// The limit of the tier, as commands carry it.
@@ -254,8 +288,14 @@ impl<'a> SavedItems<'a> {
 pub(super) async fn delete(ctx: &Context, item: &SavedItem) -> Result<(), Problem> {
     let (item_id, account, service) = (item.id.clone(), item.account.clone(), item.service.clone());
     let request = if item.kind == kind::WATCH { ItemRequest::Unwatch } else { ItemRequest::DeleteFilter };
-    let delete = AccountCommand::Item(ItemCommand { item_id, account, service, request });
+    let delete = AccountCommand::Item(ItemCommand { item_id, account, service, once: None, request });
     append_command(ctx, TABLES.view, &item.id, CommandPolicy::Always, &delete).await
+}
+
+/// The problem of an idempotency key that was used for another request.
+pub(super) fn idempotency_mismatch() -> Problem {
+    let detail = "this Idempotency-Key was used for another request; send each new request with a new key";
+    Problem::new(ErrorCode::IdempotencyMismatch, detail).about("Idempotency-Key")
 }
 
 /// Decodes a stored filter or watch.

@@ -34,6 +34,7 @@ mod tests;
 #[cfg(test)]
 mod things;
 pub mod through;
+pub mod versions;
 pub mod watchable;
 
 pub use cache::Feeds;

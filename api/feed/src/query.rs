@@ -376,7 +376,7 @@ async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, 
     rows.first().map(|(_, bytes)| read(bytes)).transpose()
 }
 
-fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Problem> {
+pub(super) fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Problem> {
     serde_json::to_value(value).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Problem::new(ErrorCode::Internal, "the answer could not be written")

@@ -14,6 +14,10 @@ pub struct Source {
     pub service: &'static str,
     /// The view of the service.
     pub view: &'static ViewDef,
+    /// Current records: (id) to a row with `seq` and `record`.
+    pub records: &'static Table,
+    /// Earlier versions of records: (id, seq descending) to such a row.
+    pub history: &'static Table,
     /// The feed table of the view.
     pub feed: &'static Table,
     /// The table of completed sync runs: (upstream, seq descending).
@@ -32,8 +36,8 @@ impl Source {
     /// The source of a service of plain records, which shows the last 7 days to callers without a key.
     #[must_use]
     pub const fn of_records(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
-        let RecordTables { view, feed, through, .. } = *tables;
-        Self { service, view, feed, through, topic, facts, sample_days: Some(7), redaction: None }
+        let RecordTables { view, records, history, feed, through, .. } = *tables;
+        Self { service, view, records, history, feed, through, topic, facts, sample_days: Some(7), redaction: None }
     }
 }
 

@@ -43,6 +43,8 @@ pub const HOUR_MS: i64 = 3_600_000;
 pub const SOURCE: Source = Source {
     service: "recalls",
     view: &recalls::VIEW,
+    records: &recalls::RECALLS,
+    history: &recalls::HISTORY,
     feed: &recalls::FEED,
     through: &recalls::THROUGH,
     topic: &CHANGES_RECALLS,

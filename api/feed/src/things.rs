@@ -291,26 +291,25 @@ impl Things {
 
     /// The feed, of which callers without a key see the given number of days.
     pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
-        let TablesOf { view, feed, through } = TablesOf::of(self.tables);
-        let source = Source { service: "things", view, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days, redaction: None };
+        let RecordTables { view, records, history, feed, through, .. } = *self.tables;
+        let source = Source {
+            service: "things",
+            view,
+            records,
+            history,
+            feed,
+            through,
+            topic: &CHANGES_AWARDS,
+            facts: &[],
+            sample_days,
+            redaction: None,
+        };
         Feed { source, tables: self.tables, list: "things" }
     }
 
     /// A fixed clock, some time after the last change.
     pub(crate) fn context(&self) -> Arc<Context> {
         self.world.context(at_ms(self.checkpoint.seq) + STEP_MS)
-    }
-}
-
-struct TablesOf {
-    view: &'static schemas::tables::ViewDef,
-    feed: &'static Table,
-    through: &'static Table,
-}
-
-impl TablesOf {
-    fn of(tables: &RecordTables) -> Self {
-        Self { view: tables.view, feed: tables.feed, through: tables.through }
     }
 }
 

@@ -298,5 +298,5 @@ pub fn render(is_ready: bool) -> (Vec<u8>, String) {
     if let Err(error) = encoder.encode(&prometheus::gather(), &mut text) {
         tracing::error!(%error, "the metrics cannot be encoded");
     }
-    (text, encoder.format_type().to_owned())
+    (text, format!("{}; charset=utf-8", encoder.format_type()))
 }

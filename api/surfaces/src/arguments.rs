@@ -92,7 +92,7 @@ impl Checker {
                 return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 after percent-decoding")));
             }
             if parameter.list {
-                let items = text.split(',').map(|item| parameter.read(&given, item)).collect::<Result<Vec<_>, _>>()?;
+                let items = parameter.read_list(&given, &text)?;
                 match arguments.get_mut(name.as_str()) {
                     Some(Value::Array(list)) => list.extend(items),
                     _ => drop(arguments.insert(name.clone(), Value::Array(items))),
@@ -118,6 +118,7 @@ impl Checker {
             }
             let parameter = self.find(&given).map_err(|problem| Problem { code, ..problem })?;
             normalize_integers(&mut value, &parameter.schema);
+            split_lists(&mut value, &parameter.schema);
             if arguments.insert(parameter.name.clone(), value).is_some() {
                 return Err(Problem { code, ..twice(&given, &parameter.name) });
             }
@@ -179,7 +180,7 @@ impl Checker {
 
 impl Parameter {
     fn new(name: &str, schema: &Value) -> Self {
-        let list = schema.get("type").and_then(Value::as_str) == Some("array");
+        let list = is_list(schema);
         let scalar = if list { schema.get("items").unwrap_or(&Value::Null) } else { schema };
         let kind = match scalar.get("type").and_then(Value::as_str) {
             Some("integer") => Kind::Integer,
@@ -188,6 +189,11 @@ impl Parameter {
             _ => Kind::Text,
         };
         Self { name: name.to_owned(), kind, list, schema: schema.clone() }
+    }
+
+    /// Converts a string with commas to the items of a list.
+    fn read_list(&self, given: &str, text: &str) -> Result<Vec<Value>, Problem> {
+        items_of(text).map(|item| self.read(given, item)).collect()
     }
 
     /// Converts a string to the JSON type of the schema.
@@ -244,6 +250,37 @@ fn normalize_integers(value: &mut Value, schema: &Value) {
                 #[expect(clippy::cast_possible_truncation, reason = "checked: whole and below 2^53")]
                 let int = float as i64;
                 *value = int.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a value of the schema may be a list. Such a value may also be one text with commas.
+fn is_list(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => name == "array",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "array"),
+        _ => false,
+    }
+}
+
+/// The items of a text with commas.
+fn items_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim)
+}
+
+/// Splits a text with commas where the schema has a list of texts, so that JSON takes lists in the same forms as a query.
+fn split_lists(value: &mut Value, schema: &Value) {
+    match value {
+        Value::String(text) if is_list(schema) && schema.pointer("/items/type").and_then(Value::as_str) == Some("string") => {
+            *value = items_of(text).collect();
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Some(schema) = schema.get("properties").and_then(|properties| properties.get(name)) {
+                    split_lists(value, schema);
+                }
             }
         }
         _ => {}

@@ -8,8 +8,10 @@ use http::HeaderMap;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use schemas::i_json::{self, Rule};
 use serde_json::{Map, Value};
+
+use crate::arguments::echo;
 
 /// Reads a body.
 ///
@@ -62,7 +64,7 @@ pub(crate) fn not_json() -> Problem {
 /// Parses a body as the fields of an object. An empty body without a content type is an object without fields.
 ///
 /// # Errors
-/// `media-type-unsupported`, or `body-invalid` with the line and column.
+/// `media-type-unsupported`, or `body-invalid` with the line and column, or with the path of a field that is not I-JSON.
 pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Value>, Problem> {
     if body.is_empty() && !headers.contains_key(CONTENT_TYPE) {
         return Ok(Map::new());
@@ -70,33 +72,21 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
     if !is_json(headers) {
         return Err(not_json());
     }
-    let fields: Fields = serde_json::from_slice(body)
-        .map_err(|error| Problem::new(ErrorCode::BodyInvalid, format!("the body cannot be parsed: {error}")))?;
-    Ok(fields.0)
+    let unreadable = |reason: &dyn std::fmt::Display| Problem::new(ErrorCode::BodyInvalid, format!("the body cannot be parsed: {reason}"));
+    let value = match i_json::read(body, |_, _| true) {
+        Ok(Some(value)) => value,
+        Ok(None) => serde_json::from_slice(body).map_err(|error| unreadable(&error))?,
+        Err(violation) => return Err(Problem { code: ErrorCode::BodyInvalid, ..not_i_json(&violation.path, violation.rule) }),
+    };
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(unreadable(&"it is not a JSON object")),
+    }
 }
 
-/// An object in which no field occurs twice.
-struct Fields(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields;
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a JSON object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Fields, A::Error> {
-                let mut fields = Map::new();
-                while let Some((name, value)) = access.next_entry::<String, Value>()? {
-                    if fields.contains_key(&name) {
-                        return Err(A::Error::custom(format_args!("field \"{name}\" is given twice")));
-                    }
-                    fields.insert(name, value);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
+/// The problem of a field that is not I-JSON.
+pub(crate) fn not_i_json(path: &[String], rule: Rule) -> Problem {
+    let place = path.join(".");
+    let parameter = echo(path.first().map_or("", String::as_str)).into_owned();
+    Problem::parameter(parameter, format!("{}: {rule}", echo(&place)))
 }

@@ -97,14 +97,22 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
     json!({ "version": 1, "x402Version": 2, "resources": resources, "items": items, "services": listed, "instructions": instructions })
 }
 
-/// The path of an operation with its example arguments.
-fn example_path(operation: &Operation) -> String {
+/// The path of an operation with its example arguments, which are percent-encoded: an id may contain a slash.
+pub(crate) fn example_path(operation: &Operation) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(name) => match operation.example.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            other => other.map(Value::to_string).unwrap_or_default(),
-        },
+        Some(name) => percent_encoded(&operation.example.get(name).map(plain_text).unwrap_or_default()),
         None => part.to_owned(),
     };
     operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+/// A JSON string without quotes, anything else as JSON.
+pub(crate) fn plain_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A text as one segment of a path.
+fn percent_encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

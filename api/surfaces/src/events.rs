@@ -25,8 +25,10 @@ use warp::reply::Response;
 
 use crate::mounted::{Admitted, Incoming, Mounted};
 
-/// The content type of events.
+/// The media type of events, by which callers ask for them.
 pub(crate) const EVENTS: &str = "text/event-stream";
+/// The content type of events.
+pub(crate) const EVENTS_UTF8: &str = "text/event-stream; charset=utf-8";
 /// How many seconds to wait for new items before a comment is sent to keep the connection alive.
 const WAIT_S: u64 = 20;
 /// The longest duration of a stream.
@@ -80,7 +82,7 @@ pub(crate) async fn begin(
     };
     let pieces = pages_until(wait_for_key_end, begin.freeze(), following).map(Ok::<_, std::convert::Infallible>);
     let mut response = warp::reply::stream(pieces).into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS_UTF8));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok((response, admitted))
 }

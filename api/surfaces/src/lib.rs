@@ -33,7 +33,7 @@ use access::Access;
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CONNECTION, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;
@@ -334,7 +334,7 @@ fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
 }
 
-/// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
+/// The response for an unknown path: a page for a browser, otherwise a problem document. Such requests count against the limit of the address before anything else is done.
 async fn not_found<'a>(
     context: &Context,
     base_url: &str,
@@ -342,8 +342,16 @@ async fn not_found<'a>(
     path: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Response {
-    let admitted = Access::of(context).admit_unknown_path(context, request.address).await;
-    reply::problem(base_url, &admitted.err().unwrap_or_else(|| unknown(path, known)))
+    if let Err(problem) = Access::of(context).admit_unknown_path(context, request.address).await {
+        return reply::problem(base_url, &problem);
+    }
+    let problem = unknown(path, known);
+    if matches!(*request.method, Method::GET | Method::HEAD) && rest::accepts(&request.headers, "text/html") {
+        let mut response = Document::html(pages::not_found::render(base_url, &problem)).response(None);
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    reply::problem(base_url, &problem)
 }
 
 fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {

@@ -31,10 +31,12 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use schemas::error_code::ErrorCode;
+use schemas::i_json::{self, Rule, Violation};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
+use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
 use crate::{Request, body, credentials, reply, rest};
@@ -49,6 +51,9 @@ const REFUSAL_CHARS_MAX: usize = 200;
 /// The `_meta` fields of the payment of a call and of its settlement in the result.
 const PAYMENT: &str = "x402/payment";
 const PAYMENT_RESPONSE: &str = "x402/payment-response";
+
+/// Where a message has the arguments of a tool.
+const ARGUMENTS: [&str; 2] = ["params", "arguments"];
 
 /// Loopback names, which are accepted with any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -89,11 +94,21 @@ impl Endpoint {
         if json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
             return refusal(-32700, &format!("Parse error: {error}"));
         }
+        let arguments = match json.then(|| i_json::read(&body, is_refused)).transpose() {
+            Ok(message) => message.flatten().and_then(|mut message| arguments_of(&mut message)).map(Ok),
+            Err(Violation { path, rule }) => match path.strip_prefix(&ARGUMENTS.map(str::to_owned)) {
+                Some(path) if !path.is_empty() => Some(Err(body::not_i_json(path, rule))),
+                _ => return refusal(-32600, &hide_keys(format!("Invalid Request: {}: {rule}", echo(&path.join("."))))),
+            },
+        };
         let mut forwarded = http::Request::new(Full::new(body));
         *forwarded.method_mut() = http::Method::POST;
         *forwarded.headers_mut() = request.headers.clone();
         forwarded.extensions_mut().insert(CallerAddress(request.address));
         forwarded.extensions_mut().insert(Query(request.query.to_owned()));
+        if let Some(arguments) = arguments {
+            forwarded.extensions_mut().insert(Arguments(arguments));
+        }
         // Responses are always JSON, so clients that do not accept both types are supported, too.
         forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (parts, body) = self.service.handle(forwarded).await.into_parts();
@@ -136,6 +151,24 @@ fn without_keys(answer: Bytes) -> Bytes {
 /// The query of a request.
 #[derive(Clone)]
 struct Query(String);
+
+/// The arguments of a tool as the text of the request has them, or the problem of arguments that are not I-JSON. The library keeps the last of two
+/// equal names, and does not read every number exactly.
+#[derive(Clone)]
+struct Arguments(Result<Map<String, Value>, Problem>);
+
+/// Takes the arguments out of a message.
+fn arguments_of(message: &mut Value) -> Option<Map<String, Value>> {
+    match message.get_mut(ARGUMENTS[0])?.get_mut(ARGUMENTS[1])?.take() {
+        Value::Object(arguments) => Some(arguments),
+        _ => None,
+    }
+}
+
+/// Whether a violation of I-JSON makes a message invalid: numbers only matter in arguments.
+fn is_refused(path: &[String], rule: Rule) -> bool {
+    rule == Rule::FieldTwice || path.iter().zip(ARGUMENTS).filter(|(own, name)| own == name).count() == ARGUMENTS.len()
+}
 
 /// A JSON-RPC error for a body that is not a JSON-RPC message.
 fn refusal(code: i32, message: &str) -> Response {
@@ -188,7 +221,7 @@ impl Tools {
     async fn call(
         &self,
         index: usize,
-        arguments: Map<String, Value>,
+        arguments: Result<Map<String, Value>, Problem>,
         payment: Option<Value>,
         parts: Option<&http::request::Parts>,
     ) -> Result<(Value, Option<Settlement>), Problem> {
@@ -208,7 +241,7 @@ impl Tools {
             payment: payment.map(Ok),
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
-        let arguments = self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
+        let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid));
         let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
         Ok((value(answer)?, admitted.settlement))
     }
@@ -290,7 +323,14 @@ impl ServerHandler for Tools {
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let operations = &self.mounted.service.operations;
-        let Some(target) = tools::target(operations, &request.name, request.arguments.unwrap_or_default()) else {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let given = request.arguments.unwrap_or_default();
+        let (given, refused) = match parts.and_then(|parts| parts.extensions.get::<Arguments>()) {
+            Some(Arguments(Ok(read))) => (read.clone(), None),
+            Some(Arguments(Err(problem))) => (given, Some(problem.clone())),
+            None => (given, None),
+        };
+        let Some(target) = tools::target(operations, &request.name, given) else {
             let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
         };
@@ -300,9 +340,8 @@ impl ServerHandler for Tools {
             Err(problem) => return Ok(failure(&problem, &self.mounted.settings.base_url).into()),
         };
         let since = Instant::now();
-        let parts = context.extensions.get::<http::request::Parts>();
         let payment = context.meta.get(PAYMENT).cloned();
-        let result = self.call(index, arguments, payment, parts).await;
+        let result = self.call(index, refused.map_or(Ok(arguments), Err), payment, parts).await;
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {

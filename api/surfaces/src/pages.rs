@@ -2,3 +2,4 @@
 
 pub mod docs;
 pub mod home;
+pub mod not_found;

@@ -17,6 +17,8 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::discovery::plain_text;
+
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
@@ -122,10 +124,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::NotModified => empty(StatusCode::NOT_MODIFIED),
         _ if known => empty(StatusCode::NOT_MODIFIED),
         Body::Json(value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
-            if let Some(cursor) =
-                value.get("cursor").or_else(|| value.get("next")).and_then(Value::as_str).filter(|_| next_cursor.is_empty())
-            {
-                cursor.clone_into(&mut next_cursor);
+            if next_cursor.is_empty() {
+                // The position after a page of a feed, or of a list.
+                let next = ["cursor", "next"].into_iter().find_map(|name| value.get(name).filter(|next| !next.is_null()));
+                next_cursor = next.map(plain_text).unwrap_or_default();
             }
             let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             lines(items.iter().map(|item| Bytes::from(item.to_string())).collect())
@@ -134,7 +136,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
-        Body::Events(items) => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS),
+        Body::Events(items) => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;

@@ -157,7 +157,7 @@ fn form(operation: &Operation, headers: &HeaderMap) -> Form {
 }
 
 /// Whether the caller accepts a media type explicitly.
-fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
         let mut parts = range.split(';').map(str::trim);
         let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));

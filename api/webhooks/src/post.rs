@@ -168,7 +168,7 @@ impl Poster {
     async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> DeliveryOutcome {
         // Host names are checked again when they are resolved. IP addresses are not resolved, so they are checked here.
         if to.check_permitted(&self.rules).is_err() {
-            return DeliveryOutcome::NoResponse(CANNOT_CONNECT);
+            return DeliveryOutcome::NoResponse(self.cannot_connect());
         }
         let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
         let request = self
@@ -181,6 +181,7 @@ impl Poster {
             .header("webhook-signature", signatures.join(" "));
         let mut answer = match request.body(body).send().await {
             Ok(answer) => answer,
+            Err(error) if error.is_connect() => return DeliveryOutcome::NoResponse(self.cannot_connect()),
             Err(error) => return DeliveryOutcome::NoResponse(failure_reason(&error)),
         };
         let status = answer.status().as_u16();
@@ -201,6 +202,13 @@ impl Poster {
     }
 }
 
+impl Poster {
+    /// The reason shown when a connection fails.
+    fn cannot_connect(&self) -> &'static str {
+        if self.rules.has_private_targets() { CANNOT_CONNECT_TO_ANY } else { CANNOT_CONNECT }
+    }
+}
+
 /// Parses the pause that a `Retry-After` header asks for, in seconds or as a time; `None` for any other value. The schedule caps the pause.
 fn parse_retry_after(text: &str, now_s: i64) -> Option<Duration> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -216,15 +224,13 @@ fn parse_retry_after(text: &str, now_s: i64) -> Option<Duration> {
 const CANNOT_CONNECT: &str =
     "the connection failed: the receiver must listen on port 443 or 8443, and its host must resolve to public addresses only";
 
-/// Why there was no response.
+/// The reason shown when a connection fails where private targets and any port are permitted.
+const CANNOT_CONNECT_TO_ANY: &str =
+    "the connection failed: the receiver's host must resolve, and the receiver must listen on the port of the URL";
+
+/// Why there was no response on a connection.
 fn failure_reason(error: &reqwest::Error) -> &'static str {
-    if error.is_connect() {
-        CANNOT_CONNECT
-    } else if error.is_timeout() {
-        "the receiver did not answer in time"
-    } else {
-        "the connection closed before the receiver answered"
-    }
+    if error.is_timeout() { "the receiver did not answer in time" } else { "the connection closed before the receiver answered" }
 }
 
 #[cfg(test)]

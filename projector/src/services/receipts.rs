@@ -242,6 +242,7 @@ fn issue(
         prev_hash: last.hash,
         issuer: command.issuer.clone(),
         issued_to: Some(command.caller.clone()).filter(|caller| !caller.is_empty()),
+        metadata_hash: command.metadata_hash.clone(),
     };
     match state.keys().refusal() {
         Some(Refusal::Wait(reason) | Refusal::Conflict(reason)) => return Err(Undecided::Blocked(reason)),

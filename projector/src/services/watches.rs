@@ -6,7 +6,7 @@ use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::{AccountCommand, ItemCommand, ItemRequest, NewWatch};
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{OldSecret, SavedItem, TABLES, kind, saved_items_key};
+use schemas::views::watches::{OldSecret, SavedItem, TABLES, kind, once_key, saved_items_key};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
@@ -37,7 +37,8 @@ impl Rules for WatchesRules {
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<Read> {
         let Some(command) = own_command(fact) else { return Vec::new() };
-        vec![Read::Record(command.item_id.clone()), Read::Source(saved_ids_key(command))]
+        let once = command.once.iter().map(|once| Read::Source(once_key(once)));
+        [Read::Record(command.item_id.clone()), Read::Source(saved_ids_key(command))].into_iter().chain(once).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<AccountCommand>) -> Result<(), Undecided> {
@@ -49,6 +50,15 @@ impl Rules for WatchesRules {
         let known = state.record(&command.item_id)?;
         if known.as_ref().is_some_and(|known| (&known.account, &known.service) != (&command.account, &command.service)) {
             return Ok(());
+        }
+        if let Some(once) = &command.once {
+            let first: Option<String> = state.source(&once_key(once))?;
+            match first {
+                // The idempotency key belongs to another request.
+                Some(first) if first != fact.key => return Ok(()),
+                Some(_) => {}
+                None => state.remember(&once_key(once), Some(&fact.key))?,
+            }
         }
         let at_ms = fact.observed_at;
         match (&command.request, known) {
@@ -175,8 +185,13 @@ mod tests {
     impl Decisions {
         /// Decides a command and applies its result. Returns the item if the command changed it.
         fn command(&mut self, command: &ItemCommand) -> Option<SavedItem> {
+            self.command_of("i", command)
+        }
+
+        /// Does the same for a command with a subject of its own.
+        fn command_of(&mut self, subject: &str, command: &ItemCommand) -> Option<SavedItem> {
             self.seq = self.seq.next();
-            let fact = fact(AccountCommand::Item(command.clone()), self.seq.stored());
+            let fact = Fact { key: subject.to_owned(), ..fact(AccountCommand::Item(command.clone()), self.seq.stored()) };
             for (table, key) in Watches::reads(&fact) {
                 if self.rows.get(table, &key).is_err() {
                     self.rows.write(Write::delete(table, key));
@@ -235,7 +250,7 @@ mod tests {
             DELETE_FILTER => ItemRequest::DeleteFilter,
             _ => ItemRequest::Unwatch,
         };
-        ItemCommand { item_id: id.to_owned(), account: account.to_owned(), service: "awards".to_owned(), request }
+        ItemCommand { item_id: id.to_owned(), account: account.to_owned(), service: "awards".to_owned(), once: None, request }
     }
 
     /// Proves how a filter changes: saved, saved again without and with a difference, deleted, and saved again.
@@ -312,5 +327,21 @@ mod tests {
             let nobody = self::fact(AccountCommand::Item(command(verb, "i", "", "")), 1);
             assert!(matches!(Watches::decide(&mut rows, &nobody), Err(Undecided::Poison(_))), "{verb}");
         }
+    }
+
+    /// Proves that an idempotency key is good for the first request that uses it, also after its item is deleted, and for no other request.
+    #[test]
+    fn an_idempotency_key_belongs_to_one_request() {
+        let mut decisions = Decisions::default();
+        let once = |command: ItemCommand| ItemCommand { once: Some("k".to_owned()), ..command };
+        let watch = once(command(WATCH, "w1", "a", "x"));
+        assert!(decisions.command_of("w1", &watch).is_some());
+        assert_eq!(decisions.command_of("w2", &once(command(WATCH, "w2", "a", "y"))), None, "another request with the key");
+        assert_eq!(decisions.saved_ids("a", kind::WATCH), ["w1"]);
+        assert!(decisions.command_of("w1", &command(UNWATCH, "w1", "a", "")).is_some());
+        assert_eq!(decisions.command_of("w1", &watch), None, "the same request again");
+        assert_eq!(decisions.command_of("w2", &once(command(WATCH, "w2", "a", "y"))), None);
+        let other = ItemCommand { once: Some("l".to_owned()), ..command(WATCH, "w2", "a", "y") };
+        assert!(decisions.command_of("w2", &other).is_some(), "another key");
     }
 }

@@ -120,6 +120,9 @@ pub struct ItemCommand {
     pub account: String,
     /// The service whose changes it selects.
     pub service: String,
+    /// Keyed hash of the account and the idempotency key of the request, if it has one. A second request with the same hash has no effect, unless it
+    /// is the same request: its command then has the same subject.
+    pub once: Option<String>,
     /// What is requested.
     pub request: ItemRequest,
 }
@@ -214,6 +217,8 @@ struct StoredCommand {
     secret: String,
     after: i64,
     limit: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    once: Option<String>,
 }
 
 impl TryFrom<StoredCommand> for AccountCommand {
@@ -221,7 +226,7 @@ impl TryFrom<StoredCommand> for AccountCommand {
 
     fn try_from(stored: StoredCommand) -> Result<Self, PositionError> {
         let StoredCommand { verb, key_id, key_hash, new_key_id, account, tier, email_hash, service, item_id, name, .. } = stored;
-        let StoredCommand { filter, entity, webhook, secret, after, limit, .. } = stored;
+        let StoredCommand { filter, entity, webhook, secret, after, limit, once, .. } = stored;
         let request = match verb.as_str() {
             "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash })),
             "rotate" => {
@@ -237,7 +242,7 @@ impl TryFrom<StoredCommand> for AccountCommand {
             "retarget" => ItemRequest::Retarget { webhook, secret },
             _ => return Ok(Self::Unknown { verb }),
         };
-        Ok(Self::Item(ItemCommand { item_id, account, service, request }))
+        Ok(Self::Item(ItemCommand { item_id, account, service, once, request }))
     }
 }
 
@@ -254,8 +259,8 @@ impl From<AccountCommand> for StoredCommand {
             AccountCommand::Revoke(KeyOfAccount { key_id, account, tier })
             | AccountCommand::Erase(KeyOfAccount { key_id, account, tier }) => Self { key_id, account, tier, ..stored },
             AccountCommand::Used { key_id } => Self { key_id, ..stored },
-            AccountCommand::Item(ItemCommand { item_id, account, service, request }) => {
-                let stored = Self { item_id, account, service, ..stored };
+            AccountCommand::Item(ItemCommand { item_id, account, service, once, request }) => {
+                let stored = Self { item_id, account, service, once, ..stored };
                 match request {
                     ItemRequest::SaveFilter { name, filter, limit } => Self { name, filter, limit, ..stored },
                     ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after, limit }) => {
@@ -364,7 +369,7 @@ mod tests {
     /// Proves that each command keeps its own fields in the stored form, and that each of these is hashed.
     #[test]
     fn commands_are_stored_with_their_fields() {
-        let item = "itemId account service";
+        let item = "itemId account service once";
         for (verb, own) in [
             ("mint", "keyId keyHash account tier emailHash".to_owned()),
             ("rotate", "keyId newKeyId keyHash account tier emailHash".to_owned()),
@@ -380,7 +385,8 @@ mod tests {
         ] {
             let whole = json!({
                 "verb": verb, "keyId": "k", "keyHash": "h", "newKeyId": "n", "account": "a", "tier": "free", "emailHash": "e", "service": "s",
-                "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5
+                "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5,
+                "once": "o"
             });
             let command: AccountCommand = serde_json::from_value(whole.clone()).unwrap();
             assert_eq!(command.verb(), verb);

@@ -83,4 +83,13 @@ pub fn saved_items_key(account: &str, service: &str, kind: &str) -> String {
     format!("{account}/{service}/{kind}")
 }
 
+/// Returns the key of the decision row about an idempotency key, given as the hash in commands ([`ItemCommand::once`]): the subject of the first command
+/// with it.
+///
+/// [`ItemCommand::once`]: super::accounts::ItemCommand::once
+#[must_use]
+pub fn once_key(once: &str) -> String {
+    format!("once/{once}")
+}
+
 crate::record_tables!("watches");

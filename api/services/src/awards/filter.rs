@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::records::{dollars, is_backfill};
-use feed::filter::{self, TermQuery, contains, has_words};
+use feed::filter::{self, TermQuery, check_range, contains, has_words};
 use operation::problem::Problem;
 
 /// How many prefixes of industry codes a filter has at most.
@@ -88,7 +88,12 @@ impl filter::Filter for Filter {
         }
         self.naics.sort_unstable();
         self.naics.dedup();
+        self.check_ranges()?;
         Ok(self)
+    }
+
+    fn check_ranges(&self) -> Result<(), Problem> {
+        check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
     }
 
     fn matches(&self, change: &Change) -> bool {

@@ -56,7 +56,7 @@ pub fn operation() -> Operation {
         surface: Surface::Route,
         counted: false,
         list: "",
-        errors: &[ErrorCode::RateLimited, ErrorCode::Unavailable],
+        errors: &[ErrorCode::IdempotencyMismatch, ErrorCode::RateLimited, ErrorCode::Unavailable],
         example: json!({ "email": "you@example.org" }),
         ..Definition::read()
     };
@@ -105,6 +105,9 @@ mod tests {
             assert_eq!(first.1[member], second.1[member]);
         }
         assert!(second.1["note"].as_str().unwrap().contains("shown once"), "{}", second.1);
+        let other = Call { idempotency_key: Some("once".to_owned()), ..call(&ctx) };
+        let problem = answer(other, Arguments { email: "mallory@example.org".to_owned() }).await.unwrap_err();
+        assert_eq!(problem.code, ErrorCode::IdempotencyMismatch, "another request with the key");
         assert_eq!(ask(&ctx, &operation, json!({ "email": "bob@example.org" })).await.unwrap().status, 201);
         assert_eq!(ask(&ctx, &operation, json!({ "email": "nobody" })).await.unwrap_err().parameter, "email");
         assert_eq!(call(&ctx).caller.tier, Tier::Anonymous);

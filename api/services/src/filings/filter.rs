@@ -18,6 +18,8 @@ use feed::query::newest;
 use operation::context::Context;
 use operation::problem::Problem;
 
+/// How many form types a filter has at most.
+pub(super) const FORMS_MAX: usize = 20;
 /// How many trades are read to find the companies of a ticker.
 const TICKER_TRADES: usize = 50;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::FEED;
-use super::filter::{Filter, padded};
+use super::filter::{FORMS_MAX, Filter, padded};
 use super::records::Changed;
 use crate::common::read::{UpstreamRecords, filled};
 use feed::query::Feed;
@@ -35,7 +35,15 @@ impl WatchableFeed for Filings {
     const FEED: Feed = FEED;
 
     fn parameters() -> Vec<(&'static str, Value)> {
-        vec![("form", json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "[A-Za-z0-9]" }))]
+        let form = json!({
+            "type": ["string", "array"],
+            "minLength": 1,
+            "maxLength": 200,
+            "pattern": "[A-Za-z0-9]",
+            "items": { "type": "string", "minLength": 1, "maxLength": 200, "pattern": "[A-Za-z0-9]" },
+            "maxItems": FORMS_MAX,
+        });
+        vec![("form", form)]
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {

@@ -131,7 +131,7 @@ mod tests {
         let input = operation::<Arguments>().input;
         let properties = input["properties"].as_object().unwrap();
         assert_eq!(properties.keys().collect::<Vec<_>>(), ["after", "asOf", "end", "form", "limit", "start"]);
-        assert_eq!((&properties["limit"]["default"], &properties["form"]["type"]), (&json!(50), &json!("string")));
+        assert_eq!((&properties["limit"]["default"], &properties["form"]["type"]), (&json!(50), &json!(["string", "array"])));
         assert_eq!(input.get("required"), None);
     }
 

@@ -7,7 +7,7 @@ pub mod search;
 pub mod webhook;
 
 use schemas::topics;
-use schemas::views::recalls::{FEED, Recall, THROUGH, VIEW};
+use schemas::views::recalls::{FEED, HISTORY, RECALLS, Recall, THROUGH, VIEW};
 
 use crate::common::{checkpoints, history, keys};
 use crate::registration::{Registration, Task, TaskRole};
@@ -17,6 +17,8 @@ use feed::Source;
 pub const SOURCE: Source = Source {
     service: "recalls",
     view: &VIEW,
+    records: &RECALLS,
+    history: &HISTORY,
     feed: &FEED,
     through: &THROUGH,
     topic: &topics::CHANGES_RECALLS,

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::SOURCE;
 use super::list::Record;
+use crate::common::list_page::ListPage;
 use crate::common::watchlist::delete::Deleted;
 use crate::common::watchlist::{self, Request, Watch};
 use crate::registration::Bundle;
@@ -62,6 +63,8 @@ pub struct Webhook {
 pub struct Webhooks {
     /// The webhooks, the last registered first.
     pub webhooks: Vec<Webhook>,
+    /// Send it as `after` to get the webhooks registered before these; null if there are no more.
+    pub next: Option<String>,
 }
 
 /// The operations.
@@ -101,6 +104,7 @@ pub fn operations() -> Bundle {
         "Messages that wait for delivery are not sent.",
         json!({ "id": "watch_0123456789abcdef01234567" }),
     );
+    let registered = Definition { errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound], ..registered };
     let listed = Definition { list: "webhooks", ..listed };
     let config = WebhookConfig {
         service: SOURCE.service,
@@ -116,7 +120,7 @@ pub fn operations() -> Bundle {
     };
     let own = [
         Operation::define::<Arguments, Webhook, _, _>(registered, register),
-        Operation::define::<watchlist::list::Arguments, Webhooks, _, _>(listed, list),
+        Operation::define::<ListPage, Webhooks, _, _>(listed, list),
         Operation::define::<ById, Deleted, _, _>(deleted, delete),
     ];
     Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).map(Operation::managed).collect(), matcher::<NewRecalls>)
@@ -130,9 +134,9 @@ async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Ok(Answer { status: 201, ..Answer::json(&Webhook::from(watch))? })
 }
 
-async fn list(call: Call, _: watchlist::list::Arguments) -> Result<Answer, Problem> {
-    let watches = watchlist::list(&call, SOURCE.service).await?;
-    Answer::json(&Webhooks { webhooks: watches.into_iter().map(Webhook::from).collect() })
+async fn list(call: Call, page: ListPage) -> Result<Answer, Problem> {
+    let (watches, next) = watchlist::list(&call, SOURCE.service, &page).await?;
+    Answer::json(&Webhooks { webhooks: watches.into_iter().map(Webhook::from).collect(), next })
 }
 
 async fn delete(call: Call, by: ById) -> Result<Answer, Problem> {

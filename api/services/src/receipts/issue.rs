@@ -34,7 +34,7 @@ pub struct Arguments {
     pub inputs: Map<String, Value>,
     /// The outputs of the action, any JSON object. They are hashed and not stored.
     pub outputs: Map<String, Value>,
-    /// Further data that is hashed together with the inputs. It is not stored.
+    /// Further data about the action, any JSON object. It is hashed and not stored.
     pub metadata: Option<Map<String, Value>>,
 }
 
@@ -57,8 +57,9 @@ pub fn operation() -> Operation {
         path: "/v1/issue",
         summary: "Issues a signed receipt of an action, at the end of the agent's chain.",
         when: "Use it after an action whose record must be provable later.",
-        description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
-            `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
+        description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs, and \
+            `metadata_hash` that of the metadata, if there is any. A field given twice, or a number that a double does not hold (beyond 2^53 - 1), is \
+            refused: send such a number as a text. Keep inputs, outputs and metadata yourself: they are not stored. With an \
             `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused. The chain of an `agent_id` \
             belongs to the first caller who is issued a receipt of it: the account of the key, or the address that pays. Other callers get 403 \
             `chain-forbidden`, before anything is charged, unless the owner has named them (`POST /v1/chains/{agent_id}/writers`). `issuedTo` in \
@@ -84,17 +85,17 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let Arguments { action, agent_id, inputs, outputs, metadata } = arguments;
     check_name("action", &action)?;
     check_name("agent_id", &agent_id)?;
-    let inputs_hash = match metadata {
-        None => hashed("inputs", &inputs)?,
-        Some(metadata) => hashed("inputs", &json!({ "inputs": inputs, "metadata": metadata }))?,
+    let (inputs_hash, outputs_hash) = (hashed("inputs", &inputs)?, hashed("outputs", &outputs)?);
+    let (metadata_hash, old_inputs_hash) = match metadata {
+        None => (None, String::new()),
+        Some(metadata) => (Some(hashed("metadata", &metadata)?), hashed("inputs", &json!({ "inputs": inputs, "metadata": metadata }))?),
     };
-    let outputs_hash = hashed("outputs", &outputs)?;
     let issuer = ctx.settings.services.get(super::SOURCE.service).map(|own| own.base_url.clone()).unwrap_or_default();
     let caller = match &call.stage {
         Stage::Order { payer, .. } => payer.clone(),
         _ => call.caller.account.clone(),
     };
-    let issue = IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller };
+    let issue = IssueRequest { action, agent_id, inputs_hash, outputs_hash, metadata_hash, issuer, caller };
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order { payment, .. } => {
@@ -162,8 +163,11 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     };
     let receipt = receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
     let body = &receipt.body;
-    let asked = [&issue.action, &issue.agent_id, &issue.inputs_hash, &issue.outputs_hash];
-    if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
+    let asked = [&issue.action, &issue.agent_id, &issue.outputs_hash];
+    let commitment = (body.inputs_hash.as_str(), body.metadata_hash.as_deref());
+    // The second is how earlier versions committed to inputs with metadata.
+    let is_committed = [(issue.inputs_hash.as_str(), issue.metadata_hash.as_deref()), (&old_inputs_hash, None)].contains(&commitment);
+    if asked != [&body.action, &body.agent_id, &body.outputs_hash] || !is_committed {
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
     }
     // A paid answer is the same each time, and a new receipt is in no published checkpoint yet: `/v1/verify/{id}` gives the proof.
@@ -186,11 +190,15 @@ fn signing_refused(ctx: &Context) -> Option<Problem> {
 
 /// The preview of a receipt before it is paid for: unsigned, and without a position in the chain.
 fn previewed(issue: &IssueRequest) -> Value {
-    let IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller: _ } = issue;
-    json!({ "body": {
+    let IssueRequest { action, agent_id, inputs_hash, outputs_hash, metadata_hash, issuer, caller: _ } = issue;
+    let mut body = json!({
         "type": TYPE, "version": VERSION, "action": action, "agent_id": agent_id, "inputs_hash": inputs_hash, "outputs_hash": outputs_hash,
         "issuer": issuer,
-    }})
+    });
+    if let Some(metadata_hash) = metadata_hash {
+        body["metadata_hash"] = metadata_hash.as_str().into();
+    }
+    json!({ "body": body })
 }
 
 fn hashed<T: Serialize>(name: &str, value: &T) -> Result<String, Problem> {

@@ -21,9 +21,9 @@ pub struct Arguments {
     /// How many receipts to return at most; by default 50.
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// Only receipts before this position: the `next` of the previous answer.
+    /// The `next` of an earlier answer, to get older receipts: those before this position in the chain.
     #[schemars(range(min = 1))]
-    pub before: Option<i64>,
+    pub after: Option<i64>,
 }
 
 /// Part of an agent's chain.
@@ -33,7 +33,7 @@ pub struct Receipted {
     pub owner: String,
     /// The receipts, newest first.
     pub receipts: Vec<Shown>,
-    /// Send it as `before` to get older receipts; null at the start of the chain.
+    /// Send it as `after` to get older receipts; null at the start of the chain.
     pub next: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ pub fn operation() -> Operation {
         list: "receipts",
         errors: &[],
         example: json!({ "agent_id": "billing-agent-1", "limit": 10 }),
-        ..Definition::read()
+        aliases: &[("before", "after")],
     };
     Operation::define::<Arguments, Receipted, _, _>(words, answer)
 }
@@ -61,7 +61,7 @@ pub fn operation() -> Operation {
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let receipts = Receipts::now(&call.context).await?;
     let chain = receipts.chain(&arguments.agent_id).await?;
-    let newest = arguments.before.map_or(chain.length, |before| chain.length.min(before - 1));
+    let newest = arguments.after.map_or(chain.length, |after| chain.length.min(after - 1));
     let oldest = (newest - arguments.limit.unwrap_or(LIMIT)).max(0) + 1;
     let places: Vec<String> = (oldest..=newest).rev().map(|seq| source::position(&arguments.agent_id, seq)).collect();
     let ids: Vec<String> = receipts.remembered(&places).await?.into_iter().flatten().collect();

@@ -19,13 +19,15 @@ pub mod verify;
 
 use std::sync::Arc;
 
+use feed::changes;
 use operation::File;
 use operation::context::Context;
 use operation::problem::Problem;
+use schemas::receipt::Receipt;
 
 pub(crate) use self::rows::Receipts;
 pub use self::rows::{SOURCE, Shown};
-use crate::common::{health, keys};
+use crate::common::{health, keys, records};
 use crate::registration::{Registration, Task, TaskRole};
 
 /// The service. Its tree of checkpoints is over the receipts themselves, not over its changes.
@@ -40,16 +42,17 @@ pub fn service() -> Registration {
             Verifying and listing are free.",
     )
     .with(vec![
-            issue::operation(),
-            verify::operation(),
-            list::operation(),
-            add_writer::operation(),
-            remove_writer::operation(),
-            consistency::operation(),
-            pubkey::operation(),
-            keys::operation(),
-            health::operation::<health::NoFields>(SOURCE),
-        ])
+        issue::operation(),
+        verify::operation(),
+        list::operation(),
+        add_writer::operation(),
+        remove_writer::operation(),
+        consistency::operation(),
+        pubkey::operation(),
+        keys::operation(),
+    ])
+    .with(records::operations::<Receipt>(SOURCE))
+    .with(vec![changes::operation::<Receipt>(SOURCE, changes::example()), health::operation::<health::NoFields>(SOURCE)])
     .with_tree(consistency::ReceiptTree)
     .with_files(|ctx, path| Box::pin(file(ctx, path)))
     .with_tasks(&[

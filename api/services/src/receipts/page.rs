@@ -49,6 +49,7 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         ("Issuer", &body.issuer),
         ("Inputs", &body.inputs_hash),
         ("Outputs", &body.outputs_hash),
+        ("Metadata", body.metadata_hash.as_deref().unwrap_or("none")),
         ("Behind", &body.prev_hash),
         ("Content hash", &receipt.content_hash),
         ("Key", &receipt.signature.public_key_hex),

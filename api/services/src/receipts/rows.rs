@@ -19,6 +19,8 @@ use view_store::View;
 pub const SOURCE: Source = Source {
     service: "receipts",
     view: TABLES.view,
+    records: TABLES.records,
+    history: TABLES.history,
     feed: TABLES.feed,
     through: TABLES.through,
     topic: &CHANGES_RECEIPTS,

@@ -7,7 +7,7 @@ use schemas::views::research::{Funding, MORE_INSTITUTIONS};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery, contains};
+use feed::filter::{self, TermQuery, check_range, contains};
 use operation::problem::Problem;
 
 /// Classes of sponsors.
@@ -116,7 +116,12 @@ impl filter::Filter for Filter {
         {
             *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
         }
+        self.check_ranges()?;
         Ok(self)
+    }
+
+    fn check_ranges(&self) -> Result<(), Problem> {
+        check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
     }
 
     fn matches(&self, change: &Change) -> bool {

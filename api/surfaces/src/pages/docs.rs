@@ -8,6 +8,7 @@ use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
+use crate::discovery::{example_path, plain_text};
 use crate::mcp::tool_call;
 use crate::openapi;
 use crate::prices::price;
@@ -142,17 +143,13 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
         let accept = "-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'";
         return format!("curl '{}/mcp' {accept} -d '{}'", settings.base_url, tool_call(operation));
     }
-    let mut path = operation.path.to_owned();
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in operation.example.as_object().into_iter().flatten() {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let place = format!("{{{name}}}");
-        if path.contains(&place) {
-            path = path.replace(&place, &text);
-        } else {
-            query.append_pair(name, &text);
+        if !operation.path.contains(&format!("{{{name}}}")) {
+            query.append_pair(name, &plain_text(value));
         }
     }
+    let path = example_path(operation);
     let url = format!("{}{path}", settings.base_url);
     match (operation.method.as_str(), query.finish().as_str()) {
         ("GET", "") => format!("curl '{url}'"),
@@ -174,6 +171,7 @@ pub(crate) fn errors() -> String {
             section id=(error.as_str()) {
                 h2 { code { (error.as_str()) } }
                 p { (inline(error.title().trim())) }
+                p { "What to do: " (inline(error.advice())) }
                 p.soft {
                     "HTTP status " (error.status()) ". "
                     @if error.may_retry() {

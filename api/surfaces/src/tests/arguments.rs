@@ -112,13 +112,19 @@ fn fields_within_fields() {
     };
     let saved = check("save_filter", json!({"name": "a", "filter": {"minEventScore": 50.0, "form": ["8-K"]}}));
     assert_eq!(saved.map(|saved| saved["filter"]["minEventScore"].to_string()), Ok("50".to_owned()));
+    for forms in [json!("8-K, 10-K"), json!(["8-K", "10-K"])] {
+        let saved = check("save_filter", json!({"name": "a", "filter": {"form": forms}}));
+        assert_eq!(saved.map(|saved| saved["filter"]["form"].clone()), Ok(json!(["8-K", "10-K"])));
+        let asked = check("whats_new_since", json!({"form": forms}));
+        assert_eq!(asked, Ok(json!({"form": ["8-K", "10-K"]})));
+    }
     let s3cr3t = "https://example.org/s3cr3t";
     let table = [
         ("save_filter", json!({"filter": {}}), "name", "name is missing"),
         ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
         ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
         ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
-        ("save_filter", json!({"name": "a", "filter": {"form": "8-K"}}), "filter", "filter.form: \"8-K\" is not of type array"),
+        ("save_filter", json!({"name": "a", "filter": {"form": 8}}), "filter", "filter.form: 8 is not of type array"),
         ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
         ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
         ("watch", json!({"cik": "1", "webhook": [s3cr3t]}), "webhook", "webhook: the value is not of type string"),
@@ -130,6 +136,26 @@ fn fields_within_fields() {
         let problem = check(name, arguments.clone()).unwrap_err();
         assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::BodyInvalid, parameter), "{arguments}");
         assert!(problem.detail.contains(detail) && !problem.detail.contains("s3cr3t"), "{arguments}: {}", problem.detail);
+    }
+}
+
+/// Proves that a list is read from one parameter with commas and from several, in any mixture, and that an empty item and a second single value are
+/// refused.
+#[test]
+fn lists_in_queries() {
+    let operations = services::awards::service().service.operations;
+    let operation = operations.iter().find(|operation| operation.name == "whats_changed_since").unwrap();
+    let checker = Checker::new(operation).unwrap();
+    let read = |query: &str| checker.strings(form_urlencoded::parse(query.as_bytes()));
+    for query in ["naics=54,61,23", "naics=54&naics=61&naics=23", "naics=54,61&naics=23", "naics=54%2C%2061,+23"] {
+        assert_eq!(read(query), Ok(json!({"naics": ["54", "61", "23"]})), "{query}");
+    }
+    assert_eq!(
+        checker.json(json!({"naics": "54, 61"}).as_object().unwrap().clone(), ErrorCode::ParameterInvalid),
+        Ok(json!({"naics": ["54", "61"]}))
+    );
+    for (query, parameter) in [("naics=54,,61", "naics"), ("naics=54&naics=", "naics"), ("agency=energy&agency=energy", "agency")] {
+        assert_eq!(read(query).unwrap_err().parameter, parameter, "{query}");
     }
 }
 
@@ -148,7 +174,17 @@ async fn bad_bodies() {
         ("application/json", "{\"name\": 5}", 400, "body-invalid", "name", "not of type string"),
         ("application/json", "{\"name\": \"a\", \"sise\": 1}", 400, "body-invalid", "sise", "did you mean \"size\"?"),
         ("application/json", "{\"name\": \"a\", \"size\": -1}", 400, "body-invalid", "size", "less than 0"),
-        ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "", "field \"name\" is given twice"),
+        ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "name", "name: the field is given twice"),
+        (
+            "application/json",
+            "{\"name\": {\"b\": [1, {\"c\": 1, \"c\": 2}]}}",
+            400,
+            "body-invalid",
+            "name",
+            "name.b.1.c: the field is given twice",
+        ),
+        ("application/json", "{\"name\": {\"b\": 9007199254740993}}", 400, "body-invalid", "name", "name.b: the number is beyond"),
+        ("application/json", "{\"size\": 1e999}", 400, "body-invalid", "size", "size: the number is beyond"),
         ("text/plain", "{\"name\": \"a\"}", 415, "media-type-unsupported", "", "application/json"),
         ("application/x-www-form-urlencoded", "name=a", 415, "media-type-unsupported", "", "application/json"),
     ];

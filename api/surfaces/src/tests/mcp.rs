@@ -158,6 +158,33 @@ async fn failures() {
     assert_eq!(read.json()["error"]["code"], -32602, "what is no tool cannot be called");
 }
 
+/// Proves that arguments that are not I-JSON are refused with the path of the field, that a message with a field twice is not a valid one, and that a
+/// large number is refused in arguments only.
+#[tokio::test]
+async fn arguments_are_i_json() {
+    let fixture = Fixture::new(|_| {});
+    let message = |id: &str, arguments: &str, more: &str| {
+        raw(&format!(
+            "{{\"jsonrpc\": \"2.0\", \"id\": {id}, \"method\": \"tools/call\", \"params\": {{\"name\": \"find\", \"arguments\": {arguments}{more}}}}}"
+        ))
+        .header("mcp-protocol-version", "2025-11-25")
+    };
+    for (arguments, parameter, detail) in [
+        ("{\"q\": \"a\", \"q\": \"b\"}", "q", "q: the field is given twice"),
+        ("{\"q\": {\"a\": [{\"b\": 1, \"\\u0062\": 2}]}}", "q", "q.a.0.b: the field is given twice"),
+        ("{\"limit\": 9007199254740992}", "limit", "limit: the number is beyond"),
+    ] {
+        let called = result(&fixture, message("1", arguments, "")).await;
+        let document: Value = serde_json::from_str(called["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&document["code"], &document["parameter"]), (&json!("parameter-invalid"), &json!(parameter)), "{document}");
+        assert!(document["detail"].as_str().unwrap().starts_with(detail), "{document}");
+    }
+    let read = send(&fixture, message("1", "{}", ", \"name\": \"page\"")).await;
+    assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(-32600)), "{}", read.body);
+    let called = result(&fixture, message("9007199254740993", "{\"q\": \"ab\"}", "")).await;
+    assert_eq!(called["structuredContent"]["echo"]["keyword"], "ab");
+}
+
 /// Proves that unsupported features are refused instead of returning empty lists.
 #[tokio::test]
 async fn undeclared() {

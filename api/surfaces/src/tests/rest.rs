@@ -6,6 +6,20 @@ fn post(body: &str) -> Ask {
     ask().method("POST").path("/fake/api/items").header("content-type", "application/json; charset=utf-8").body(body.to_owned())
 }
 
+/// Proves that an unknown path is a page for a browser, and a problem document for any other caller.
+#[tokio::test]
+async fn unknown_paths_in_a_browser() {
+    let fixture = Fixture::new(|_| {});
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/fake/verify/none", "/fake/dosc", "/nowhere"] {
+        let read = send(&fixture, ask().path(path).header("accept", browser)).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (404, "text/html; charset=utf-8"), "{path}");
+        assert!(read.body.contains("<h1>Nothing here</h1>"), "{}", read.body);
+        let read = send(&fixture, ask().path(path).header("accept", "*/*")).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (404, "not-found"), "{path}");
+    }
+}
+
 /// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {

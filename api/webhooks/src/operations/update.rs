@@ -53,13 +53,13 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         path,
         summary: "Changes the URL or the secret of a webhook.",
         description: "For a day after a secret was replaced, each message is signed with both secrets: `webhook-signature` holds several signatures, and one \
-                    valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing. A message in flight is sent to the new URL at the \
+                    valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing, and another request is refused. A message in flight is sent to the new URL at the \
                     next attempt.",
         price: Price::Tier(config.tier),
         surface: Surface::Both,
         counted: true,
         list: "",
-        errors: &[ErrorCode::NotFound],
+        errors: &[ErrorCode::NotFound, ErrorCode::IdempotencyMismatch],
         example: json!({ "id": "watch_0123456789abcdef01234567", "rotateSecret": true }),
         ..Definition::read()
     };
@@ -69,6 +69,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
 async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Result<Answer, Problem> {
     let Arguments { id, webhook, secret, rotate_secret } = arguments;
     let ctx = &call.context;
+    let given = [webhook.clone().unwrap_or_default(), secret.clone().unwrap_or_default()];
     let new_secret = match secret {
         Some(_) if rotate_secret => return Err(Problem::parameter("rotateSecret", "give `secret` or `rotateSecret`, not both")),
         secret => {
@@ -89,7 +90,8 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
     // If the account's secret was lost, the old signing secret cannot be read, and a new one is needed.
     let is_lost = sealing.open_secret(&watch.id, &watch.secret).is_none();
     let secret = new_secret.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(watches.secret_bytes(&watch.id))));
-    let watch = watches.retarget(&watch, &sealing, webhook.as_ref(), secret.as_ref()).await?;
+    let given = [given[0].as_str(), given[1].as_str(), if rotate_secret { "rotate" } else { "" }];
+    let watch = watches.retarget(&watch, &sealing, webhook.as_ref(), secret.as_ref(), given).await?;
     let webhook_host = sealing.host(&watch);
     Answer::json(&Updated { id: watch.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }

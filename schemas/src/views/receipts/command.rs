@@ -52,10 +52,12 @@ pub struct IssueRequest {
     pub action: String,
     /// The agent to whose chain the receipt belongs.
     pub agent_id: String,
-    /// Commitment to the inputs and the metadata.
+    /// Commitment to the inputs. In commands of versions without `metadata_hash`, to the inputs and the metadata.
     pub inputs_hash: String,
     /// Commitment to the outputs.
     pub outputs_hash: String,
+    /// Commitment to the metadata; `None` without metadata, and in commands of older versions.
+    pub metadata_hash: Option<String>,
     /// Base address of the service that received the request.
     pub issuer: String,
     /// The caller, as the id of an account or a payer's address in lower case; empty in commands of versions without owners.
@@ -123,14 +125,16 @@ struct StoredCommand {
     writer: String,
     reason: String,
     memory: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata_hash: Option<String>,
 }
 
 impl From<StoredCommand> for ReceiptCommand {
     fn from(stored: StoredCommand) -> Self {
         let StoredCommand { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, .. } = stored;
-        let StoredCommand { caller, writer, reason, memory, .. } = stored;
+        let StoredCommand { caller, writer, reason, memory, metadata_hash, .. } = stored;
         let change = match verb.as_str() {
-            "issue" => return Self::Issue(IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller }),
+            "issue" => return Self::Issue(IssueRequest { action, agent_id, inputs_hash, outputs_hash, metadata_hash, issuer, caller }),
             "checkpoint" => return Self::Checkpoint(SignedCheckpoint { size, note, public_key_hex: public_key }),
             "key" => return Self::Key { public_key, reason },
             "memory" => return Self::Memory { public_key, memory },
@@ -147,8 +151,8 @@ impl From<ReceiptCommand> for StoredCommand {
     fn from(command: ReceiptCommand) -> Self {
         let stored = Self { verb: command.verb().to_owned(), ..Self::default() };
         match command {
-            ReceiptCommand::Issue(IssueRequest { action, agent_id, inputs_hash, outputs_hash, issuer, caller }) => {
-                Self { action, agent_id, inputs_hash, outputs_hash, issuer, caller, ..stored }
+            ReceiptCommand::Issue(IssueRequest { action, agent_id, inputs_hash, outputs_hash, metadata_hash, issuer, caller }) => {
+                Self { action, agent_id, inputs_hash, outputs_hash, metadata_hash, issuer, caller, ..stored }
             }
             ReceiptCommand::Checkpoint(SignedCheckpoint { size, note, public_key_hex }) => {
                 Self { public_key: public_key_hex, size, note, ..stored }
@@ -172,7 +176,7 @@ mod tests {
     #[test]
     fn commands_are_stored_with_their_fields() {
         for (verb, own) in [
-            ("issue", "action agentId inputsHash outputsHash issuer caller"),
+            ("issue", "action agentId inputsHash outputsHash metadataHash issuer caller"),
             ("checkpoint", "publicKey size note"),
             ("key", "publicKey reason"),
             ("memory", "publicKey memory"),
@@ -183,7 +187,7 @@ mod tests {
         ] {
             let whole = json!({
                 "verb": verb, "action": "a", "agentId": "g", "inputsHash": "i", "outputsHash": "o", "issuer": "s", "publicKey": "p", "size": 3,
-                "note": "n", "caller": "c", "writer": "w", "reason": "r", "memory": "m"
+                "note": "n", "caller": "c", "writer": "w", "reason": "r", "memory": "m", "metadataHash": "h"
             });
             let command: ReceiptCommand = serde_json::from_value(whole.clone()).unwrap();
             assert_eq!(command.verb(), verb);

@@ -1,26 +1,24 @@
 //! `GET /v1/filters`: the saved filters of an account.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use super::Saved;
+use crate::common::list_page::ListPage;
 use access::saved::SavedItems;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
-/// Arguments of `list_filters`: none.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {}
-
 /// The saved filters of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Filters<F> {
-    /// All saved filters, sorted by name.
+    /// The saved filters, sorted by name.
     pub filters: Vec<Saved<F>>,
+    /// Send it as `after` to get the filters after these; null if there are no more.
+    pub next: Option<String>,
 }
 
 /// The operation for one service.
@@ -31,7 +29,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         method: Method::Get,
         path: "/v1/filters",
         summary: "The saved filters of this account in this service, sorted by name.",
-        description: "All filters in one answer; the tier limits how many an account may have.",
+        description: "The tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         surface: Surface::Both,
         counted: true,
@@ -40,12 +38,13 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         example: json!({}),
         ..Definition::read()
     };
-    Operation::define::<Arguments, Filters<S::Filter>, _, _>(words, answer::<S>)
+    Operation::define::<ListPage, Filters<S::Filter>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: WatchableFeed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
+async fn answer<S: WatchableFeed>(call: Call, page: ListPage) -> Result<Answer, Problem> {
     let all = SavedItems::filters(&call, S::FEED.source.service).list().await?;
     let mut filters = all.into_iter().map(Saved::of).collect::<Result<Vec<Saved<S::Filter>>, Problem>>()?;
     filters.sort_by(|a, b| a.name.cmp(&b.name));
-    Answer::json(&Filters { filters })
+    let (filters, next) = page.of(filters, |saved| saved.name.clone(), |saved, after| Ok(saved.name.as_str() > after))?;
+    Answer::json(&Filters { filters, next })
 }

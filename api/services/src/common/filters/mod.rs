@@ -56,7 +56,10 @@ pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S:
         return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
     }
     let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
-    given.with_defaults_from(&read(&kept)?)
+    let merged = given.with_defaults_from(&read(&kept)?)?;
+    // One end of a range may be the request's, the other the saved filter's.
+    merged.check_ranges()?;
+    Ok(merged)
 }
 
 fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {

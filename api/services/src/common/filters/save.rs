@@ -38,7 +38,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         surface: Surface::Both,
         counted: true,
         list: "",
-        errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
+        errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example: json!({ "name": "mine", "filter": S::example_filter() }),
         ..Definition::read()
     };

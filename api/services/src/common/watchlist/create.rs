@@ -48,7 +48,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         surface: Surface::Both,
         counted: true,
         list: "",
-        errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
+        errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example,
         ..Definition::read()
     };

@@ -30,8 +30,8 @@ pub struct Arguments {
     #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
-    /// The `cursor` of an earlier answer, to get older matches. Without it the answer starts with the newest.
-    pub cursor: Option<String>,
+    /// The `next` of an earlier answer, to get older matches. Without it the answer starts with the newest.
+    pub after: Option<String>,
 }
 
 /// A watch with its matches.
@@ -45,7 +45,9 @@ pub struct Matches<N, T> {
     pub matches: Vec<T>,
     /// Whether there are older changes that this answer does not cover.
     pub has_more: bool,
-    /// Send it as `cursor` to get older matches; left out if there are none.
+    /// Send it as `after` to get older matches; null if there are none.
+    pub next: Option<String>,
+    /// The same as `next`, under its earlier name; left out if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -66,6 +68,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "matches",
         errors: &[ErrorCode::CursorInvalid],
         example: json!({ "id": "watch_0123456789abcdef01234567", "limit": 10 }),
+        aliases: &[("cursor", "after")],
         ..Definition::read()
     };
     Operation::define::<Arguments, Matches<S::WatchedEntity, S::Shown>, _, _>(words, answer::<S>)
@@ -82,11 +85,11 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     let kept = saved.watch(&arguments.id).await?;
     let at = position(ctx, &feed.source, None).await?;
     let own = format!("watch/{}", kept.id);
-    let upto = match &arguments.cursor {
+    let upto = match &arguments.after {
         None => at.seq,
-        Some(text) => match cursor::read(secrets, service, text)? {
+        Some(text) => match cursor::read(secrets, service, text).map_err(|problem| problem.about("after"))? {
             (seq, made_for) if made_for == own => seq.previous().min(at.seq),
-            _ => return Err(cursor::invalid("the cursor is not one of this watch")),
+            _ => return Err(cursor::invalid("the cursor is not one of this watch").about("after")),
         },
     };
     let filter = S::Filter::from_canonical(&kept.filter).ok_or_else(|| {
@@ -98,10 +101,12 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     let found = selection.find(kept.after, upto, limit, Direction::Backwards).await?;
     let has_more = found.to > kept.after.next();
     metrics::count_published(service, found.changes.len());
+    let next = has_more.then(|| cursor::encode(secrets, service, found.to, &own));
     Answer::json(&Matches {
         watch: Watch::<S::WatchedEntity>::of(&kept, saved.sealing().await?.as_ref())?,
         matches: shown::<_, S::Shown>(found.changes),
         has_more,
-        cursor: has_more.then(|| cursor::encode(secrets, service, found.to, &own)),
+        next: next.clone(),
+        cursor: next,
     })
 }

@@ -1,25 +1,23 @@
 //! `GET /v1/watchlist`: the watches of an account.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use super::{Watch, list};
+use crate::common::list_page::ListPage;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
-/// Arguments of `list_watches`: none.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {}
-
 /// The watches of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Watches<N> {
-    /// All watches, the last created first.
+    /// The watches, the last created first.
     pub watches: Vec<Watch<N>>,
+    /// Send it as `after` to get the watches created before these; null if there are no more.
+    pub next: Option<String>,
 }
 
 /// The operation for one service.
@@ -30,7 +28,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         method: Method::Get,
         path: "/v1/watchlist",
         summary: "The watches of this account in this service, the last created first.",
-        description: "All watches in one answer; the tier limits how many an account may have.",
+        description: "The tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         surface: Surface::Both,
         counted: true,
@@ -39,9 +37,10 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         example: json!({}),
         ..Definition::read()
     };
-    Operation::define::<Arguments, Watches<S::WatchedEntity>, _, _>(words, answer::<S>)
+    Operation::define::<ListPage, Watches<S::WatchedEntity>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: WatchableFeed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
-    Answer::json(&Watches::<S::WatchedEntity> { watches: list(&call, S::FEED.source.service).await? })
+async fn answer<S: WatchableFeed>(call: Call, page: ListPage) -> Result<Answer, Problem> {
+    let (watches, next) = list(&call, S::FEED.source.service, &page).await?;
+    Answer::json(&Watches::<S::WatchedEntity> { watches, next })
 }

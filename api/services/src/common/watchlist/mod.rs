@@ -17,6 +17,7 @@ use schemas::views::watches::SavedItem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::list_page::ListPage;
 use access::saved::{NewWatch, SavedItems};
 use access::sign::SigningSecret;
 use access::webhook::{Sealing, Webhook};
@@ -82,14 +83,33 @@ pub(crate) async fn create<N: Serialize + DeserializeOwned>(
     Ok(Watch { secret, ..Watch::of(&kept, sealing.as_ref())? })
 }
 
-/// The caller's watches in a service, the last created first.
+/// A page of the caller's watches in a service, the last created first, and the value of `next`.
 ///
 /// # Errors
-/// When the rows cannot be read.
-pub(crate) async fn list<N: DeserializeOwned>(call: &Call, service: &'static str) -> Result<Vec<Watch<N>>, Problem> {
+/// `parameter-invalid` for an `after` that no answer gave; when the rows cannot be read.
+pub(crate) async fn list<N: DeserializeOwned>(
+    call: &Call,
+    service: &'static str,
+    page: &ListPage,
+) -> Result<(Vec<Watch<N>>, Option<String>), Problem> {
     let saved = SavedItems::watches(call, service);
-    let (all, sealing) = (saved.list().await?, saved.sealing().await?);
-    all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect()
+    let (mut all, sealing) = (saved.list().await?, saved.sealing().await?);
+    all.sort_by(|a, b| place(b).cmp(&place(a)));
+    let name = |kept: &SavedItem| format!("{}/{}", kept.made_at, kept.id);
+    let is_past = |kept: &SavedItem, after: &str| {
+        let (made_at, id) = after
+            .split_once('/')
+            .and_then(|(made_at, id)| Some((made_at.parse::<i64>().ok()?, id)))
+            .ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
+        Ok(place(kept) < (made_at, id))
+    };
+    let (kept, next) = page.of(all, name, is_past)?;
+    Ok((kept.iter().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<_, _>>()?, next))
+}
+
+/// The place of a watch in the order of creation.
+fn place(kept: &SavedItem) -> (i64, &str) {
+    (kept.made_at, &kept.id)
 }
 
 /// Deletes a watch of the caller. Returns its id.

@@ -1,0 +1,146 @@
+//! The versions of one record: the one that was current at a position, and those before it.
+//!
+//! A version is the change that made it, as the feed shows it. Promise: a call reads a bounded number of rows and blocks.
+
+use std::sync::Arc;
+
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use schemas::details::ChangeRecord;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Datum;
+use schemas::views::records::Row;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use view_store::Range;
+use view_store::feed::{FeedReader, block_of};
+
+use crate::filter::Element;
+use crate::position::Position;
+use crate::{Feeds, Source};
+
+/// A version of a record.
+#[derive(Clone, Debug)]
+pub struct Version<R: ChangeRecord> {
+    /// The change that made the version.
+    pub change: Element<R>,
+    /// The fields of the record whose values differ from the version before, sorted; none for the first version.
+    pub changed: Vec<String>,
+}
+
+/// Versions of one record, newest first.
+#[derive(Clone, Debug)]
+pub struct Versions<R: ChangeRecord> {
+    /// The versions.
+    pub versions: Vec<Version<R>>,
+    /// The `seq` of the last of them, if there are earlier ones.
+    pub next: Option<Seq>,
+}
+
+/// The change that made the version of a record that is current at a position; `None` if there is no such record.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn version_at<R: ChangeRecord + DeserializeOwned>(
+    ctx: &Context,
+    source: &Source,
+    at: &Position,
+    id: &str,
+) -> Result<Option<Element<R>>, Problem> {
+    let found = seqs_of(source, at, id, at.seq, 1).await?;
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    Ok(changes_at(&reader, source, id, &found).await?.pop())
+}
+
+/// The versions of a record up to a position, newest first, at most `limit`: those made by a change above `after`, and, if `before` is given, below
+/// it.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned>(
+    ctx: &Context,
+    source: &Source,
+    at: &Position,
+    id: &str,
+    after: Seq,
+    before: Option<Seq>,
+    limit: usize,
+) -> Result<Versions<R>, Problem> {
+    let upto = before.map_or(at.seq, |before| before.previous().min(at.seq));
+    // One more than wanted: the version before the last one says what the last one changed.
+    let seqs = seqs_of(source, at, id, upto, limit + 1).await?;
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    let changes = changes_at::<R>(&reader, source, id, &seqs).await?;
+    let mut changes = changes.into_iter().peekable();
+    let mut versions = Vec::new();
+    while versions.len() < limit
+        && let Some(change) = changes.next_if(|change| change.seq > after)
+    {
+        let changed = match changes.peek() {
+            Some(earlier) => changed_fields(&earlier.record, &change.record)?,
+            None => Vec::new(),
+        };
+        versions.push(Version { change, changed });
+    }
+    let has_more = changes.peek().is_some_and(|earlier| earlier.seq > after);
+    let next = versions.last().filter(|_| has_more).map(|last| last.change.seq);
+    Ok(Versions { versions, next })
+}
+
+/// The `seq` of each version of a record up to `upto`, newest first, at most `limit`.
+async fn seqs_of(source: &Source, at: &Position, id: &str, upto: Seq, limit: usize) -> Result<Vec<Seq>, Problem> {
+    let current = at.view.get(source.records, &key![id]).await.map_err(store_problem)?;
+    let Some(current) = current.map(|bytes| stored::<Row<IgnoredAny>>(source.records, &bytes)).transpose()? else {
+        return Ok(Vec::new());
+    };
+    let mut seqs: Vec<Seq> = Some(current.seq).filter(|seq| *seq <= upto).into_iter().collect();
+    if seqs.len() < limit {
+        let from = Some(key![id, upto.stored()]);
+        // The current version may be in the history as well.
+        let range = Range { prefix: key![id], after: None, from, limit: limit + 1, reverse: false };
+        let rows = at.view.range(source.history, range).await.map_err(store_problem)?;
+        seqs.extend(rows.iter().filter_map(|(key, _)| match key.get(1) {
+            Some(Datum::Int(seq)) => Seq::try_from(*seq).ok(),
+            _ => None,
+        }));
+        seqs.dedup();
+        seqs.truncate(limit);
+    }
+    Ok(seqs)
+}
+
+/// The changes with these numbers, in their order.
+async fn changes_at<R: ChangeRecord + DeserializeOwned>(
+    reader: &FeedReader,
+    source: &Source,
+    id: &str,
+    seqs: &[Seq],
+) -> Result<Vec<Element<R>>, Problem> {
+    let mut numbers: Vec<u64> = seqs.iter().map(|seq| block_of(*seq)).collect();
+    numbers.dedup();
+    let blocks = reader.blocks(&numbers).await.map_err(store_problem)?;
+    let mut blocks = numbers.into_iter().zip(blocks).peekable();
+    let mut out = Vec::with_capacity(seqs.len());
+    for seq in seqs {
+        while blocks.next_if(|(number, _)| *number != block_of(*seq)).is_some() {}
+        let Some((_, block)) = blocks.peek() else { break };
+        match block.element(*seq) {
+            Some(element) => out.push(super::filter::read(&element)?),
+            None => tracing::error!(service = source.service, id, seq = seq.0, "a version of a record is not in the feed"),
+        }
+    }
+    Ok(out)
+}
+
+/// The names of the fields in which two versions of a record differ, sorted.
+fn changed_fields<R: Serialize>(before: &R, after: &R) -> Result<Vec<String>, Problem> {
+    let [before, after] = [super::query::to_value(before)?, super::query::to_value(after)?];
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return Ok(Vec::new()) };
+    let gone = before.keys().filter(|name| !after.contains_key(*name));
+    let differs = after.iter().filter(|(name, value)| before.get(*name) != Some(value)).map(|(name, _)| name);
+    let mut names: Vec<String> = gone.chain(differs).cloned().collect();
+    names.sort_unstable();
+    Ok(names)
+}
