@@ -1,8 +1,10 @@
-//! The operations over the recorded changes of a service: one record and its versions, the feed of all changes, the proof that the log of changes only
-//! grew, and the health of the service.
+//! The operations over the recorded changes of a service: one record and its versions, the feed of all changes, files of all records, the proof that
+//! the log of changes only grew, and the health of the service.
 
 use feed::{Source, changes};
 
+
+use super::exports::{self, RecordTable};
 use super::health::{HealthFields, NoFields};
 use super::records::{self, Addressed};
 use super::{checkpoints, health};
@@ -17,7 +19,13 @@ pub fn operations<R: Addressed>(source: Source) -> Bundle {
 /// The operations of one service, whose records are `R` and whose health says more than that of every service.
 #[must_use]
 pub fn operations_with_health<R: Addressed, F: HealthFields>(source: Source) -> Bundle {
+    let table = RecordTable::of::<R>(source);
     let mut all = records::operations::<R>(source);
-    all.extend([changes::operation::<R>(source, changes::example()), checkpoints::operation(source), health::operation::<F>(source)]);
-    Bundle::checkpoints(all, source)
+    all.extend([
+        changes::operation::<R>(source, changes::example()),
+        exports::operation(table.clone()),
+        checkpoints::operation(source),
+        health::operation::<F>(source),
+    ]);
+    Bundle::of_changes(all, source, table)
 }
