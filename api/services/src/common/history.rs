@@ -3,7 +3,6 @@
 
 use feed::{Source, changes};
 
-
 use super::exports::{self, RecordTable};
 use super::health::{HealthFields, NoFields};
 use super::records::{self, Addressed};
