@@ -82,9 +82,9 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         CliCommand::Webhooks { command } => Command::Webhooks(command),
         CliCommand::Receipts { command } => Command::Receipts(command),
         CliCommand::ReceiptKeys { command } => Command::ReceiptKeys(command),
-        CliCommand::Export { topic, format, all, output } => {
+        CliCommand::Export { topic, format, all, current, output } => {
             output_file = output;
-            Command::Export { topic, format, all }
+            Command::Export { topic, format, all, current }
         }
         CliCommand::Digest { view, history, at } => Command::Digest { view, history, at },
         CliCommand::Status { json: true } => Command::Status { format: StatusFormat::Json },

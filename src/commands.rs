@@ -46,7 +46,8 @@ impl Command {
             Self::Webhooks(command) => webhooks::run(engine, command, output).await,
             Self::Receipts(command) => receipts::run(engine, command, output).await,
             Self::ReceiptKeys(command) => receipts::run_keys(engine, command, output).await,
-            Self::Export { topic, format, all } => export(engine, &topic, &format, all, output).await,
+            Self::Export { topic, format, current: true, .. } => export_current(engine, &topic, &format, output).await,
+            Self::Export { topic, format, all, current: false } => export(engine, &topic, &format, all, output).await,
             Self::Digest { view, history, at } => {
                 wait_caught_up(engine, output).await?;
                 let service = engine.projector.service(&view).map_err(failure)?;
@@ -151,4 +152,34 @@ async fn export(engine: &Engine, topic: &str, format: &str, all: bool, output: &
     }
     let (Some(topic), Some(format)) = (topics::by_name(topic), Format::from_name(format)) else { return Ok(()) };
     export::export(&engine.parts, topic, format, all, progress, &mut write).await.map_err(failure)
+}
+
+/// Exports the current records of a service.
+async fn export_current(engine: &Engine, service: &str, format: &str, output: &dyn Output) -> Result<(), Failure> {
+    wait_caught_up(engine, output).await?;
+    let registration = services::registered().iter().find(|registration| registration.service.name == service);
+    let (Some(table), Some(format)) = (registration.and_then(|found| found.table.as_ref()), Format::from_name(format)) else {
+        return Ok(());
+    };
+    let task = format!("export {service}");
+    let mut write = |bytes: &[u8]| {
+        output.bytes(bytes);
+        !output.is_closed()
+    };
+    let mut rows = table.current(&*engine.store).await.map_err(failure)?;
+    let total = rows.remaining();
+    let mut writer = table_file::writer(format, table.columns(), &mut write).map_err(failure)?;
+    loop {
+        let batch = rows.next().await.map_err(failure)?;
+        if batch.is_empty() {
+            break;
+        }
+        for row in batch {
+            if !writer.row(row).map_err(failure)? {
+                return Ok(());
+            }
+        }
+        output.progress(&task, total - rows.remaining(), total);
+    }
+    writer.finish().map_err(failure)
 }

@@ -11,6 +11,11 @@ use url::{Host, Url};
 pub trait ChangeRecord {
     /// The change details of its changes: a struct, whose fields are serialized as members of the change.
     type Details: Serialize + DeserializeOwned + JsonSchema + Clone + Default + std::fmt::Debug + Send + Sync + 'static;
+
+    /// Whether tables of current records contain the record: it exists at its upstream, and it is a record of its own.
+    fn is_in_tables(&self) -> bool {
+        true
+    }
 }
 
 /// No change details.

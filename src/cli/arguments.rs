@@ -146,15 +146,15 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         command: WebhooksCommand,
     },
-    /// Writes a topic to standard output.
+    /// Writes a topic, or the current records of a service, to standard output.
     #[command(after_help = examples![
         "highwater export changes.recalls | head -n 1",
-        "highwater export recalls --format parquet --output recalls.parquet",
+        "highwater export recalls --current --format parquet --output recalls.parquet",
         "highwater export all --format records --output log.avro",
     ])]
     Export {
-        /// The topic: a fact topic, or changes.SERVICE. With --format records also `all`.
-        #[arg(value_parser = Known(values::topics_or_all))]
+        /// The topic: a fact topic, or changes.SERVICE. With --format records also `all`. With --current a service.
+        #[arg(value_parser = Known(values::exported))]
         topic: String,
         /// ndjson, csv or parquet for the records in a readable form; records for a lossless copy that `import` reads.
         #[arg(long, default_value = "ndjson", value_parser = Known(values::formats))]
@@ -162,6 +162,9 @@ pub(crate) enum CliCommand {
         /// Exports the records of sync runs, too.
         #[arg(long)]
         all: bool,
+        /// Exports the current records of a service instead, with a typed column for each field.
+        #[arg(long, conflicts_with = "all")]
+        current: bool,
         /// Writes to this file instead, which must not exist. Only its owner can read it.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,

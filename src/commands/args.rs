@@ -38,7 +38,13 @@ pub(crate) enum Command {
     /// Webhooks.
     Webhooks(WebhooksCommand),
     /// Writes out a topic.
-    Export { topic: String, format: String, all: bool },
+    Export {
+        topic: String,
+        format: String,
+        all: bool,
+        #[serde(default)]
+        current: bool,
+    },
     /// Hashes a view.
     Digest { view: String, history: bool, at: Option<u64> },
     /// Shows what needs attention, and the progress of upstreams, topics and views.
@@ -84,6 +90,23 @@ pub(crate) mod values {
     /// These topics and the word for all of them.
     pub(crate) fn topics_or_all() -> Vec<&'static str> {
         [topics(), vec![ALL]].concat()
+    }
+
+    /// The services whose current records can be exported.
+    pub(crate) fn services_with_tables() -> Vec<&'static str> {
+        let with_tables = ::services::registered().iter().filter(|registration| registration.table.is_some());
+        with_tables.map(|registration| registration.service.name).collect()
+    }
+
+    /// What can be exported: topics, services, and the word for all topics.
+    pub(crate) fn exported() -> Vec<&'static str> {
+        let mut names = topics_or_all();
+        for service in services_with_tables() {
+            if !names.contains(&service) {
+                names.push(service);
+            }
+        }
+        names
     }
 
     /// The formats of an export.
@@ -250,7 +273,8 @@ impl Command {
             Self::Replay { view } => check_known("view", view, &values::views_or_all()),
             Self::Redecide { service } => check_known("service", service, &values::services()),
             Self::Digest { view, .. } => check_known("view", view, &values::services()),
-            Self::Export { topic, format, all } => check_export(topic, format, *all),
+            Self::Export { topic, format, current: true, .. } => check_current(topic, format),
+            Self::Export { topic, format, all, current: false } => check_export(topic, format, *all),
             Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
             Self::ReceiptKeys(ReceiptKeysCommand::Restore { reason })
                 if reason.trim().is_empty() || reason.len() > RESTORE_REASON_BYTES_MAX || reason.chars().any(char::is_control) =>
@@ -269,6 +293,11 @@ fn check_export(topic: &str, format: &str, all: bool) -> Result<(), Failure> {
     }
     check_known("topic", topic, &if is_records { values::topics_or_all() } else { values::topics() })?;
     check_known("format", format, &values::formats())
+}
+
+fn check_current(service: &str, format: &str) -> Result<(), Failure> {
+    check_known("service", service, &values::services_with_tables())?;
+    check_known("format", format, &Format::NAMES)
 }
 
 /// The tier of that name, if keys of it can be created.

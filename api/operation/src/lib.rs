@@ -14,9 +14,10 @@ pub mod signing_state;
 pub mod tiers;
 
 use std::future::Future;
+use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -26,6 +27,7 @@ use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use crate::context::{Context, ServiceSettings};
 use crate::problem::Problem;
@@ -204,6 +206,36 @@ pub enum Body {
     NotModified,
     /// The command that a write will append once it is paid for, as JSON.
     Effect(String),
+    /// A file that is sent while it is written.
+    File(FileBody),
+}
+
+/// A file that is sent while it is written.
+#[derive(Clone, Debug)]
+pub struct FileBody {
+    /// The media type.
+    pub media_type: &'static str,
+    /// The name under which clients save it.
+    pub name: String,
+    /// The pieces; an error ends the file before its end. They are taken when the file is sent.
+    pieces: Arc<Mutex<Option<FilePieces>>>,
+}
+
+/// The pieces of a file.
+pub type FilePieces = mpsc::Receiver<io::Result<Bytes>>;
+
+impl FileBody {
+    /// A file with these pieces.
+    #[must_use]
+    pub fn new(media_type: &'static str, name: String, pieces: FilePieces) -> Self {
+        Self { media_type, name, pieces: Arc::new(Mutex::new(Some(pieces))) }
+    }
+
+    /// The pieces; `None` if they were taken already.
+    #[must_use]
+    pub fn take(&self) -> Option<FilePieces> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// The result of a handler.
@@ -271,6 +303,8 @@ pub struct Operation {
     pub output: Value,
     /// The same schema with references to named types.
     pub named_output: NamedSchema,
+    /// The media types of the answer if it is a file, each with whether it is text; empty if the answer is JSON.
+    pub files: &'static [(&'static str, bool)],
     /// Other names of parameters: (alias, name).
     pub aliases: &'static [(&'static str, &'static str)],
     /// The handler. It receives validated arguments.
@@ -334,6 +368,12 @@ impl Operation {
     #[must_use]
     pub fn managed(self) -> Self {
         Self { surface: Surface::Route, is_managed: true, ..self }
+    }
+
+    /// The same operation, whose answer is a file of one of these media types, each with whether it is text.
+    #[must_use]
+    pub fn with_files(self, files: &'static [(&'static str, bool)]) -> Self {
+        Self { files, ..self }
     }
 
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
@@ -404,6 +444,7 @@ impl Operation {
             input,
             output,
             named_output,
+            files: &[],
             aliases,
             run,
         }

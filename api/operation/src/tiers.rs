@@ -90,6 +90,8 @@ pub const CHECKPOINTS: Window = Window { name: "minute", length_s: 60, calls_max
 pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The lowest tier that may save filters and watches.
 pub const SAVED_ITEMS_MIN_TIER: Tier = Tier::Pro;
+/// The lowest tier that may read whole services as files.
+pub const EXPORTS_MIN_TIER: Tier = Tier::Pro;
 /// The most free keys per UTC day from one network address: an IPv4 address, or an IPv6 /48.
 pub const MINTS_PER_ADDRESS_MAX: i64 = 20;
 /// After how many days without use a free key expires. Keys of other tiers do not expire.

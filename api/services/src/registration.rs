@@ -10,6 +10,7 @@ use schemas::data_file::ShownFile;
 use webhooks::NewMatcher;
 
 use crate::common::change_tree::ChangeTree;
+use crate::common::exports::RecordTable;
 use crate::common::prover::SignedTree;
 use crate::receipts::signer::Signer;
 
@@ -18,12 +19,13 @@ pub struct Bundle {
     operations: Vec<Operation>,
     matcher: Option<NewMatcher>,
     checkpoints: Option<Source>,
+    table: Option<RecordTable>,
 }
 
 impl From<Vec<Operation>> for Bundle {
     /// Operations that need nothing to run for them.
     fn from(operations: Vec<Operation>) -> Self {
-        Self { operations, matcher: None, checkpoints: None }
+        Self { operations, matcher: None, checkpoints: None, table: None }
     }
 }
 
@@ -34,10 +36,10 @@ impl Bundle {
         Self { matcher: Some(matcher), ..Self::from(operations) }
     }
 
-    /// Operations over the signed checkpoints of a service's changes.
+    /// Operations over a service's changes, their signed checkpoints, and the table of its records.
     #[must_use]
-    pub fn checkpoints(operations: Vec<Operation>, source: Source) -> Self {
-        Self { checkpoints: Some(source), ..Self::from(operations) }
+    pub fn of_changes(operations: Vec<Operation>, source: Source, table: RecordTable) -> Self {
+        Self { checkpoints: Some(source), table: Some(table), ..Self::from(operations) }
     }
 }
 
@@ -75,6 +77,8 @@ pub struct Registration {
     pub service: Service,
     /// The source of its changes, if checkpoints of their tree are signed.
     pub checkpoints: Option<Source>,
+    /// The table of its current records, if it has one.
+    pub table: Option<RecordTable>,
     /// Makes the matcher of its watches, if it has watches.
     pub matcher: Option<NewMatcher>,
     /// The tree whose signed checkpoints the service serves, if it has one.
@@ -89,15 +93,16 @@ impl Registration {
     #[must_use]
     pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
         let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new() };
-        Self { service, checkpoints: None, matcher: None, tree: None, tasks: &[] }
+        Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[] }
     }
 
     /// Adds operations, in the order in which documents list them.
     #[must_use]
     pub fn with(mut self, bundle: impl Into<Bundle>) -> Self {
-        let Bundle { operations, matcher, checkpoints } = bundle.into();
+        let Bundle { operations, matcher, checkpoints, table } = bundle.into();
         self.service.operations.extend(operations);
         self.matcher = self.matcher.or(matcher);
+        self.table = self.table.or(table);
         if let Some(source) = checkpoints {
             self.checkpoints = Some(source);
             self = self.with_tree(ChangeTree(source.service));

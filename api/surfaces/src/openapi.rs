@@ -221,6 +221,14 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
             "example": examples::example(&operation.named_output.schema, types),
         }},
     });
+    if !operation.files.is_empty() {
+        let schema = |is_text| {
+            if is_text { json!({"type": "string"}) } else { json!({"type": "string", "contentMediaType": "application/octet-stream"}) }
+        };
+        let content = operation.files.iter().map(|(media_type, is_text)| ((*media_type).to_owned(), json!({"schema": schema(*is_text)})));
+        good["content"] = Value::Object(content.collect());
+        good["headers"]["Content-Disposition"] = header("Content-Disposition");
+    }
     let mut responses = json!({});
     if operation.method == Method::Get {
         good["headers"]["ETag"] = header("ETag");
@@ -275,6 +283,7 @@ fn headers() -> Value {
         "PAYMENT-REQUIRED": {"description": "The payment terms in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "X-PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 1: JSON in base64.", "schema": {"type": "string"}},
+        "Content-Disposition": {"description": "The name of the file.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
     })
 }

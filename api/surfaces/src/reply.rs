@@ -5,12 +5,12 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
-    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, StatusCode};
 use operation::problem::Problem;
-use operation::{Answer, Body, File, Form};
+use operation::{Answer, Body, File, FileBody, Form};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use serde_json::Value;
@@ -134,6 +134,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
+        Body::File(file) => sent_file(&file),
         Body::Events(items) => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS),
     };
     if response.status() == StatusCode::OK {
@@ -221,6 +222,18 @@ fn set(response: &mut Response, name: HeaderName, value: HeaderValue) {
 fn empty(status: StatusCode) -> Response {
     let mut response = full_body(Bytes::new());
     *response.status_mut() = status;
+    response
+}
+
+/// A file that is sent while it is written.
+fn sent_file(file: &FileBody) -> Response {
+    let Some(pieces) = file.take() else {
+        tracing::error!(name = file.name, "a file was sent already");
+        return problem("", &Problem::new(ErrorCode::Internal, "the file could not be sent"));
+    };
+    let pieces = stream::unfold(pieces, |mut pieces| async move { pieces.recv().await.map(|piece| (piece, pieces)) });
+    let mut response = with_content_type(warp::reply::stream(pieces).into_response(), file.media_type);
+    set_text(&mut response, CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", file.name));
     response
 }
 

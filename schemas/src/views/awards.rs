@@ -102,6 +102,10 @@ impl Award {
 
 impl ChangeRecord for Award {
     type Details = AwardDetails;
+
+    fn is_in_tables(&self) -> bool {
+        self.is_listed()
+    }
 }
 
 impl Record for Award {

@@ -75,6 +75,10 @@ pub struct Filing {
 
 impl ChangeRecord for Filing {
     type Details = NoDetails;
+
+    fn is_in_tables(&self) -> bool {
+        self.is_listed()
+    }
 }
 
 impl Record for Filing {

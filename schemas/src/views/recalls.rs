@@ -57,6 +57,10 @@ pub struct Recall {
 
 impl ChangeRecord for Recall {
     type Details = LinkDetails;
+
+    fn is_in_tables(&self) -> bool {
+        self.is_listed()
+    }
 }
 
 impl Recall {

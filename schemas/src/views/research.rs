@@ -100,6 +100,10 @@ pub struct Topic {
 
 impl ChangeRecord for Funding {
     type Details = LinkDetails;
+
+    fn is_in_tables(&self) -> bool {
+        self.is_listed()
+    }
 }
 
 impl Record for Funding {

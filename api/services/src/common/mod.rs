@@ -4,6 +4,7 @@ pub(crate) mod change_tree;
 pub mod changes_since;
 pub mod checkpoints;
 pub mod consistency;
+pub mod exports;
 pub mod filters;
 pub mod followed;
 pub mod health;

@@ -20,7 +20,7 @@ pub struct SameName {
 /// When two different types have the same name.
 pub(crate) fn types(service: &Service) -> Result<Map<String, Value>, SameName> {
     let mut all = Map::new();
-    for operation in &service.operations {
+    for operation in service.operations.iter().filter(|operation| operation.files.is_empty()) {
         let answer = (answer_name(operation), &operation.named_output.schema);
         let named = operation.named_output.types.iter().map(|(name, schema)| (name.clone(), schema));
         for (name, schema) in named.chain([answer]) {

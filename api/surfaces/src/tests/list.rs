@@ -92,13 +92,16 @@ fn examples_of_answers() {
         let operations = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
         for operation in operations {
             let place = format!("{} {}", service.name, operation["operationId"]);
+            assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{place}");
             let content = &operation["responses"]["200"]["content"]["application/json"];
+            if content.is_null() {
+                continue;
+            }
             let schema = json!({ "$ref": content["schema"]["$ref"], "components": document["components"] });
             let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
             let wrong: Vec<String> =
                 validator.iter_errors(&content["example"]).map(|error| format!("{}: {error}", error.instance_path())).collect();
             assert!(wrong.is_empty(), "{place}: {wrong:?} in {}", content["example"]);
-            assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{place}");
         }
         println!("{}: {:?}", service.name, document["components"]["schemas"].as_object().unwrap().keys().collect::<Vec<_>>());
     }

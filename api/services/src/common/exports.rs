@@ -1,0 +1,261 @@
+//! `GET /v1/exports/{file}`: the records of a service at the end of a day as one file, and the same table for `highwater export --current`.
+//!
+//! The table is read from the feed, newest change first: the first change of a record that is met is its latest one. So both backends read it in the
+//! order in which the feed is stored, and every reader of one position gets the same rows.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use feed::etag::{etag, matches_etag};
+use feed::position::{Position, position};
+use feed::{Feeds, Source};
+use operation::context::{Part, store_problem};
+use operation::problem::Problem;
+use operation::schema;
+use operation::tiers::EXPORTS_MIN_TIER;
+use operation::{Answer, Body, Call, Definition, FileBody, Operation, Price};
+use schemars::JsonSchema;
+use schemas::details::ChangeRecord;
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use schemas::position::Seq;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use table_file::{Column, Format, Kind};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use view_store::ViewStore;
+use view_store::feed::{FEED_BLOCK_LEN, FeedCache, FeedReader};
+
+/// The version of the form of the files, part of the ETag. Increase it when the same position is written with other bytes.
+const RENDERING: &str = "1";
+/// How many files a process writes at the same time. Each holds the rows of one Parquet row group in memory.
+const RUNNING_MAX: usize = 2;
+/// When a caller may try again while too many files are being written, in seconds.
+const BUSY_RETRY_S: u64 = 30;
+/// A piece of a file is sent when it has this size, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+/// How many pieces may wait for a slow reader.
+const PIECES_WAITING_MAX: usize = 4;
+
+static RUNNING: Semaphore = Semaphore::const_new(RUNNING_MAX);
+
+/// The columns that every table begins with. The fields of the record follow.
+const FIRST: [(&str, Kind); 3] = [("id", Kind::Text), ("seq", Kind::Int), ("recordedAt", Kind::Time)];
+
+/// The records of a service as a table: one row for each record that lists show.
+#[derive(Clone)]
+pub struct RecordTable {
+    /// The source of the service's changes.
+    pub source: Source,
+    fields: Arc<[Column]>,
+    is_listed: fn(&Value) -> bool,
+}
+
+impl RecordTable {
+    /// The table of a service, whose records are `R`.
+    #[must_use]
+    pub fn of<R: ChangeRecord + JsonSchema + DeserializeOwned>(source: Source) -> Self {
+        let mut fields = Column::of_schema(&schema::output::<R>());
+        fields.retain(|field| FIRST.iter().all(|(name, _)| *name != field.name));
+        let is_listed = |record: &Value| R::deserialize(record).is_ok_and(|record| record.is_in_tables());
+        Self { source, fields: fields.into(), is_listed }
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> Vec<Column> {
+        FIRST.into_iter().map(|(name, kind)| Column::new(name, kind)).chain(self.fields.iter().cloned()).collect()
+    }
+
+    /// The rows of the current records.
+    ///
+    /// # Errors
+    /// When the view cannot be read.
+    pub async fn current(&self, store: &dyn ViewStore) -> Result<Rows, view_store::Error> {
+        let view = store.live(self.source.view).await?;
+        let upto = Seq(view.checkpoint().await?.seq);
+        Ok(self.rows(FeedReader::new(view, self.source.feed, Arc::new(FeedCache::default())), upto))
+    }
+
+    /// The rows as of `upto`, which must not be above the view's checkpoint.
+    #[must_use]
+    pub fn rows(&self, reader: FeedReader, upto: Seq) -> Rows {
+        Rows { table: self.clone(), reader, next: upto.0, seen: HashSet::new() }
+    }
+
+    /// The row of a change.
+    fn row(&self, mut change: Change) -> Vec<Value> {
+        let own = [json!(change.record.id), json!(change.seq), json!(change.recorded_at)];
+        let mut field = |column: &Column| change.record.fields.get_mut(&column.name).map(Value::take).unwrap_or_default();
+        own.into_iter().chain(self.fields.iter().map(&mut field)).collect()
+    }
+}
+
+/// A change in the feed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    seq: u64,
+    recorded_at: String,
+    record: Record,
+}
+
+/// A record in the feed.
+#[derive(Deserialize)]
+struct Record {
+    id: String,
+    #[serde(flatten)]
+    fields: serde_json::Map<String, Value>,
+}
+
+/// The rows of a table, read block by block.
+pub struct Rows {
+    table: RecordTable,
+    reader: FeedReader,
+    /// The newest change that was not read yet; 0 after the last.
+    next: u64,
+    /// Hashes of the ids of the records that were met.
+    seen: HashSet<Hash32>,
+}
+
+impl Rows {
+    /// How many changes are still to be read.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.next
+    }
+
+    /// The next rows; none at the end.
+    ///
+    /// # Errors
+    /// When the feed cannot be read.
+    pub async fn next(&mut self) -> Result<Vec<Vec<Value>>, view_store::Error> {
+        let mut rows = Vec::with_capacity(FEED_BLOCK_LEN);
+        while rows.is_empty() && self.next > 0 {
+            let block = self.reader.block(Seq(self.next)).await?;
+            let first = block.first_seq();
+            for seq in (first..=self.next).rev() {
+                let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
+                // A change that cannot be read is left out, as in every other answer that is made from the feed.
+                let change = block.shown(at).then(|| serde_json::from_slice::<Change>(&block.elements(at, at + 1)).ok()).flatten();
+                if let Some(change) = change
+                    && self.seen.insert(Hash32::of(change.record.id.as_bytes()))
+                    && self.is_listed(&change)
+                {
+                    rows.push(self.table.row(change));
+                }
+            }
+            self.next = first.saturating_sub(1);
+        }
+        Ok(rows)
+    }
+
+    fn is_listed(&self, change: &Change) -> bool {
+        let mut record = change.record.fields.clone();
+        record.insert("id".to_owned(), change.record.id.clone().into());
+        (self.table.is_listed)(&Value::Object(record))
+    }
+}
+
+/// Arguments of `export`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The day and the format: `DATE.parquet`, `DATE.csv` or `DATE.ndjson`. The file holds the records as they were at the end of the day in UTC.
+    #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\.(ndjson|csv|parquet)$"))]
+    pub file: String,
+}
+
+/// The operation of one service, whose table is given.
+#[must_use]
+pub fn operation(table: RecordTable) -> Operation {
+    let words = Definition {
+        name: "export",
+        path: "/v1/exports/{file}",
+        summary: "All records at the end of a day as one file: Parquet, CSV or NDJSON.",
+        description: "One row for each record that lists show, in its recorded form, the last changed first, with `seq` and `recordedAt` of its last \
+            change. Columns have types: dates, times in UTC, numbers, lists and structures. Unknown dates are null. The file of a day that has ended never \
+            changes. Two files are written at a time; further requests get `unavailable` with `Retry-After`.",
+        price: Price::Tier(EXPORTS_MIN_TIER),
+        tool: false,
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],
+        example: json!({ "file": "2026-11-01.parquet" }),
+        ..Definition::read()
+    };
+    let table = Arc::new(table);
+    let operation = Operation::define::<Arguments, (), _, _>(words, move |call, arguments| answer(call, arguments, Arc::clone(&table)));
+    operation.with_files(&[("application/vnd.apache.parquet", false), ("text/csv; charset=utf-8", true), ("application/x-ndjson", true)])
+}
+
+async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Result<Answer, Problem> {
+    let (ctx, file) = (&call.context, arguments.file);
+    let wrong = || Problem::parameter("file", "file: is not DATE.parquet, DATE.csv or DATE.ndjson");
+    let (date, extension) = file.split_once('.').ok_or_else(wrong)?;
+    let format = Format::from_name(extension).ok_or_else(wrong)?;
+    let source = table.source;
+    let at = position(ctx, &source, Some(date))
+        .await
+        .map_err(|problem| Problem { detail: format!("file: {}", problem.detail), ..problem.about("file") })?;
+    let etag = etag(&[RENDERING, source.service, &at.seq.0.to_string(), &file]);
+    let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
+        Body::NotModified
+    } else {
+        let busy = |_| Problem::new(ErrorCode::Unavailable, "other files are being written; try again").retry_after(BUSY_RETRY_S);
+        let permit = RUNNING.try_acquire().map_err(busy)?;
+        // The first block is read before the answer begins, so that a store that is not available gives a problem.
+        let Position { view, seq, .. } = at;
+        let reader = Feeds::of(ctx).reader(&source, view);
+        if seq.0 > 0 {
+            reader.block(seq).await.map_err(store_problem)?;
+        }
+        let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
+        let rows = table.rows(reader, seq);
+        tokio::spawn(send(rows, table.columns(), format, sender, permit));
+        Body::File(FileBody::new(format.media_type(), format!("{}-{file}", source.service), pieces))
+    };
+    Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+}
+
+/// Writes a file piece by piece, at the pace of its reader. An error ends the body before its end, which the reader notices.
+async fn send(
+    mut rows: Rows,
+    columns: Vec<Column>,
+    format: Format,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    _permit: SemaphorePermit<'static>,
+) {
+    let written = Mutex::new(Vec::with_capacity(2 * PIECE_BYTES));
+    let take = || std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut sink = |bytes: &[u8]| {
+        written.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        true
+    };
+    let sent = async {
+        let mut writer = table_file::writer(format, columns, &mut sink).map_err(io::Error::other)?;
+        loop {
+            let batch = rows.next().await.map_err(io::Error::other)?;
+            if batch.is_empty() {
+                break;
+            }
+            for row in batch {
+                writer.row(row).map_err(io::Error::other)?;
+            }
+            let is_full = written.lock().unwrap_or_else(PoisonError::into_inner).len() >= PIECE_BYTES;
+            if is_full && sender.send(Ok(take().into())).await.is_err() {
+                return Ok(());
+            }
+        }
+        writer.finish().map_err(io::Error::other)?;
+        drop(writer);
+        let _closed = sender.send(Ok(take().into())).await;
+        Ok(())
+    };
+    let sent: io::Result<()> = sent.await;
+    if let Err(error) = sent {
+        tracing::error!(%error, "an export failed");
+        let _closed = sender.send(Err(error)).await;
+    }
+}
