@@ -41,3 +41,10 @@ fn commands_on_pages_compute_their_dates() {
     }
     assert!(commands > 50, "{commands}");
 }
+
+/// Proves that the guide to analysing records shows the query that `ops/checks/exports` runs.
+#[test]
+fn guide_to_analysis_shows_the_query() {
+    let query = text("ops/examples/recalls_by_month.sql");
+    assert!(text("ops/docs/guides/analyse.md").contains(&format!("```sql\n{query}```\n")));
+}

@@ -84,6 +84,19 @@ async fn official_mcp_suites_pass() {
     engine.close().await;
 }
 
+/// Proves that clients in TypeScript and Python can be generated from the OpenAPI document of every service, compile, and make a typed call each.
+#[test]
+fn generated_clients_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]));
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"]));
+    let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/clients"));
+    let output = check.arg(format!("http://{}", server.address)).env("HIGHWATER_KEY", key.trim()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+}
+
 /// Proves that every operation of every service, with and without a key, answers generated requests as its OpenAPI document says.
 #[test]
 fn answers_match_openapi() {

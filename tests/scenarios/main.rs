@@ -20,6 +20,7 @@ mod demo;
 mod double_delivery;
 mod engine;
 mod expected_changes;
+mod exports;
 mod faults;
 mod fuzz;
 mod gate;
