@@ -22,7 +22,9 @@ pub fn input<P: JsonSchema>() -> Value {
 /// The schema of a result type: an object.
 #[must_use]
 pub fn output<O: JsonSchema>() -> Value {
-    object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>())
+    let mut schema = object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>());
+    strip_defaults(&mut schema);
+    schema
 }
 
 /// The schema of a result that a function generates: an object.
@@ -52,6 +54,7 @@ pub fn named_output<O: JsonSchema>() -> NamedSchema {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = format!("/{}", TYPES.join("/")).into();
     let mut schema = root_object(settings, |generator| generator.into_root_schema_for::<O>());
+    strip_defaults(&mut schema);
     let mut types = schema.as_object_mut().and_then(|fields| fields.remove(TYPES[0])).unwrap_or_default();
     let types = types.get_mut(TYPES[1]).and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default();
     NamedSchema { schema, types }
@@ -116,6 +119,24 @@ fn constants(branches: &Value) -> Option<Value> {
     values.iter().all(Value::is_string).then_some(Value::Array(values))
 }
 
+/// Removes the defaults of fields: those of a result are always there, and a default may not be valid for its own type.
+fn strip_defaults(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.remove("default");
+            for (name, value) in fields {
+                match value {
+                    // The members are named by the type, not by JSON Schema.
+                    Value::Object(members) if name == "properties" || name == TYPES[1] => members.values_mut().for_each(strip_defaults),
+                    value => strip_defaults(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_defaults),
+        _ => {}
+    }
+}
+
 /// Makes an optional argument non-nullable: it is left out instead.
 fn strip_null(schema: &mut Value) {
     match schema {
@@ -174,6 +195,7 @@ mod tests {
 
     #[derive(Deserialize, Serialize, JsonSchema)]
     struct Inner {
+        #[serde(default)]
         size: u64,
     }
 
@@ -217,5 +239,6 @@ mod tests {
         assert_eq!(types.keys().collect::<Vec<_>>(), ["Inner", "Order"]);
         assert_eq!((&types["Inner"]["properties"]["size"]["type"], &types["Order"]["type"]), (&json!("integer"), &json!("string")));
         assert!(schema.get("components").is_none());
+        assert!(!types["Inner"].to_string().contains("default"), "{}", types["Inner"]);
     }
 }
