@@ -227,11 +227,8 @@ impl<'a> Generator<'a> {
         {
             arguments.extend(fields);
         }
-        let mut params = json!({"name": operation.name, "arguments": arguments});
-        if self.percent(25) {
-            params = json!({"name": "manage", "arguments": {"action": operation.name, "arguments": arguments}});
-        }
-        let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let mut message =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": operation.name, "arguments": arguments}});
         if self.percent(30) {
             message["method"] = json!(self.random.pick(MCP_METHODS));
         }
@@ -241,10 +238,11 @@ impl<'a> Generator<'a> {
         }
         if self.percent(10) {
             message["params"] = json!({"name": operation.name, "arguments": {}, "_meta": {"x402/payment": self.random_json(0)}});
+        } else if self.percent(25) {
+            message["params"] = json!({"name": "manage", "arguments": {"action": operation.name, "arguments": arguments}});
         }
         let body = if self.percent(15) { self.broken_json(&message.to_string()) } else { message.to_string().into_bytes() };
-        let is_malformed = body.len() > 60_000;
-        let target = format!("/{}/mcp", operation.service).into_bytes();
+        let (is_malformed, target) = (body.len() > 60_000, format!("/{}/mcp", operation.service).into_bytes());
         Draft { method: "POST".to_owned(), target, headers: Vec::new(), body, operation: None, is_malformed }
     }
 
