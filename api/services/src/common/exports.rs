@@ -76,7 +76,7 @@ impl RecordTable {
     /// When the view cannot be read.
     pub async fn current(&self, store: &dyn ViewStore) -> Result<Rows, view_store::Error> {
         let view = store.live(self.source.view).await?;
-        let upto = Seq(view.checkpoint().await?.seq);
+        let upto = view.checkpoint().await?.seq;
         Ok(self.rows(FeedReader::new(view, self.source.feed, Arc::new(FeedCache::default())), upto))
     }
 
@@ -136,7 +136,7 @@ impl Rows {
         let mut rows = Vec::with_capacity(FEED_BLOCK_LEN);
         while rows.is_empty() && self.next > 0 {
             let block = self.reader.block(Seq(self.next)).await?;
-            let first = block.first_seq();
+            let first = block.first_seq().0;
             for seq in (first..=self.next).rev() {
                 let at = usize::try_from(seq - first).unwrap_or(usize::MAX);
                 // A change that cannot be read is left out, as in every other answer that is made from the feed.
