@@ -15,7 +15,7 @@ use operation::context::{Part, store_problem};
 use operation::problem::Problem;
 use operation::schema;
 use operation::tiers::EXPORTS_MIN_TIER;
-use operation::{Answer, Body, Call, Definition, FileBody, Operation, Price};
+use operation::{Answer, Body, Call, Definition, FileBody, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -180,7 +180,7 @@ pub fn operation(table: RecordTable) -> Operation {
             change. Columns have types: dates, times in UTC, numbers, lists and structures. Unknown dates are null. The file of a day that has ended never \
             changes. Two files are written at a time; further requests get `unavailable` with `Retry-After`.",
         price: Price::Tier(EXPORTS_MIN_TIER),
-        tool: false,
+        surface: Surface::Route,
         errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],
         example: json!({ "file": "2026-11-01.parquet" }),
         ..Definition::read()
