@@ -98,6 +98,10 @@ pub struct Sample {
 
 impl ChangeRecord for Lead {
     type Details = LinkDetails;
+
+    fn is_in_tables(&self) -> bool {
+        self.is_listed()
+    }
 }
 
 impl Record for Lead {
