@@ -36,8 +36,12 @@ pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, part
 pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Trades that company insiders reported.
 pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Notices of meetings, as journals published them.
+pub const MEETINGS: Topic = Topic { name: "meetings", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Statements of companies in filings, and the ticker symbols of companies.
+pub const STATEMENTS: Topic = Topic { name: "statements", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Clinical trials as registries published them.
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Requests about accounts: keys, saved filters, watches.
@@ -52,6 +56,8 @@ pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands,
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
 /// The awards service's changes.
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The catalysts service's changes.
+pub const CHANGES_CATALYSTS: Topic = Topic { name: "changes.catalysts", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The filings service's changes.
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The labs service's changes.
@@ -79,7 +85,9 @@ pub const ALL: &[Topic] = &[
     FILINGS,
     GRANTS,
     INSIDER_TRADES,
+    MEETINGS,
     RECALLS,
+    STATEMENTS,
     TRIALS,
     ACCOUNTS,
     DELIVERIES,
@@ -87,6 +95,7 @@ pub const ALL: &[Topic] = &[
     RECEIPTS,
     REJECTED,
     CHANGES_AWARDS,
+    CHANGES_CATALYSTS,
     CHANGES_FILINGS,
     CHANGES_LABS,
     CHANGES_RECALLS,

@@ -26,6 +26,8 @@ pub struct Redaction {
     pub whole_from: Tier,
     /// For how many days back callers below that tier see changes.
     pub days: i64,
+    /// See [`Redact::NOTE`].
+    note: Option<&'static str>,
     record: Redactor,
     change: Redactor,
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -55,7 +57,8 @@ impl Redaction {
     /// The redaction of a type of record.
     #[must_use]
     pub const fn of<R: Redact>() -> Self {
-        Self { whole_from: R::WHOLE_FROM, days: R::FREE_DAYS, record: record::<R>, change: change::<R>, schema: schema::<R> }
+        let (whole_from, days, note) = (R::WHOLE_FROM, R::FREE_DAYS, R::NOTE);
+        Self { whole_from, days, note, record: record::<R>, change: change::<R>, schema: schema::<R> }
     }
 
     /// The redacted form of a stored record, which is given as JSON. `None` if it is not shown on that day.
@@ -83,6 +86,9 @@ impl Redaction {
     /// The note for callers who get the redacted form.
     #[must_use]
     pub fn note(&self) -> String {
+        if let Some(note) = self.note {
+            return note.to_owned();
+        }
         let (tier, days) = (self.whole_from.as_str(), self.days);
         format!(
             "below tier {tier}, records of the last {days} days are shown in a redacted form; a key of tier {tier} or above shows all of them whole"

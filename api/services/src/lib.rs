@@ -4,6 +4,7 @@
 //! render and deliver them and name no service.
 
 pub mod awards;
+pub mod catalysts;
 pub mod common;
 pub mod filings;
 pub mod labs;
@@ -22,7 +23,15 @@ use crate::registration::{Registration, TaskContext, TaskRole};
 
 /// THE LIST of services.
 fn registrations() -> Vec<Registration> {
-    vec![awards::service(), filings::service(), labs::service(), recalls::service(), receipts::service(), research::service()]
+    vec![
+        awards::service(),
+        catalysts::service(),
+        filings::service(),
+        labs::service(),
+        recalls::service(),
+        receipts::service(),
+        research::service(),
+    ]
 }
 
 /// The registrations of all services. They are made once in a process.

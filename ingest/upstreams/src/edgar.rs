@@ -1,20 +1,25 @@
 //! Filings with the Securities and Exchange Commission, and the trades that insiders report in them.
 //!
-//! There are four streams, whose facts are separate. `edgar.index`, the daily master index, is authoritative: all filings, one row per
+//! There are six streams, whose facts are separate. `edgar.index`, the daily master index, is authoritative: all filings, one row per
 //! filer, without items. `edgar.current`, the feed of the latest filings, is fast, knows the role of a filer in a filing and the items of
 //! an 8-K, and misses some filings. `edgar.submissions` requests the items of those 8-Ks that the feed missed, one request per filer.
-//! `edgar.ownership` reads each filing of form 3, 4 or 5 that an index names, one request per filing, once.
+//! `edgar.ownership` reads each filing of form 3, 4 or 5 that an index names, one request per filing, once. `edgar.pdufa` keeps sentences
+//! about target action dates of drugs, from the documents that the full-text search names. `edgar.tickers` is the list of companies with
+//! ticker symbols.
 //!
 //! A missing file is answered with 403 and XML. A 403 with an HTML page means that we must stop, and so does either of the two block pages
 //! under any status. Then no stream sends a request for eleven minutes, in any process, because requests extend the block. All streams
 //! together stay below the ten requests per second that one user may send: they are synced one after another, by one process.
 
 mod current;
+mod document;
 mod index;
 pub(crate) mod live;
 mod master;
 mod ownership;
+mod pdufa;
 mod submissions;
+mod tickers;
 mod walk;
 
 use std::collections::HashSet;
@@ -25,7 +30,7 @@ use jiff::civil::{Date, Weekday};
 use schemas::facts::FactData;
 use schemas::facts::filings::{FilingFact, base_form};
 use schemas::position::UpstreamCursor;
-use schemas::topics::{FILINGS, INSIDER_TRADES};
+use schemas::topics::{FILINGS, INSIDER_TRADES, STATEMENTS};
 
 use crate::{Answer, BackOffRule, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
 
@@ -37,8 +42,12 @@ const CURRENT: &str = "edgar.current";
 const INDEX: &str = "edgar.index";
 const SUBMISSIONS: &str = "edgar.submissions";
 const OWNERSHIP: &str = "edgar.ownership";
+const PDUFA: &str = "edgar.pdufa";
+const TICKERS: &str = "edgar.tickers";
 /// The minimum interval of the streams that read indexes, which are published daily.
 const HOURS_2: Duration = Duration::from_secs(2 * 3_600);
+/// The minimum interval of the list of companies. A service is complete up to the day of its oldest stream, so it is read daily.
+const DAY_1: Duration = Duration::from_secs(86_400);
 /// Rows arrive days late, not months; the quarterly index repairs older gaps.
 const WINDOW_DAYS_MAX: u32 = 30;
 const COMPANY_CHARS_MAX: usize = 200;
@@ -78,6 +87,23 @@ static MANIFEST: Manifest = Manifest {
             answer_bytes_max: 64 << 20,
             answer_timeout: Duration::from_secs(120),
         },
+        // Before the statements, so that a company has its ticker when its first statement is decided.
+        Stream {
+            name: TICKERS,
+            topic: &STATEMENTS,
+            every: DAY_1,
+            snapshot: true,
+            answer_bytes_max: 32 << 20,
+            answer_timeout: Duration::from_secs(120),
+        },
+        Stream {
+            name: PDUFA,
+            topic: &STATEMENTS,
+            every: HOURS_2,
+            snapshot: false,
+            answer_bytes_max: 128 << 20,
+            answer_timeout: Duration::from_secs(300),
+        },
     ],
     full_after: Duration::from_secs(7 * 86_400),
 };
@@ -106,6 +132,8 @@ impl Upstream for Edgar {
         match stream.name {
             CURRENT => json::write_cursor(current::Cursor::default()),
             INDEX => json::write_cursor(index::Cursor::new(from, window.to, window.from.is_none())),
+            PDUFA => json::write_cursor(pdufa::Cursor::new(window.from, window.to)),
+            TICKERS => json::write_cursor(tickers::Cursor {}),
             _ => json::write_cursor(walk::Cursor::new(from, window.to)),
         }
     }
@@ -115,6 +143,8 @@ impl Upstream for Edgar {
         match stream.name {
             CURRENT => Ok(json::read_cursor::<current::Cursor>(stream.name, cursor)?.request()),
             INDEX => Ok(json::read_cursor::<index::Cursor>(stream.name, cursor)?.request()),
+            PDUFA => Ok(json::read_cursor::<pdufa::Cursor>(stream.name, cursor)?.request()),
+            TICKERS => json::read_cursor::<tickers::Cursor>(stream.name, cursor).map(|_| tickers::request()),
             name => {
                 let cursor: walk::Cursor = json::read_cursor(stream.name, cursor)?;
                 Ok(match cursor.pending.first() {
@@ -131,6 +161,8 @@ impl Upstream for Edgar {
             CURRENT => current::map(stream, &json::read_cursor(stream.name, cursor)?, answer, today),
             INDEX => index::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
             SUBMISSIONS => submissions::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
+            PDUFA => pdufa::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
+            TICKERS => tickers::map(stream, answer),
             _ => ownership::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
         }
     }
@@ -138,7 +170,10 @@ impl Upstream for Edgar {
     fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
         match stream.name {
             CURRENT => json::read_cursor::<current::Cursor>(stream.name, cursor).map(|cursor| cursor.seen).unwrap_or_default(),
-            INDEX => Vec::new(),
+            INDEX | TICKERS => Vec::new(),
+            PDUFA => {
+                json::read_cursor::<pdufa::Cursor>(stream.name, cursor).map(|cursor| cursor.depends_on(stream.name)).unwrap_or_default()
+            }
             name => json::read_cursor::<walk::Cursor>(stream.name, cursor)
                 .map(|cursor| cursor.listed().flat_map(|pair| known_by(name, pair)).collect())
                 .unwrap_or_default(),
@@ -148,7 +183,11 @@ impl Upstream for Edgar {
     fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor> {
         match stream.name {
             CURRENT => json::read_cursor::<current::Cursor>(stream.name, cursor).ok()?.narrow(known).map(json::write_cursor),
-            INDEX => Some(cursor.clone()),
+            INDEX | TICKERS => Some(cursor.clone()),
+            PDUFA => {
+                let cursor: pdufa::Cursor = json::read_cursor(stream.name, cursor).ok()?;
+                cursor.narrow(stream.name, known).map(json::write_cursor)
+            }
             name => {
                 let is_known = |pair: &str| known_by(name, pair).iter().any(|key| known.contains(key));
                 let one_for = |pair: &str| if name == SUBMISSIONS { cik_of(pair).to_owned() } else { pair.to_owned() };
@@ -162,6 +201,7 @@ impl Upstream for Edgar {
         match stream.name {
             CURRENT => [b"<feed>", raw, b"</feed>"].concat(),
             INDEX => [master::HEADER.as_bytes(), raw].concat(),
+            TICKERS => [b"{\"0\":", raw, b"}"].concat(),
             // What these streams reject is a whole document.
             _ => raw.to_vec(),
         }

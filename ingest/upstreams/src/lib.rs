@@ -8,6 +8,7 @@ pub mod clinical_trials;
 pub mod cpsc;
 pub mod drift;
 pub mod edgar;
+pub mod federal_register;
 mod field_counts;
 mod found;
 pub mod fsis;
@@ -32,6 +33,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &clinical_trials::ClinicalTrials,
     &cpsc::Cpsc,
     &edgar::Edgar,
+    &federal_register::FederalRegister,
     &fsis::Fsis,
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,

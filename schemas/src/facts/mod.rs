@@ -5,7 +5,9 @@ pub mod filing_events;
 pub mod filings;
 pub mod grants;
 pub mod insider_trades;
+pub mod meetings;
 pub mod recalls;
+pub mod statements;
 pub mod trials;
 
 use serde::Serialize;
@@ -52,7 +54,9 @@ kinds! {
     Filing(filings::FilingFact) = FILINGS;
     Grant(grants::GrantFact) = GRANTS;
     InsiderTrade(insider_trades::InsiderTradeFact) = INSIDER_TRADES;
+    Meeting(meetings::MeetingFact) = MEETINGS;
     Recall(recalls::RecallFact) = RECALLS;
+    Statement(statements::StatementFact) = STATEMENTS;
     Trial(trials::TrialFact) = TRIALS;
 }
 

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod awards;
+pub mod catalysts;
 pub mod deliveries;
 pub mod engine;
 pub mod filings;
@@ -20,6 +21,7 @@ use crate::tables::ViewDef;
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
+    catalysts::TABLES.view,
     deliveries::TABLES.view,
     filings::TABLES.view,
     labs::TABLES.view,

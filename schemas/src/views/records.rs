@@ -57,6 +57,9 @@ pub trait Redact: Record {
     /// Whether lists show the record to callers below that tier on a day, in its redacted form.
     fn is_free(&self, today: Date) -> bool;
 
+    /// What a note tells callers below that tier; `None` for the usual words about the redacted form.
+    const NOTE: Option<&'static str> = None;
+
     /// Returns the redacted form.
     fn redacted(&self) -> Self::Redacted;
 }

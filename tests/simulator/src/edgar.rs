@@ -1,8 +1,9 @@
-//! EDGAR: the feed, daily indexes, lists of filers, complete submissions and the full-text search, for the last business days. Only the
-//! passing of days changes anything.
+//! EDGAR: the feed, daily indexes, lists of filers, complete submissions, the full-text search and the list of tickers, for the last business
+//! days. Only the passing of days changes anything.
 //!
 //! In each fortnight there is one company of which several insiders buy shares within days.
 
+mod biotech;
 mod search;
 
 use std::fmt::Write;
@@ -60,6 +61,9 @@ pub(crate) enum Route {
     List(u64),
     Search,
     Submission(Date, u64),
+    Tickers,
+    /// A filing of a company with drugs, and its document.
+    Document(usize, usize),
 }
 
 impl Route {
@@ -73,7 +77,13 @@ impl Route {
         if let Some(list) = path.strip_prefix("/submissions/CIK") {
             return list.strip_suffix(".json")?.parse().ok().map(Self::List);
         }
+        if path == "/files/company_tickers.json" {
+            return Some(Self::Tickers);
+        }
         let file = path.strip_prefix("/Archives/edgar/")?;
+        if let Some((filing, document)) = biotech::document_at(file) {
+            return Some(Self::Document(filing, document));
+        }
         if let Some(name) = file.strip_prefix("daily-index/") {
             let day = name.rsplit('/').next()?.strip_prefix("master.")?.strip_suffix(".idx")?;
             return Some(Date::strptime("%Y%m%d", day).map_or(Self::Nothing, Self::Daily));
@@ -89,6 +99,8 @@ impl Route {
             Self::List(_) => "edgar.submissions",
             Self::Search => "edgar.search",
             Self::Submission(..) => "edgar.ownership",
+            Self::Tickers => "edgar.tickers",
+            Self::Document(..) => "edgar.pdufa",
         }
     }
 }
@@ -196,7 +208,10 @@ pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>) -> Answer {
         Route::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
         Route::Daily(_) | Route::Nothing => missing(403, "AccessDenied"),
         Route::List(cik) => list(world, cik),
+        Route::Search if query.get("q").is_some_and(|words| words.contains("PDUFA")) => biotech::search(world, query),
         Route::Search => search::answer(world, query),
+        Route::Tickers => biotech::tickers(world),
+        Route::Document(filing, document) => biotech::document(world, filing, document),
         Route::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
         Route::Submission(..) => missing(403, "AccessDenied"),
     }

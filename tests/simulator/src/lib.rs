@@ -13,6 +13,7 @@ mod days;
 mod edgar;
 mod expected;
 mod faults;
+mod federal_register;
 mod fsis;
 mod json;
 mod nhtsa;
@@ -47,7 +48,8 @@ use render::{Endpoint, Request};
 use world::{Feed, World};
 
 /// The simulated upstreams, by the engine's names. Callers that sync simulated upstreams sync these.
-pub const UPSTREAMS: &[&str] = &["clinical_trials", "cpsc", "edgar", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
+pub const UPSTREAMS: &[&str] =
+    &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
 
 /// When changes are applied automatically. [`Simulator::advance`] always works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

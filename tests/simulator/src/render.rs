@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
-use crate::{clinical_trials, cpsc, edgar, fsis, nhtsa, nih_reporter, openfda, usaspending};
+use crate::{clinical_trials, cpsc, edgar, federal_register, fsis, nhtsa, nih_reporter, openfda, usaspending};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct Request<'a> {
 pub(crate) enum Endpoint {
     Cpsc,
     Edgar(edgar::Route),
+    FederalRegister,
     OpenFda(Feed),
     Socrata,
     FlatPost,
@@ -44,6 +45,7 @@ impl Endpoint {
             "/odi/ffdd/rcl/FLAT_RCL_PRE_2010.zip" => Self::FlatPre,
             "/fsis/api/recall/v/1" => Self::Fsis,
             nih_reporter::PATH => Self::NihReporter,
+            federal_register::PATH => Self::FederalRegister,
             _ => {
                 let edgar = || edgar::Route::at(path).map(Self::Edgar);
                 let trials = || clinical_trials::Route::at(path).map(Self::Trials);
@@ -56,6 +58,7 @@ impl Endpoint {
         match self {
             Self::Cpsc => "cpsc",
             Self::Edgar(route) => route.name(),
+            Self::FederalRegister => "federal_register.fda",
             Self::OpenFda(Feed::Drug) => "openfda.drug",
             Self::OpenFda(Feed::Device) => "openfda.device",
             Self::OpenFda(_) => "openfda.food",
@@ -74,6 +77,7 @@ impl Endpoint {
         match self {
             Self::Cpsc => "RecallDate",
             Self::Edgar(_) => "filingDate",
+            Self::FederalRegister => "publication_date",
             Self::OpenFda(_) => "report_date",
             Self::Socrata => "report_received_date",
             Self::FlatPost | Self::FlatPre => "RCDATE",
@@ -106,6 +110,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
     match endpoint {
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
         Endpoint::Edgar(route) => edgar::answer(world, route, &query),
+        Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
         Endpoint::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
         Endpoint::Socrata => nhtsa::socrata(world, &query, plan),
         Endpoint::FlatPost => nhtsa::flat(world, true, plan, build),

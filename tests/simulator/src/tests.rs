@@ -2,6 +2,7 @@
 //! expected changes are correct.
 
 mod awards;
+mod catalysts;
 mod filings;
 mod grants;
 mod posted;
@@ -30,6 +31,8 @@ fn simulated_upstreams_answer() {
         "/cgi-bin/browse-edgar",
         "/submissions/CIK0000900001.json",
         "/LATEST/search-index",
+        "/files/company_tickers.json",
+        "/api/v1/documents.json",
         "/v2/projects/search",
         "/api/v2/studies",
         "/api/v2/studies/NCT07000001",

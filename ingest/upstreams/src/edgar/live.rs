@@ -149,7 +149,7 @@ pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -
 }
 
 /// Extracts the name from `APPLE INC  (AAPL)  (CIK 0000320193)`.
-fn name_of(display: &str) -> &str {
+pub(super) fn name_of(display: &str) -> &str {
     let name = display.rsplit_once("(CIK ").map_or(display, |(name, _)| name).trim_end();
     let is_ticker = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-., ".contains(&byte));
     let before = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).filter(|(_, ticker)| is_ticker(ticker));

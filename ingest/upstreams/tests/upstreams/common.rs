@@ -87,6 +87,7 @@ fn has_identity(stream: &str, Observation { key, data, .. }: &Observation) -> bo
     let is_whole = match data {
         FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
         FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,
+        FactData::Statement(fact) => fact.cik.len() == 10,
         _ => true,
     };
     is_whole && number.is_some_and(|number| number.split('/').all(|part| !part.trim().is_empty()))

@@ -7,6 +7,7 @@ use schemas::dollars::Dollars;
 use schemas::facts::FactData;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::InsiderTradeFact;
+use schemas::facts::statements::StatementFact;
 use schemas::position::UpstreamCursor;
 use upstreams::{Answer, Page, Settings, UpstreamError, Window};
 
@@ -16,6 +17,8 @@ const CURRENT: &str = "edgar.current";
 const INDEX: &str = "edgar.index";
 const SUBMISSIONS: &str = "edgar.submissions";
 const OWNERSHIP: &str = "edgar.ownership";
+const PDUFA: &str = "edgar.pdufa";
+const TICKERS: &str = "edgar.tickers";
 
 pub(crate) fn filings(page: &Page) -> Vec<&FilingFact> {
     let records = page.observations.iter().map(|observation| match &observation.data {
@@ -29,6 +32,14 @@ pub(crate) fn trades(page: &Page) -> Vec<&InsiderTradeFact> {
     let records = page.observations.iter().map(|observation| match &observation.data {
         FactData::InsiderTrade(fact) => &**fact,
         other => panic!("no trade: {other:?}"),
+    });
+    records.collect()
+}
+
+pub(crate) fn statements(page: &Page) -> Vec<&StatementFact> {
+    let records = page.observations.iter().map(|observation| match &observation.data {
+        FactData::Statement(fact) => &**fact,
+        other => panic!("no statement: {other:?}"),
     });
     records.collect()
 }
@@ -72,7 +83,7 @@ fn damage_gives_pages_or_errors() {
 /// Proves that the real hosts require a name and an address in the user agent, and that each request goes to the right host.
 #[test]
 fn clients_identify_themselves() {
-    for name in [CURRENT, INDEX, SUBMISSIONS, OWNERSHIP] {
+    for name in [CURRENT, INDEX, SUBMISSIONS, OWNERSHIP, TICKERS, PDUFA] {
         let (upstream, stream) = stream(name);
         let start = start(name, &window());
         let nobody = Settings { user_agent: "highwater/0.1 (public record feeds)".into(), ..Settings::default() };
@@ -81,7 +92,8 @@ fn clients_identify_themselves() {
         let with_base_url = Settings { base_url: Some("http://127.0.0.1:1".into()), ..nobody };
         assert!(upstream.request(stream, &start, &with_base_url).is_ok());
         let request = upstream.request(stream, &start, &settings()).unwrap();
-        assert_eq!((&*request.origin, request.back_off.is_some(), request.conditional), ("https://www.sec.gov", true, false));
+        let origin = if name == PDUFA { "https://efts.sec.gov" } else { "https://www.sec.gov" };
+        assert_eq!((&*request.origin, request.back_off.is_some(), request.conditional), (origin, true, false));
     }
 }
 
@@ -364,4 +376,80 @@ fn a_rejected_row_is_no_empty_filing() {
     let page = fixture("edgar", "ownership_ordinary").unwrap();
     let replaced = |observation: &upstreams::Observation| observation.replaces.iter().all(|key| key.ends_with("/none/0"));
     assert!(page.observations.iter().all(|observation| observation.replaces.len() == 1 && replaced(observation)));
+}
+
+/// Proves that companies have all their tickers, that a list without companies or with other fields is refused, and that a bad row is
+/// rejected alone.
+#[test]
+fn tickers_are_grouped_by_company() {
+    let page = fixture("edgar", "tickers_ordinary").unwrap();
+    let facts = statements(&page);
+    assert_eq!(facts.len(), 2);
+    assert_eq!((&*facts[0].company, facts[0].tickers.join(",")), ("PIER CORP", "PIER,PIER-WT,PIERU".to_owned()));
+    assert_eq!((&*facts[1].company, facts[1].tickers.join(",")), ("Quay & Sons Inc.", "BRK-B".to_owned()));
+    assert_eq!(page.rejects.len(), 2);
+    for case in ["tickers_empty", "tickers_truncated"] {
+        assert!(matches!(fixture("edgar", case), Err(UpstreamError::Later { .. })), "{case}");
+    }
+    assert!(matches!(fixture("edgar", "tickers_fields_renamed"), Err(UpstreamError::Stop { field, .. }) if field == "cik_str"));
+}
+
+/// Proves that the search names documents week by week, that only those are requested that are not known, and that their sentences are
+/// kept with the text before them.
+#[test]
+fn statements_are_read_from_documents() {
+    let page = fixture("edgar", "pdufa_search").unwrap();
+    let next = page.next.unwrap();
+    assert!(page.observations.is_empty());
+    let keys = depends_on(PDUFA, &next);
+    assert_eq!(keys.len(), 8, "{keys:?}");
+    let known = ["edgar.pdufa/0001234567-26-000001/a.htm/0", "edgar.pdufa/0001234567-26-000002/ex99-1.htm/1"];
+    let on = narrowed(PDUFA, &next, &known).unwrap();
+    assert_eq!(path(PDUFA, &on), "/Archives/edgar/data/900001/000123456726000001/ex99-1.htm");
+    let document = "<p>Calderinib is new.</p><p>The FDA set a PDUFA target action date of November&nbsp;27,\n2026.</p>";
+    let page = map_at(PDUFA, &on, &ok(document)).unwrap();
+    let facts = statements(&page);
+    assert_eq!(facts.len(), 1);
+    assert_eq!(page.observations[0].key, "edgar.pdufa/0001234567-26-000001/ex99-1.htm/1");
+    assert_eq!(
+        (&*facts[0].company, &*facts[0].sentence, &*facts[0].before),
+        ("PIER BIO, INC.", "The FDA set a PDUFA target action date of November 27, 2026.", "Calderinib is new.")
+    );
+    let after = page.next.unwrap();
+    assert_eq!(path(PDUFA, &after), "/Archives/edgar/data/900001/000123456726000003/ex99-1.htm");
+    // A document that says nothing is known afterwards, and one that is missing is not.
+    let none = map_at(PDUFA, &after, &ok("<p>nothing</p>")).unwrap();
+    assert_eq!(none.observations[0].key, "edgar.pdufa/0001234567-26-000003/ex99-1.htm/0");
+    assert!(map_at(PDUFA, &after, &missing()).unwrap().observations.is_empty());
+    // The next week is searched, and a known week is not read again.
+    let week = none.next.unwrap();
+    assert!(path(PDUFA, &week).contains("startdt=2026-01-08&enddt=2026-01-14"), "{}", path(PDUFA, &week));
+    let all: Vec<&str> = keys.iter().map(String::as_str).collect();
+    assert_eq!(narrowed(PDUFA, &next, &all).map(|cursor| path(PDUFA, &cursor)), Some(path(PDUFA, &week)));
+}
+
+/// Proves that an answer that is no search result says nothing: it is refused, and what the search did not show is stated.
+#[test]
+fn a_failed_search_is_not_an_empty_one() {
+    for case in ["pdufa_timed_out", "pdufa_no_list", "pdufa_wall"] {
+        assert!(matches!(fixture("edgar", case), Err(UpstreamError::Later { .. })), "{case}");
+    }
+    let empty = fixture("edgar", "pdufa_no_hits").unwrap();
+    assert!(empty.incomplete.is_none() && empty.next.is_some());
+    assert!(fixture("edgar", "pdufa_page_is_missing").unwrap().incomplete.is_some());
+    let more = fixture("edgar", "pdufa_has_more").unwrap().next.unwrap();
+    let hit = narrowed(PDUFA, &more, &["edgar.pdufa/0001234567-26-000001/ex99-1.htm/1"]).unwrap();
+    assert!(path(PDUFA, &hit).ends_with("&from=1"), "{}", path(PDUFA, &hit));
+}
+
+/// Proves that a document may contain the words of a block page, and that a block page is no document.
+#[test]
+fn documents_and_block_pages() {
+    let next = fixture("edgar", "pdufa_search").unwrap().next.unwrap();
+    let on = narrowed(PDUFA, &next, &[]).unwrap();
+    let (upstream, stream) = stream(PDUFA);
+    let markers = upstream.request(stream, &on, &settings()).unwrap().back_off.unwrap().markers;
+    assert!(!markers.iter().any(|marker| "Reference ID: 5. Traffic Limit".contains(marker)));
+    let wall = "<html><head><title>SEC.gov | Request Rate Threshold Exceeded</title></head></html>";
+    assert!(matches!(map_at(PDUFA, &on, &ok(wall)), Err(UpstreamError::Later { .. })));
 }

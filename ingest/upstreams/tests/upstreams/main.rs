@@ -6,6 +6,7 @@ mod clinical_trials;
 mod common;
 mod cpsc;
 mod edgar;
+mod federal_register;
 mod fsis;
 mod nhtsa;
 mod nih_reporter;

@@ -149,11 +149,43 @@ fn edgar_ownership() {
 fn edgar_pages() {
     for file in ["undeclared-automated-tool.html", "rate-threshold-exceeded.html", "getcurrent.503.html"] {
         let Some(answer) = edgar_answer(file, 200) else { return };
-        for stream in ["edgar.current", "edgar.index", "edgar.submissions", "edgar.ownership"] {
+        for stream in ["edgar.current", "edgar.index", "edgar.submissions", "edgar.ownership", "edgar.tickers", "edgar.pdufa"] {
             let error = map_at(stream, &start(stream, &window()), &answer).unwrap_err();
             assert!(matches!(error, UpstreamError::Later { .. }), "{file} {stream}");
         }
     }
+}
+
+/// Proves that a real list of companies is read completely, with all tickers of a company, and that no real page of the server is a document.
+#[test]
+fn edgar_statements() {
+    for (file, companies) in [("catalysts/company_tickers-first300.json", 300), ("sec-edgar/company_tickers.trimmed.json", 0)] {
+        let Some(page) = sample("edgar.tickers", file) else { return };
+        let facts = crate::edgar::statements(&page);
+        assert!(facts.len() * 10 >= companies * 8 && !facts.is_empty(), "{file}: {}", facts.len());
+        assert!(facts.iter().all(|fact| !fact.tickers.is_empty() && !fact.company.is_empty() && fact.cik.len() == 10), "{file}");
+    }
+    let next = fixture("edgar", "pdufa_search").unwrap().next.unwrap();
+    let (upstream, stream) = stream("edgar.pdufa");
+    let on = upstream.narrow(stream, &next, &Default::default()).unwrap();
+    for file in ["undeclared-automated-tool.html", "rate-threshold-exceeded.html", "getcurrent.503.html"] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        assert!(matches!(map_at("edgar.pdufa", &on, &answer), Err(UpstreamError::Later { .. })), "{file}");
+    }
+    let Some(missing) = edgar_answer("archives-missing-file.403.xml", 403) else { return };
+    assert!(map_at("edgar.pdufa", &on, &missing).unwrap().observations.is_empty());
+}
+
+/// Proves that a real answer of the Federal Register is read, though it is about another agency: every document, and the address of the
+/// next page, whose path differs from that of the search.
+#[test]
+fn federal_register() {
+    let Some(page) = sample("federal_register.fda", "catalysts/federal-register-search.json") else { return };
+    let facts = crate::federal_register::meetings(&page);
+    assert_eq!((facts.len(), &*facts[0].number, &*facts[0].published), (5, "2026-07755", "2026-04-21"));
+    assert!(facts.iter().all(|fact| fact.url.starts_with("https://www.federalregister.gov/documents/")));
+    let next = path("federal_register.fda", &page.next.unwrap());
+    assert!(next.starts_with("/api/v1/documents.json?conditions%5Bterm%5D=%22Bears+Ears%22&format=json"), "{next}");
 }
 
 /// Proves that real rows of the flat file are grouped to their two campaigns.

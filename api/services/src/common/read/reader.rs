@@ -501,6 +501,12 @@ impl<S: WatchableFeed> Reader<S> {
         self.call.stage == Stage::Preview
     }
 
+    /// Whether the caller sees a redacted form or a free part only.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        S::FEED.source.redaction_for(&self.call).is_some()
+    }
+
     /// The redaction that applies to the caller, which a note states; `None` if the caller sees whole records.
     pub fn redaction(&mut self) -> Option<Redaction> {
         let redaction = *S::FEED.source.redaction_for(&self.call)?;

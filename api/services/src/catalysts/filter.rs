@@ -1,0 +1,203 @@
+//! The filter of catalysts. Feeds, saved filters and watches use its fields.
+
+use schemars::JsonSchema;
+use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, words};
+use schemas::views::records::normal;
+use serde::{Deserialize, Serialize};
+
+use super::Change;
+use feed::filter::{self, TermQuery};
+use operation::problem::Problem;
+use schemas::names::hint;
+
+/// The phases of trials, as the registry names them.
+const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];
+/// The longest ticker, in bytes.
+const TICKER_BYTES_MAX: usize = 10;
+
+/// A filter of catalysts: an event matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// Ticker of the company, in any case: BRK-B, also written BRK.B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10))]
+    pub ticker: Option<String>,
+    /// Words of a drug's name: every word must begin a word of the name. One of them has at least three letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 3, max = 100))]
+    pub drug: Option<String>,
+    /// Number of a trial: NCT04207047.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub trial: Option<String>,
+    /// Kind of event: readout, pdufa, adcom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub kind: Option<String>,
+    /// Phase of a trial: PHASE3. A trial of two phases has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub phase: Option<String>,
+}
+
+impl Filter {
+    /// Whether an event matches the filter.
+    #[must_use]
+    pub fn takes(&self, record: &Catalyst) -> bool {
+        let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
+        is(&self.ticker, &|ticker| record.ticker.replace('.', "-").eq_ignore_ascii_case(ticker))
+            && is(&self.drug, &|drug| names_drug(&record.drug, drug))
+            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial))
+            && is(&self.kind, &|kind| record.kind == kind)
+            && is(&self.phase, &|phase| record.phases().any(|one| one == phase))
+    }
+}
+
+/// Whether every word of a query begins a word of a drug's name.
+pub(super) fn names_drug(drug: &str, query: &str) -> bool {
+    let names: Vec<String> = words(drug).collect();
+    words(query).all(|word| names.iter().any(|name| name.starts_with(&word)))
+}
+
+/// Checks a ticker, and returns it as the regulator writes it: capitals, with a dash for a dot.
+///
+/// # Errors
+/// `parameter-invalid`.
+pub(super) fn ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let ticker = text.trim().to_ascii_uppercase().replace('.', "-");
+    let is_ticker = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-';
+    if (1..=TICKER_BYTES_MAX).contains(&ticker.len()) && ticker.bytes().all(is_ticker) {
+        return Ok(ticker);
+    }
+    Err(Problem::parameter(parameter, format!("{text:?} is not a ticker: 1 to {TICKER_BYTES_MAX} letters, digits, dots and dashes")))
+}
+
+/// Checks the words of a drug's name, and returns the letters that select the list to search: the first ones of the longest word.
+///
+/// # Errors
+/// `parameter-invalid` if no word is long enough.
+pub(super) fn drug_letters(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let longest = words(text).max_by_key(|word| word.chars().count()).unwrap_or_default();
+    if longest.chars().count() < DRUG_LETTERS {
+        return Err(Problem::parameter(parameter, format!("{text:?} has no word of at least {DRUG_LETTERS} letters or digits")));
+    }
+    Ok(longest.chars().take(DRUG_LETTERS).collect())
+}
+
+/// Checks a phase, in any case.
+///
+/// # Errors
+/// `parameter-invalid`, naming the nearest known phase.
+pub(super) fn phase(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    known(parameter, &text.trim().to_ascii_uppercase(), &PHASES)
+}
+
+/// Checks a kind, in any case.
+///
+/// # Errors
+/// `parameter-invalid`, naming the nearest known kind.
+pub(super) fn kind(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    known(parameter, &text.trim().to_ascii_lowercase(), &KINDS)
+}
+
+fn known(parameter: &'static str, text: &str, all: &[&'static str]) -> Result<String, Problem> {
+    let found = all.iter().find(|known| **known == text).map(|known| (*known).to_owned());
+    found.ok_or_else(|| Problem::parameter(parameter, format!("{text:?} is none of {}{}", all.join(", "), hint(text, all.iter().copied()))))
+}
+
+impl filter::Filter for Filter {
+    type Record = Catalyst;
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        self.ticker = given(self.ticker).map(|text| ticker("ticker", &text)).transpose()?;
+        self.kind = given(self.kind).map(|text| kind("kind", &text)).transpose()?;
+        self.phase = given(self.phase).map(|text| phase("phase", &text)).transpose()?;
+        self.trial = given(self.trial).map(|text| text.trim().to_ascii_uppercase());
+        self.drug = given(self.drug).map(|text| normal(&text));
+        if let Some(drug) = &self.drug {
+            drug_letters("drug", drug)?;
+        }
+        Ok(self)
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension: &'static str, value: Option<String>| value.map(|value| TermQuery::Exact(dimension, vec![value]));
+        let letters = self.drug.as_deref().and_then(|drug| drug_letters("drug", drug).ok());
+        // The most selective search first.
+        [
+            exact("trial", self.trial.as_deref().map(normal)),
+            exact("ticker", self.ticker.as_deref().map(normal)),
+            exact("drug", letters),
+            exact("phase", self.phase.as_deref().map(normal)),
+            exact("kind", self.kind.clone()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+    use serde_json::json;
+
+    fn of(json: serde_json::Value) -> Result<Filter, Problem> {
+        serde_json::from_value::<Filter>(json).unwrap().normalize()
+    }
+
+    /// Proves that every condition counts, and that spellings of one value are the same filter.
+    #[test]
+    fn conditions() {
+        let record = Catalyst {
+            kind: "readout".into(),
+            ticker: "BRK-B".into(),
+            drug: "Acme-101 (bolunib)".into(),
+            phase: "PHASE2/PHASE3".into(),
+            trial_id: "NCT00000001".into(),
+            ..Catalyst::default()
+        };
+        for (filter, fits) in [
+            (json!({}), true),
+            (json!({"ticker": "brk.b", "kind": "Readout", "phase": "phase3", "trial": "nct00000001", "drug": "BOLU acme"}), true),
+            (json!({"ticker": "BRK"}), false),
+            (json!({"drug": "olunib"}), false),
+            (json!({"kind": "pdufa"}), false),
+            (json!({"phase": "PHASE4"}), false),
+            (json!({"trial": "NCT00000002"}), false),
+        ] {
+            assert_eq!(of(filter.clone()).unwrap().takes(&record), fits, "{filter}");
+        }
+        assert_eq!(of(json!({"ticker": "brk.b"})).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#);
+    }
+
+    /// Proves that bad values are refused with the field and the nearest known value.
+    #[test]
+    fn refusals() {
+        for (filter, field, part) in [
+            (json!({"kind": "readot"}), "kind", "readout"),
+            (json!({"phase": "PHASE33"}), "phase", "PHASE3"),
+            (json!({"ticker": "A B"}), "ticker", "not a ticker"),
+            (json!({"drug": "a b c"}), "drug", "3 letters"),
+        ] {
+            let problem = of(filter.clone()).unwrap_err();
+            assert!(problem.detail.contains(part), "{filter}: {problem:?}");
+            assert_eq!(problem.parameter, field, "{filter}");
+        }
+    }
+
+    /// Proves how changes are found by terms.
+    #[test]
+    fn terms() {
+        let filter = of(json!({"drug": "bolunib", "ticker": "ACME"})).unwrap();
+        let exact = |dimension, value: &str| TermQuery::Exact(dimension, vec![value.to_owned()]);
+        assert_eq!(filter.term_queries(), [exact("ticker", "acme"), exact("drug", "bol")]);
+    }
+}

@@ -1,0 +1,347 @@
+//! The Federal Register, the daily journal of the United States government, through its API (version 1).
+//!
+//! A stream is one search. `federal_register.fda` finds notices of advisory committee meetings of the Food and Drug Administration. Another
+//! search needs a [`Search`] and a mapping; requests, paging and checks are shared.
+//!
+//! The API names the next page by URL, and newer answers carry a cursor in it. The URL is followed as it is given, only on https and only
+//! to the host and path of the search, and never twice in one run. Fields that are not asked for are absent (`dates`, `action`). An answer
+//! without hits has no list of results.
+
+use std::time::Duration;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use schemas::facts::FactData;
+use schemas::facts::meetings::MeetingFact;
+use schemas::hash::Hash32;
+use schemas::position::UpstreamCursor;
+use schemas::topics::MEETINGS;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use url::Url;
+
+use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::drift::FieldCounts;
+use crate::json::{self, Field, Records};
+use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+
+const ORIGIN: &str = "https://www.federalregister.gov";
+const HOST: &str = "www.federalregister.gov";
+const PATH: &str = "/api/v1/documents.json";
+/// The same path, as the API writes it in the address of the next page.
+const PATH_OF_NEXT: &str = "/api/v1/documents";
+const PAGE_RECORDS: usize = 100;
+/// A search with more pages than this is not followed further.
+const PAGES_MAX: usize = 100;
+/// A longer address of a next page is refused.
+const ADDRESS_BYTES_MAX: usize = 4_000;
+/// How far back a full read goes. Meetings are announced weeks before they take place.
+const FULL_READ_DAYS: i64 = 400;
+const TITLE_CHARS_MAX: usize = 1_000;
+const ABSTRACT_CHARS_MAX: usize = 4_000;
+const DATES_BYTES_MAX: usize = 8_000;
+const LIST_MAX: usize = 50;
+const FIELDS: &[&str] = &["document_number", "title", "type", "action", "dates", "abstract", "publication_date", "html_url", "docket_ids"];
+
+/// One search, whose results are a stream.
+struct Search {
+    stream: &'static str,
+    /// The agency, as the API names it in addresses.
+    agency: &'static str,
+    /// The type of document, as the API's filter names it.
+    kind: &'static str,
+    /// Words and phrases, all of which a document contains.
+    term: &'static str,
+    map: Mapping,
+}
+
+/// Maps a document that has a number, a title and a day of publication.
+type Mapping = fn(&Stream, &Document<'_>, &Identity) -> Observation;
+
+/// The fields that every document must have.
+struct Identity {
+    number: String,
+    title: String,
+    published: Date,
+}
+
+static SEARCHES: &[Search] = &[Search {
+    stream: "federal_register.fda",
+    agency: "food-and-drug-administration",
+    kind: "NOTICE",
+    term: "\"advisory committee\" \"notice of meeting\"",
+    map: meeting,
+}];
+
+static MANIFEST: Manifest = Manifest {
+    name: "federal_register",
+    streams: &[Stream {
+        name: "federal_register.fda",
+        topic: &MEETINGS,
+        every: Duration::ZERO,
+        snapshot: false,
+        answer_bytes_max: 16 << 20,
+        answer_timeout: Duration::from_secs(60),
+    }],
+    full_after: Duration::from_secs(30 * 86_400),
+};
+
+/// The upstream.
+#[derive(Debug)]
+pub struct FederalRegister;
+
+/// The position of a sync run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Cursor {
+    /// The first and the last day of publication.
+    from: Date,
+    to: Date,
+    /// The query of the next page, as the API gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    /// The beginnings of the hashes of the queries so far.
+    #[serde(default)]
+    visited: Vec<String>,
+    /// How many documents were read.
+    #[serde(default)]
+    seen: usize,
+}
+
+impl Upstream for FederalRegister {
+    fn manifest(&self) -> &'static Manifest {
+        &MANIFEST
+    }
+
+    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
+        let from = window.from.unwrap_or(window.to.saturating_sub(FULL_READ_DAYS.days())).min(window.to);
+        json::write_cursor(Cursor { from, to: window.to, query: None, visited: Vec::new(), seen: 0 })
+    }
+
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
+        let path = match &cursor.query {
+            Some(query) => format!("{PATH}?{query}"),
+            None => format!("{PATH}?{}", first_query(search(stream)?, cursor.from, cursor.to)),
+        };
+        Ok(Request {
+            origin: ORIGIN.to_owned(),
+            path,
+            headers: vec![("accept", "application/json".to_owned())],
+            media_types: JSON_MEDIA_TYPES,
+            ..Request::default()
+        })
+    }
+
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let (cursor, search): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, search(stream)?);
+        let mut warnings = Vec::new();
+        let body = json::body_text(&answer.body, &mut warnings);
+        let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+        let count = found.count.integer().and_then(|count| usize::try_from(count).ok());
+        let Some(results) = found.results else {
+            // Without hits there is no list. Any other answer without one is refused: it does not say that there are no documents.
+            return match count {
+                Some(0) if cursor.seen == 0 => Ok(Page { warnings, ..Page::default() }),
+                _ => Err(json::later(stream.name, "an answer without results")),
+            };
+        };
+        let (mut outside, mut fields, read) = (0, FieldCounts::default(), results.len());
+        let (observations, rejects) = Records::of_list(results).map(stream.name, EXPECTED, |document: &Document<'_>| {
+            document.count(&mut fields);
+            let identity = identity(document, today)?;
+            outside += usize::from(identity.published < cursor.from || identity.published > cursor.to);
+            Ok((search.map)(stream, document, &identity))
+        })?;
+        warnings.extend(drift::outside(stream.name, "conditions[publication_date]", outside, read)?);
+        let mut page = Page { observations, rejects, warnings, fields, ..Page::default() };
+        page.next = next(search, &cursor, read, count, &found.next_page_url, &mut page).map(json::write_cursor);
+        Ok(page)
+    }
+
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        [br#"{"count":1,"results":["#, raw, b"]}"].concat()
+    }
+}
+
+fn search(stream: &Stream) -> Result<&'static Search, UpstreamError> {
+    let unknown = || UpstreamError::Stop { stream: stream.name, field: "stream".to_owned(), reason: "has no search".to_owned() };
+    SEARCHES.iter().find(|search| search.stream == stream.name).ok_or_else(unknown)
+}
+
+/// Builds the query of a search's first page.
+fn first_query(search: &Search, from: Date, to: Date) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("conditions[agencies][]", search.agency);
+    query.append_pair("conditions[type][]", search.kind);
+    query.append_pair("conditions[term]", search.term);
+    query.append_pair("conditions[publication_date][gte]", &from.to_string());
+    query.append_pair("conditions[publication_date][lte]", &to.to_string());
+    query.append_pair("order", "newest").append_pair("per_page", &PAGE_RECORDS.to_string());
+    for field in FIELDS {
+        query.append_pair("fields[]", field);
+    }
+    query.finish()
+}
+
+/// Determines the cursor after a page with this many documents. Adds warnings, and what stays incomplete, to the page.
+fn next(search: &Search, cursor: &Cursor, read: usize, count: Option<usize>, address: &Field<'_>, page: &mut Page) -> Option<Cursor> {
+    let seen = cursor.seen.saturating_add(read);
+    let own = cursor.query.clone().unwrap_or_else(|| first_query(search, cursor.from, cursor.to));
+    let mut visited = cursor.visited.clone();
+    visited.push(short_hash(&own));
+    let stopped = match address.text().trim() {
+        "" => count.filter(|count| *count > seen).map(|count| format!("{count} documents by the answer, {seen} came")),
+        address => match query_of(address) {
+            None => Some("the address of the next page leads elsewhere".to_owned()),
+            Some(query) if visited.contains(&short_hash(&query)) => Some("the next page is one that was read already".to_owned()),
+            Some(_) if visited.len() >= PAGES_MAX => Some(format!("more than {PAGES_MAX} pages")),
+            Some(query) => return Some(Cursor { query: Some(query), visited, seen, ..cursor.clone() }),
+        },
+    };
+    if let Some(what) = stopped {
+        page.warnings.push(what.clone());
+        // The newest documents come first, so the oldest of the window are missing.
+        page.incomplete = Some(Incomplete { what, from: None });
+    }
+    None
+}
+
+/// Returns the query of an address, if the address is one of the search: on https, its host and its path.
+fn query_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok().filter(|_| address.len() <= ADDRESS_BYTES_MAX)?;
+    let is_own = url.scheme() == "https"
+        && url.host_str() == Some(HOST)
+        && url.port().is_none()
+        && url.username().is_empty()
+        && url.password().is_none()
+        && [PATH, PATH_OF_NEXT].contains(&url.path());
+    url.query().filter(|query| is_own && !query.is_empty()).map(str::to_owned)
+}
+
+fn short_hash(text: &str) -> String {
+    Hash32::of(text.as_bytes()).to_string().chars().take(16).collect()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Found<'a> {
+    #[serde(borrow)]
+    count: Field<'a>,
+    #[serde(borrow)]
+    next_page_url: Field<'a>,
+    #[serde(borrow)]
+    results: Option<Vec<&'a RawValue>>,
+}
+
+type Holds = fn(&Document<'_>) -> bool;
+
+const EXPECTED: &[(&str, Holds)] = &[
+    ("document_number", |document| document.document_number.is_text()),
+    ("title", |document| document.title.is_text()),
+    ("publication_date", |document| document.publication_date.is_text()),
+    ("html_url", |document| document.html_url.is_text()),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document<'a> {
+    #[serde(borrow)]
+    document_number: Field<'a>,
+    #[serde(borrow)]
+    title: Field<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Field<'a>,
+    #[serde(borrow)]
+    action: Field<'a>,
+    #[serde(borrow)]
+    dates: Field<'a>,
+    #[serde(borrow, rename = "abstract")]
+    summary: Field<'a>,
+    #[serde(borrow)]
+    publication_date: Field<'a>,
+    #[serde(borrow)]
+    html_url: Field<'a>,
+    #[serde(borrow)]
+    docket_ids: Field<'a>,
+}
+
+impl Document<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("document_number", self.document_number.is_filled()),
+            ("title", self.title.is_filled()),
+            ("type", self.kind.is_filled()),
+            ("action", self.action.is_filled()),
+            ("dates", self.dates.is_filled()),
+            ("abstract", self.summary.is_filled()),
+            ("publication_date", self.publication_date.is_filled()),
+            ("html_url", self.html_url.is_filled()),
+            ("docket_ids", self.docket_ids.is_filled()),
+        ]);
+    }
+}
+
+/// Reads the fields that a document must have. The error names the document and the field.
+fn identity(document: &Document<'_>, today: Date) -> Result<Identity, (String, String)> {
+    let number = text::number(document.document_number.text());
+    let reference = number.clone().unwrap_or_else(|| text::cut(document.title.clean(), 100));
+    let missing = |field: &str| (reference.clone(), format!("{field} is absent or not readable"));
+    let title = text::cut(document.title.clean(), TITLE_CHARS_MAX);
+    let published = text::date(document.publication_date.text()).filter(|day| text::is_plausible(*day, today));
+    if document.dates.text().len() > DATES_BYTES_MAX {
+        return Err((reference, format!("dates has more than {DATES_BYTES_MAX} bytes")));
+    }
+    Ok(Identity {
+        number: number.ok_or_else(|| missing("document_number"))?,
+        title: Some(title).filter(|title| !title.is_empty()).ok_or_else(|| missing("title"))?,
+        published: published.ok_or_else(|| missing("publication_date"))?,
+    })
+}
+
+/// Maps a notice of a meeting.
+fn meeting(stream: &Stream, document: &Document<'_>, identity: &Identity) -> Observation {
+    let mut docket_ids = document.docket_ids.list();
+    docket_ids.sort();
+    docket_ids.dedup();
+    docket_ids.truncate(LIST_MAX);
+    let fact = MeetingFact {
+        stream: stream.name.to_owned(),
+        number: identity.number.clone(),
+        title: identity.title.clone(),
+        kind: document.kind.clean(),
+        action: document.action.clean(),
+        // Not cleaned: its hash is published, and a stranger computes it from the API's own text.
+        dates: document.dates.text().to_owned(),
+        summary: text::cut(document.summary.clean(), ABSTRACT_CHARS_MAX),
+        published: identity.published.to_string(),
+        docket_ids,
+        url: text::https(document.html_url.text(), ORIGIN),
+    };
+    Observation::new(format!("{}/{}", stream.name, identity.number), FactData::Meeting(Box::new(fact)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only addresses of the search itself are followed.
+    #[test]
+    fn addresses() {
+        let query = "conditions%5Bterm%5D=x&format=json&page=2";
+        for path in [PATH, PATH_OF_NEXT] {
+            assert_eq!(query_of(&format!("https://www.federalregister.gov{path}?{query}")).as_deref(), Some(query));
+        }
+        for bad in [
+            "http://www.federalregister.gov/api/v1/documents?page=2",
+            "https://federalregister.gov.example/api/v1/documents?page=2",
+            "https://www.federalregister.gov:8443/api/v1/documents?page=2",
+            "https://a@www.federalregister.gov/api/v1/documents?page=2",
+            "https://www.federalregister.gov/api/v1/agencies?page=2",
+            "https://www.federalregister.gov/api/v1/documents",
+            "/api/v1/documents?page=2",
+        ] {
+            assert_eq!(query_of(bad), None, "{bad}");
+        }
+    }
+}

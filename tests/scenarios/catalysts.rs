@@ -1,0 +1,359 @@
+//! The catalysts service over simulated upstreams: lists with and without a paid key, anchors, dates that move, watches, outages, rebuilds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
+use projector::rebuild::Progress;
+use schemas::clock::Clock;
+use schemas::views::accounts::Tier;
+use schemas::views::catalysts::verify_hash;
+use serde_json::{Value, json};
+use services::catalysts::SOURCE;
+
+use crate::api::HttpApi;
+use crate::commands::NOWHERE;
+use crate::engine::{Engine, SimulatedUpstreams, fixed_clock};
+use crate::process::{Server, highwater, send, try_send};
+
+const FRIDAY: Date = date(2026, 11, 20);
+const MONDAY: Date = date(2026, 11, 23);
+/// The upstreams that the service is decided from.
+const UPSTREAMS: [&str; 3] = ["clinical_trials", "edgar", "federal_register"];
+const CALDERINIB: &str = "pdufa:0000960001:calderinib";
+
+/// The engine and its API on one day.
+struct OneDay {
+    engine: Engine,
+    api: HttpApi,
+    key: String,
+}
+
+impl OneDay {
+    /// Opens a directory on a day, and syncs the upstreams. Streams that fail are counted.
+    async fn begin(dir: &Path, simulated: &SimulatedUpstreams, day: Date) -> (Self, usize) {
+        simulated.sim.set_today(day);
+        let clock = Clock::Fixed(day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp());
+        let engine = Engine::open(dir, clock).await;
+        let mut failed = 0;
+        for name in UPSTREAMS {
+            failed += engine.run(name, &simulated.settings()).await.iter().filter(|outcome| outcome.is_err()).count();
+        }
+        for topic in SOURCE.facts {
+            for partition in 0..topic.partitions {
+                let end = engine.log.end(topic, partition).await.unwrap();
+                let view = engine.store.live(SOURCE.view).await.unwrap();
+                view_store::engine::wait_past(&*view, topic, partition, end).await.unwrap();
+            }
+        }
+        let api = HttpApi::start(&engine, clock, None);
+        let key = api.key(Tier::Pro).await;
+        (Self { engine, api, key }, failed)
+    }
+
+    fn ask(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let headers = [("x-api-key", key)];
+        let headers: &[(&str, &str)] = if key.is_empty() { &[] } else { &headers };
+        let answer = tokio::task::block_in_place(|| send(self.api.address, method, &format!("/catalysts{path}"), headers, &body));
+        (answer.status, serde_json::from_slice(&answer.body).unwrap())
+    }
+
+    /// Reads a path without a key.
+    fn free(&self, path: &str) -> Value {
+        let (status, answer) = self.ask("GET", path, "", &Value::Null);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// Reads a path with a key of tier pro.
+    fn paid(&self, path: &str) -> Value {
+        let (status, answer) = self.ask("GET", path, &self.key, &Value::Null);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// Reads all changes with the paid key.
+    fn changes(&self) -> Vec<Value> {
+        let (mut all, mut start) = (Vec::new(), "start=earliest".to_owned());
+        loop {
+            let page = self.paid(&format!("/v1/changes?limit=200&{start}"));
+            all.extend(page["changes"].as_array().unwrap().iter().cloned());
+            if page["hasMore"] != true {
+                return all;
+            }
+            start = format!("cursor={}", page["cursor"].as_str().unwrap());
+        }
+    }
+
+    async fn end(self) {
+        self.api.stop().await;
+        self.engine.close().await;
+    }
+}
+
+fn events(answer: &Value) -> Vec<&Value> {
+    answer["catalysts"].as_array().unwrap().iter().collect()
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    events(answer).iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn text<'a>(event: &'a Value, field: &str) -> &'a str {
+    event.pointer(&format!("/{field}")).and_then(Value::as_str).unwrap_or_else(|| panic!("{field} in {event}"))
+}
+
+/// Panics unless the five fields of the anchor have values and the hash can be computed again.
+fn assert_anchored(event: &Value) {
+    for field in ["source", "sourceUrl", "sourceField", "verifiedAsOf", "verifyHash"] {
+        assert!(!text(event, field).is_empty(), "{field} in {event}");
+    }
+    let body: BTreeMap<String, String> = serde_json::from_value(event["verifyBody"].clone()).unwrap();
+    assert_eq!(verify_hash(&body), text(event, "verifyHash"));
+}
+
+/// Proves that a caller without a key gets the next 30 days, at most 25 rows and a note, whatever horizon is asked for; that a paid key gets
+/// all of them in order, of which the free ones are the first; and that each event has an anchor whose hash can be computed again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn free_lists_are_the_beginning_of_paid_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, failed) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    assert_eq!(failed, 0);
+    let free = day.free("/v1/upcoming");
+    assert!((1..=25).contains(&events(&free).len()) && free["count"] == events(&free).len());
+    for event in events(&free) {
+        assert!(text(event, "window/from") <= "2026-12-20" && text(event, "window/to") >= "2026-11-20", "{event}");
+        assert_eq!(event["status"], "upcoming");
+    }
+    assert_eq!((&free["tier"], &free["from"], &free["to"]), (&json!("free"), &json!("2026-11-20"), &json!("2026-12-20")));
+    let far = day.free("/v1/upcoming?days=365");
+    assert_eq!(ids(&far), ids(&free));
+    assert!(text(&far, "note").contains("serves the next 30 days only, capped"), "{}", far["note"]);
+
+    let paid = day.paid("/v1/upcoming?days=365&limit=200");
+    assert!(ids(&paid).starts_with(&ids(&free)) && ids(&paid).len() > ids(&free).len());
+    let order: Vec<(&str, &str)> = events(&paid).iter().map(|event| (text(event, "window/from"), text(event, "id"))).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(paid["tier"], "pro");
+    let kinds: BTreeSet<&str> = events(&paid).iter().map(|event| text(event, "kind")).collect();
+    assert_eq!(kinds, ["adcom", "pdufa", "readout"].into());
+    for event in events(&paid) {
+        assert_anchored(event);
+        assert_eq!(text(event, "date").is_empty(), text(event, "datePrecision") != "day", "{event}");
+    }
+    // Pages join to the whole list.
+    let (mut joined, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = day.paid(&format!("/v1/upcoming?days=365&limit=7{after}"));
+        joined.extend(ids(&page));
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(joined.len() as u64, paid["total"].as_u64().unwrap());
+    assert_eq!(&joined[..ids(&paid).len()], ids(&paid));
+
+    for (query, field, value) in [("kind=readout", "kind", "readout"), ("kind=pdufa", "kind", "pdufa"), ("phase=phase3", "phase", "PHASE3")]
+    {
+        let found = day.paid(&format!("/v1/upcoming?days=730&limit=200&{query}"));
+        assert!(!events(&found).is_empty() && events(&found).iter().all(|event| text(event, field).contains(value)), "{query}: {found}");
+    }
+    let both = day.paid("/v1/upcoming?days=730&limit=200&phase=PHASE2&kind=readout");
+    assert!(!events(&both).is_empty() && events(&both).iter().all(|event| text(event, "phase").split('/').any(|phase| phase == "PHASE2")));
+    day.end().await;
+}
+
+/// Proves that two programmes of one filing are two events and one date in two exhibits is one, that device panels, tobacco, charters and
+/// renewals are none, and that an event is found by its company and by its drug.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_companies_and_drugs() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    let all = day.paid("/v1/upcoming?days=730&limit=200&kind=pdufa");
+    let found: BTreeSet<String> = ids(&all).into_iter().collect();
+    for id in [
+        CALDERINIB,
+        "pdufa:0000960002:rowanlimab",
+        "pdufa:0000960002:garnetumab",
+        "pdufa:0000960003:heathicitinib",
+        "pdufa:0000960003:ternavir",
+    ] {
+        assert!(found.contains(id), "{id} in {found:?}");
+    }
+    assert_eq!(found.len(), 7, "{found:?}");
+    let event = |id: &str| events(&all).into_iter().find(|event| event["id"] == id).unwrap().clone();
+    let calderinib = event(CALDERINIB);
+    assert_eq!((text(&calderinib, "date"), text(&calderinib, "ticker"), text(&calderinib, "drug")), ("2027-01-04", "CLDB", "calderinib"));
+    assert_eq!(text(&event("pdufa:0000960002:garnetumab"), "datePrecision"), "half");
+    assert_eq!(text(&event("pdufa:0000960003:heathicitinib"), "datePrecision"), "quarter");
+    // Of 27 tickers the shortest without a dash; a company that the list does not have has none.
+    assert_eq!(text(&event("pdufa:0000960002:rowanlimab"), "ticker"), "ROWN");
+    assert_eq!(text(&event("pdufa:0000960004:ivorynemab"), "ticker"), "");
+
+    let meetings = day.paid("/v1/upcoming?days=730&limit=200&kind=adcom");
+    assert_eq!(ids(&meetings), ["adcom:FDA-2026-N-4301", "adcom:FDA-2026-N-4302", "adcom:2026-16202"]);
+    assert_eq!(text(events(&meetings)[0], "ticker"), "CLDB");
+    assert_eq!(text(events(&meetings)[1], "window/to"), "2026-12-31");
+
+    let company = day.paid("/v1/company?ticker=rown");
+    assert!(ids(&company).contains(&"pdufa:0000960002:rowanlimab".to_owned()), "{company}");
+    let drug = day.paid("/v1/drug?name=ROWANL");
+    let shared = |answer: &Value| events(answer).into_iter().find(|event| event["id"] == "pdufa:0000960002:rowanlimab").cloned();
+    assert!(shared(&company).is_some() && shared(&company) == shared(&drug));
+    // What is over comes last and is marked; without a paid key it is not shown.
+    let over = day.paid("/v1/drug?name=larchazine");
+    assert!(events(&over).iter().any(|event| event["status"] == "met"), "{over}");
+    assert!(events(&day.free("/v1/drug?name=larchazine")).iter().all(|event| event["status"] == "upcoming"));
+    let nobody = day.paid("/v1/company?ticker=ZZZZ");
+    assert_eq!((&nobody["count"], &nobody["total"]), (&json!(0), &json!(0)));
+    day.end().await;
+}
+
+/// Proves that bad values are refused with the name of their parameter and the nearest known value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_values_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    for (path, parameter, part) in [
+        ("/v1/upcoming?days=0", "days", "1"),
+        ("/v1/upcoming?days=731", "days", "730"),
+        ("/v1/upcoming?limit=201", "limit", "200"),
+        ("/v1/upcoming?kind=readot", "kind", "readout"),
+        ("/v1/upcoming?phase=PHASE33", "phase", "PHASE3"),
+        ("/v1/upcoming?after=xyz", "after", "next"),
+        ("/v1/company?ticker=", "ticker", ""),
+        ("/v1/company?ticker=A%20B", "ticker", "ticker"),
+        ("/v1/drug?name=ab", "name", ""),
+        ("/v1/drug?name=a+b+c", "name", "3 letters"),
+    ] {
+        let (status, problem) = day.ask("GET", path, &day.key, &Value::Null);
+        assert_eq!((status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
+        assert!(text(&problem, "detail").contains(part), "{path}: {problem}");
+    }
+    day.end().await;
+}
+
+/// Proves that a date that moves by three months is one change with both dates, both windows and the number of days; that `asOf` before it
+/// shows the old date and hash; that a watch on the company gets the change once; and that a replay gives the same digest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_moved_date_is_one_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    let company = |day: &OneDay, query: &str| {
+        let answer = day.paid(&format!("/v1/company?ticker=CLDB&days=730{query}"));
+        events(&answer).into_iter().find(|event| event["id"] == CALDERINIB).unwrap().clone()
+    };
+    let before = company(&day, "");
+    let watch = json!({"entity": {"type": "ticker", "value": "cldb"}});
+    let (status, watch) = day.ask("POST", "/v1/watchlist", &day.key, &watch);
+    assert_eq!(status, 201, "{watch}");
+    let key = day.key.clone();
+    day.end().await;
+
+    let (day, _) = OneDay::begin(dir.path(), &simulated, MONDAY).await;
+    let own = |changes: &[Value]| changes.iter().filter(|change| change["record"]["id"] == CALDERINIB).cloned().collect::<Vec<_>>();
+    let changes = own(&day.changes());
+    assert_eq!(changes.iter().map(|change| text(change, "event")).collect::<Vec<_>>(), ["new", "modified"], "{changes:?}");
+    let moved = &changes[1];
+    assert_eq!((text(moved, "dateBefore"), text(moved, "dateAfter")), ("2027-01-04", "2027-04-04"));
+    assert_eq!((text(moved, "windowBefore/to"), text(moved, "windowAfter/from")), ("2027-01-04", "2027-04-04"));
+    assert!((89..=92).contains(&moved["slipDays"].as_i64().unwrap()), "{moved}");
+    assert_eq!(moved["record"]["slips"], 1);
+    assert!(changes[0].get("dateBefore").is_none());
+
+    let after = company(&day, "");
+    assert_eq!((text(&after, "date"), text(&before, "date")), ("2027-04-04", "2027-01-04"));
+    assert_ne!(after["verifyHash"], before["verifyHash"]);
+    assert_eq!(company(&day, "&asOf=2026-11-22"), before);
+
+    let path = format!("/v1/watchlist/{}?limit=200", text(&watch, "id"));
+    let (status, matches) = day.ask("GET", &path, &key, &Value::Null);
+    assert_eq!(status, 200, "{matches}");
+    let matched: Vec<&Value> =
+        matches["matches"].as_array().unwrap().iter().filter(|change| change["record"]["id"] == CALDERINIB).collect();
+    assert_eq!(matched.len(), 1, "{matches}");
+
+    // The meeting of two days moved, too, and the approved drug is over.
+    let all = day.changes();
+    let last = |id: &str| all.iter().rev().find(|change| change["record"]["id"] == id).unwrap().clone();
+    assert_eq!(text(&last("adcom:FDA-2026-N-4302"), "dateAfter"), "2027-01-27");
+    assert_eq!(text(&last("pdufa:0000960003:mossimycin"), "record/status"), "met");
+
+    let catalysts = day.engine.projector.service("catalysts").unwrap();
+    let digests = |history: bool| async move { catalysts.digest(history, None).await.unwrap().to_string() };
+    let known = [digests(false).await, digests(true).await];
+    let silent: Progress = Arc::new(|_, _| ());
+    assert!(catalysts.replay(&silent).await.unwrap() > 0);
+    assert_eq!([digests(false).await, digests(true).await], known);
+    day.end().await;
+}
+
+/// Proves that a search that fails withdraws nothing and is stated after days, that reading continues when it works again, and that a
+/// stopped trial leaves the lists as one change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_an_absence() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    let before = ids(&day.paid("/v1/upcoming?days=730&limit=200&kind=pdufa"));
+    day.end().await;
+
+    simulated.faults(&[("html", 1.0)], "edgar.search");
+    let (day, failed) = OneDay::begin(dir.path(), &simulated, date(2026, 11, 24)).await;
+    assert_eq!(failed, 1);
+    let during = day.paid("/v1/upcoming?days=730&limit=200&kind=pdufa");
+    let still: BTreeSet<String> = ids(&during).into_iter().collect();
+    // One date passed meanwhile; nothing was withdrawn.
+    assert!(before.iter().filter(|id| !still.contains(*id)).all(|id| id.ends_with(":mossimycin")), "{before:?} {still:?}");
+    assert!(day.changes().iter().all(|change| change["record"]["kind"] != "pdufa" || change["record"]["status"] != "withdrawn"));
+    assert!(text(&during, "note").contains("has not been read completely since 2026-11-20"), "{}", during["note"]);
+    day.end().await;
+
+    simulated.faults(&[], "");
+    let (day, failed) = OneDay::begin(dir.path(), &simulated, date(2027, 1, 29)).await;
+    assert_eq!(failed, 0);
+    let changes = day.changes();
+    assert!(changes.iter().any(|change| change["record"]["id"] == CALDERINIB && change["dateAfter"] == "2027-04-04"));
+    let cancelled: BTreeSet<&str> =
+        changes.iter().filter(|change| change["record"]["status"] == "cancelled").map(|change| text(change, "record/id")).collect();
+    assert!(!cancelled.is_empty(), "no trial was stopped");
+    let listed = day.paid("/v1/upcoming?days=730&limit=200&kind=readout");
+    let current: BTreeMap<&str, &Value> = changes.iter().map(|change| (text(change, "record/id"), &change["record"])).collect();
+    for id in ids(&listed) {
+        assert_eq!(current[id.as_str()]["status"], "upcoming", "{id}");
+    }
+    day.end().await;
+}
+
+/// Proves that the tool with the full horizon costs 20,000 units of the token and says so in its result, with a preview, and that the tools
+/// for a company and a drug are free and show at most five events.
+#[test]
+fn the_full_horizon_is_sold_as_a_tool() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = highwater(&dir.path().join("data"), NOWHERE, &["serve"]);
+    command.env("HIGHWATER_PAYMENTS__PAY_TO", "0x209693Bc6afc0C5328bA36FaF03C514EF312287C");
+    let server = Server::ready(command);
+    let call = |name: &str, arguments: Value| -> (u16, Value) {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
+        let accept = ("accept", "application/json, text/event-stream");
+        let answer = try_send(server.address, "POST", "/catalysts/mcp", &[accept], &call.to_string()).unwrap();
+        (answer.status, serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take())
+    };
+    let (status, unpaid) = call("upcoming_catalysts", json!({"days": 365}));
+    assert_eq!((status, &unpaid["isError"]), (200, &json!(true)), "{unpaid}");
+    assert_eq!(unpaid["structuredContent"]["accepts"][0]["amount"], "20000", "{unpaid}");
+    assert!(unpaid["structuredContent"]["preview"].is_object(), "{unpaid}");
+    for (name, arguments) in [("catalyst_for_company", json!({"ticker": "CLDB"})), ("catalyst_for_drug", json!({"drug": "calderinib"}))] {
+        let (status, answer) = call(name, arguments);
+        assert_eq!((status, answer["isError"].as_bool().unwrap_or(false)), (200, false), "{answer}");
+        assert!(answer["structuredContent"]["count"].as_u64().unwrap() <= 5);
+    }
+}
