@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::tools::MANAGE;
 use crate::mcp::{tool_call, tool_resource};
+use crate::plain_text::plain_text;
 use crate::prices::price;
 
 /// The `llms.txt` of one service.
@@ -104,11 +105,6 @@ pub(crate) fn example_path(operation: &Operation) -> String {
         None => part.to_owned(),
     };
     operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
-}
-
-/// A JSON string without quotes, anything else as JSON.
-pub(crate) fn plain_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A text as one segment of a path.

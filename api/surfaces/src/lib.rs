@@ -13,6 +13,7 @@ mod mcp;
 mod mounted;
 pub(crate) mod openapi;
 pub mod pages;
+mod plain_text;
 mod prices;
 mod reply;
 mod rest;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::discovery::plain_text;
+use crate::plain_text::plain_text;
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";

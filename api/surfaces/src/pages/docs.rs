@@ -8,9 +8,10 @@ use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
-use crate::discovery::{example_path, plain_text};
+use crate::discovery::example_path;
 use crate::mcp::tool_call;
 use crate::openapi;
+use crate::plain_text::plain_text;
 use crate::prices::price;
 
 /// `{prefix}/docs`: every operation with its parameters, an example and its errors.
