@@ -79,6 +79,7 @@ pub struct Signature {
 /// A receipt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedReceipt")]
 pub struct Receipt {
     /// `rcpt_` and the first 32 hex digits of the content hash.
     pub id: String,

@@ -45,7 +45,7 @@ async fn protocol_2025() {
     let ready = message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25");
     assert_eq!(send(&fixture, ready).await.status, 202);
     let tools = result(&fixture, old("tools/list", json!({}))).await;
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 7);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
     let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": {"q": "ab", "limit": 3.0}}))).await;
     assert_eq!(called["structuredContent"]["echo"], json!({"keyword": "ab", "limit": 3}));
     assert_eq!(called["isError"], false);
@@ -97,7 +97,7 @@ async fn tools() {
 async fn manage() {
     let fixture = Fixture::new(|_| {});
     let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
-    let tool = &tools[6];
+    let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "manage").unwrap();
     assert_eq!(tool["inputSchema"]["properties"]["action"]["enum"], json!(["keep", "set", "describe"]));
     let words = tool["inputSchema"]["properties"]["arguments"]["description"].as_str().unwrap();
     assert_eq!(words, "By action: keep(name, size?), set(name, size?).");
