@@ -277,8 +277,7 @@ async fn a_moved_date_is_one_change() {
     let path = format!("/v1/watchlist/{}?limit=200", text(&watch, "id"));
     let (status, matches) = day.ask("GET", &path, &key, &Value::Null);
     assert_eq!(status, 200, "{matches}");
-    let matched: Vec<&Value> =
-        matches["matches"].as_array().unwrap().iter().filter(|change| change["record"]["id"] == CALDERINIB).collect();
+    let matched: Vec<&Value> = matches["matches"].as_array().unwrap().iter().filter(|change| change["id"] == CALDERINIB).collect();
     assert_eq!(matched.len(), 1, "{matches}");
 
     // The meeting of two days moved, too, and the approved drug is over.
@@ -301,7 +300,7 @@ async fn a_moved_date_is_one_change() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_an_absence() {
     let dir = tempfile::tempdir().unwrap();
-    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(21, 400, fixed_clock()).await;
     let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
     let before = ids(&day.paid("/v1/upcoming?days=730&limit=200&kind=pdufa"));
     day.end().await;
@@ -318,6 +317,8 @@ async fn an_outage_is_not_an_absence() {
     day.end().await;
 
     simulated.faults(&[], "");
+    // Enough changes that some sponsor stops a trial.
+    simulated.sim.advance(600);
     let (day, failed) = OneDay::begin(dir.path(), &simulated, date(2027, 1, 29)).await;
     assert_eq!(failed, 0);
     let changes = day.changes();

@@ -31,7 +31,7 @@ struct Owned {
 impl Owned {
     /// Registers a webhook or watch for an account and sends one message to it; nothing receives the message.
     fn make(server: &Server, key: &str, service: &'static str, list_path: String, body: Value) -> Self {
-        let made = json_of(&ask(server, key, "POST", &list_path, &[("idempotency-key", PLANTED)], &body), 201);
+        let made = json_of(&ask(server, key, "POST", &list_path, &[("idempotency-key", &repeat_key(&list_path))], &body), 201);
         let id = made["id"].as_str().unwrap().to_owned();
         let pinged = json_of(&ask(server, key, "POST", &format!("{list_path}/{id}/ping"), &[], &json!({})), 200);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -55,6 +55,11 @@ impl Owned {
         }
         all
     }
+}
+
+/// The `Idempotency-Key` of a request to create something: one for each path, because a key is for one request.
+fn repeat_key(path: &str) -> String {
+    format!("{PLANTED}{}", path.replace('/', "-"))
 }
 
 fn ask(server: &Server, key: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
@@ -141,7 +146,7 @@ fn resources_of_other_accounts_are_unreachable() {
         let mut mine = thing.body.clone();
         mine[if thing.service == "recalls" { "webhook_url" } else { "webhook" }] = json!("http://127.0.0.1:9/other");
         for body in [&thing.body, &mine] {
-            let made = ask(&server, &other, "POST", &thing.list_path, &[("idempotency-key", PLANTED)], body);
+            let made = ask(&server, &other, "POST", &thing.list_path, &[("idempotency-key", &repeat_key(&thing.list_path))], body);
             let made = json_of(&made, 201);
             assert!(made["id"] != thing.id.as_str() && made["secret"] != thing.secret.as_str(), "{made}");
         }

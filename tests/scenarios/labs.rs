@@ -181,7 +181,7 @@ async fn free_callers_see_signals_and_terms() {
         ("days=0", "days", ""),
         ("days=400", "days", ""),
         ("min_amount=-1", "min_amount", ""),
-        ("minAmount=-1", "minAmount", ""),
+        ("minAmount=-1", "min_amount", ""),
         ("limit=0", "limit", ""),
         ("limit=500", "limit", ""),
         ("category=Computing&category=Computing", "category", "twice"),
