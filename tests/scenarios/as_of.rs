@@ -115,7 +115,7 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
     let cik = format!("{:010}", 900_001 + random.below(13));
     let service = random.pick(&["recalls", "research", "filings", "awards", "labs", "catalysts"]);
     let category = random.pick(&["Computing", "Microscopy and imaging", "General laboratory", "Animal research"]);
-    match random.below(38) {
+    match random.below(40) {
         0 | 36 | 37 => (service, "changes", feed_of(random, json!({}))),
         1 => (service, "health", json!({})),
         2 => (
