@@ -83,7 +83,7 @@ impl Read for Arguments {
             list: "catalysts",
             surface: Surface::Route,
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
-            example: json!({ "days": 30, "kind": "readout" }),
+            example: json!({ "days": 365, "limit": 10 }),
             ..Definition::read()
         }
     }
