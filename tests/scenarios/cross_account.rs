@@ -145,8 +145,8 @@ fn resources_of_other_accounts_are_unreachable() {
         assert!(!list.to_string().contains(&thing.id), "{list}");
         let mut mine = thing.body.clone();
         mine[if thing.service == "recalls" { "webhook_url" } else { "webhook" }] = json!("http://127.0.0.1:9/other");
-        for body in [&thing.body, &mine] {
-            let made = ask(&server, &other, "POST", &thing.list_path, &[("idempotency-key", &repeat_key(&thing.list_path))], body);
+        for (path, body) in [(thing.list_path.clone(), &thing.body), (format!("{}-other", thing.list_path), &mine)] {
+            let made = ask(&server, &other, "POST", &thing.list_path, &[("idempotency-key", &repeat_key(&path))], body);
             let made = json_of(&made, 201);
             assert!(made["id"] != thing.id.as_str() && made["secret"] != thing.secret.as_str(), "{made}");
         }

@@ -386,7 +386,7 @@ fn lists_and_ranges_in_arguments() {
                     }
                 }
             }
-            if properties.contains_key("limit") && !operation.path.contains('{') {
+            if properties.contains_key("limit") && operation.has_route() && !operation.path.contains('{') {
                 let (status, problem) = demo.ask("GET", &format!("{path}?limit=5&limit=5"), &[key], &Value::Null);
                 assert_eq!((status, &problem["parameter"]), (400, &json!("limit")), "{path}: {problem}");
             }
