@@ -73,9 +73,11 @@ fn json_of(answer: &Answer, status: u16) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// Calls an action of the tool `manage` that must fail; returns its problem document.
+/// Calls a feed's tool, or an action of the tool `manage`, that must fail; returns its problem document.
 fn refusal_of_tool(server: &Server, key: &str, service: &str, tool: &str, arguments: &Value) -> Value {
-    let params = json!({"name": "manage", "arguments": {"action": tool, "arguments": arguments}});
+    let is_feed = FILTERED.iter().any(|(_, feed, ..)| *feed == tool);
+    let managed = json!({"name": "manage", "arguments": {"action": tool, "arguments": arguments}});
+    let params = if is_feed { json!({"name": tool, "arguments": arguments}) } else { managed };
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let answer = json_of(&ask(server, key, "POST", &format!("/{service}/mcp"), &[], &call), 200);
     assert_eq!(answer["result"]["isError"], true, "{service} {tool} {arguments}: {answer}");
