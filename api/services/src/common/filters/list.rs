@@ -14,6 +14,7 @@ use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// The saved filters of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(bound(serialize = "F: Serialize + JsonSchema"))]
 pub struct Filters<F> {
     /// The saved filters, sorted by name.
     pub filters: Vec<Saved<F>>,

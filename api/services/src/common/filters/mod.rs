@@ -8,12 +8,14 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 
 use access::saved::SavedItems;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::Call;
+use operation::known::spell_known_values;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 
@@ -24,7 +26,8 @@ use operation::tiers::SAVED_ITEMS_MIN_TIER;
 pub struct Saved<F> {
     /// The name, which the feed takes as `filter`.
     pub name: String,
-    /// The filter in the form in which it is saved.
+    /// The filter in the form in which it is saved, with the spelling of known values.
+    #[serde(serialize_with = "spelled", bound(serialize = "F: Serialize + JsonSchema"))]
     pub filter: F,
     /// When the name was first saved, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
@@ -32,6 +35,13 @@ pub struct Saved<F> {
     /// When the filter was last changed, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub changed_at: String,
+}
+
+/// Writes a filter with the spelling that its schema gives known values; the saved form, which cursors hold, is in lower case.
+fn spelled<F: Serialize + JsonSchema, S: Serializer>(filter: &F, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = serde_json::to_value(filter).map_err(S::Error::custom)?;
+    spell_known_values(&mut value, &operation::schema::input::<F>());
+    value.serialize(serializer)
 }
 
 impl<F: Filter> Saved<F> {
