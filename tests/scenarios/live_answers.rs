@@ -2,6 +2,7 @@
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -131,63 +132,75 @@ async fn every_example_is_answered() {
         assert_eq!(send_async(fixture.http_api.address, "POST", "/receipts/v1/issue".to_owned(), &fixture.key, issued).await.status, 201);
     }
     let address = fixture.http_api.address;
-    let sealed = move || {
+    let has_checkpoint_of = move |receipts: usize| {
         wait_for("a checkpoint", || {
-            String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1).ok()?.contains("\n2\n").then_some(())
-        });
+            String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1)
+                .ok()?
+                .contains(&format!("\n{receipts}\n"))
+                .then_some(())
+        })
+    };
+    let sealed = move || {
+        has_checkpoint_of(2);
         for service in services::registered().iter().filter(|own| own.checkpoints.is_some()).map(|own| &own.service) {
             let path = format!("/{}/checkpoint", service.name);
             wait_for("a checkpoint of changes", || (crate::process::get(address, &path, "")?.0 == 200).then_some(()));
         }
     };
     tokio::task::spawn_blocking(sealed).await.unwrap();
-    let (mut operations, mut tools, mut offered) = (0, 0, Vec::new());
-    for service in services::all() {
-        let mut calls = Vec::new();
-        for operation in &service.operations {
-            let shown = format!("{} {}", service.name, operation.name);
-            if operation.path.contains('{') {
-                // The example needs an item that must be created first; the scenario of watches calls these operations.
-                continue;
-            }
-            let direct = match operation.method {
-                _ if !operation.has_route() => Value::Null,
-                Method::Get => get(&fixture, service.name, operation, &operation.example).await.0,
-                Method::Post | Method::Patch | Method::Delete => {
-                    let path = format!("/{}{}", service.name, operation.path);
-                    let answer = send_async(fixture.http_api.address, "POST", path, &fixture.key, operation.example.to_string()).await;
-                    assert_eq!(answer.status, 201, "{shown}: {}", String::from_utf8_lossy(&answer.body));
-                    serde_json::from_slice(&answer.body).unwrap()
-                }
-            };
-            operations += 1;
-            let validator = jsonschema::options().should_validate_formats(true).build(&operation.output).unwrap();
-            let wrong: Vec<String> = validator.iter_errors(&direct).map(|error| format!("{}: {error}", error.instance_path())).collect();
-            // A tool without a route is called below.
-            assert!(wrong.is_empty() || !operation.has_route(), "{shown}: {wrong:?}");
-            let is_read = operation.method == Method::Get;
-            if is_read && operation.has_route() && operation.name != "health" && !operation.name.starts_with("list_") {
-                assert!(has_records(&direct), "{shown}: {direct}");
-            }
-            let (tool, arguments) = match (operation.is_managed, operation.has_tool()) {
-                (true, _) => ("manage", json!({"action": operation.name, "arguments": operation.example})),
-                (false, true) => (operation.name, operation.example.clone()),
-                (false, false) => continue,
-            };
-            tools += 1;
-            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-            let answer =
-                send_async(fixture.http_api.address, "POST", format!("/{}/mcp", service.name), &fixture.key, call.to_string()).await;
-            let result = serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take();
-            assert_eq!((answer.status, result["isError"].as_bool().unwrap_or(false)), (200, false), "{shown}: {result}");
-            let is_compared = is_read && operation.has_route();
-            assert!(!is_compared || result["structuredContent"] == direct, "{shown}: {result} is not {direct}");
-            if is_compared {
-                calls.push(json!({ "tool": tool, "arguments": arguments, "answer": direct }));
-            }
+    let (mut operations, mut tools, mut calls, mut reads) = (0, 0, BTreeMap::<_, Vec<Value>>::new(), false);
+    let services = services::all();
+    let mut examples: Vec<_> =
+        services.iter().flat_map(|service| service.operations.iter().map(move |operation| (service, operation))).collect();
+    // What is written is written first: two answers are the same only while nothing is written between them.
+    examples.sort_by_key(|(_, operation)| operation.method == Method::Get);
+    for (service, operation) in examples {
+        let shown = format!("{} {}", service.name, operation.name);
+        if operation.path.contains('{') {
+            // The example needs an item that must be created first; the scenario of watches calls these operations.
+            continue;
         }
-        offered.push(json!({ "url": format!("http://{}/{}/mcp", fixture.http_api.address, service.name), "calls": calls }));
+        let is_read = operation.method == Method::Get;
+        if is_read && !reads {
+            tokio::task::spawn_blocking(move || has_checkpoint_of(4)).await.unwrap();
+            reads = true;
+        }
+        let direct = match operation.method {
+            _ if !operation.has_route() => Value::Null,
+            Method::Get => get(&fixture, service.name, operation, &operation.example).await.0,
+            Method::Post | Method::Patch | Method::Delete => {
+                let path = format!("/{}{}", service.name, operation.path);
+                let answer = send_async(fixture.http_api.address, "POST", path, &fixture.key, operation.example.to_string()).await;
+                assert_eq!(answer.status, 201, "{shown}: {}", String::from_utf8_lossy(&answer.body));
+                serde_json::from_slice(&answer.body).unwrap()
+            }
+        };
+        operations += 1;
+        let validator = jsonschema::options().should_validate_formats(true).build(&operation.output).unwrap();
+        let wrong: Vec<String> = validator.iter_errors(&direct).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        // A tool without a route is called below.
+        assert!(wrong.is_empty() || !operation.has_route(), "{shown}: {wrong:?}");
+        if is_read && operation.has_route() && operation.name != "health" && !operation.name.starts_with("list_") {
+            assert!(has_records(&direct), "{shown}: {direct}");
+        }
+        let (tool, arguments) = match (operation.is_managed, operation.has_tool()) {
+            (true, _) => ("manage", json!({"action": operation.name, "arguments": operation.example})),
+            (false, true) => (operation.name, operation.example.clone()),
+            (false, false) => continue,
+        };
+        tools += 1;
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+        let answer = send_async(fixture.http_api.address, "POST", format!("/{}/mcp", service.name), &fixture.key, call.to_string()).await;
+        let result = serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take();
+        assert_eq!((answer.status, result["isError"].as_bool().unwrap_or(false)), (200, false), "{shown}: {result}");
+        let is_compared = is_read && operation.has_route();
+        assert!(!is_compared || result["structuredContent"] == direct, "{shown}: {result} is not {direct}");
+        if is_compared {
+            calls.entry(service.name).or_default().push(json!({ "tool": tool, "arguments": arguments, "answer": direct }));
+        }
     }
+    let url = |service: &str| format!("http://{address}/{service}/mcp");
+    let offered: Vec<Value> = calls.into_iter().map(|(service, calls)| json!({ "url": url(service), "calls": calls })).collect();
     assert!(operations > tools && tools > 15, "{operations} operations, {tools} tools");
     print!("{}", official_clients(dir.path(), &fixture.key, &Value::Array(offered)).await);
     fixture.end().await;

@@ -173,7 +173,9 @@ fn payment_buys_one_answer() {
                 mcp += 1;
             }
         }
-        assert_eq!((http, mcp), (1, 1), "{listing}");
+        // Operations of other services have prices, too.
+        let is_root = !listing.starts_with("/receipts");
+        assert!((http == 1 || is_root && http > 1) && mcp == 1, "{listing}: {http} {mcp}");
     }
 
     // A payment of version 1, then the same call again.
@@ -260,7 +262,8 @@ fn unsupported_networks_are_not_offered() {
     let refused = json_of(&pay(server.address, &payment(1), &body("a", 1)).unwrap());
     assert!(refused["error"].as_str().unwrap().contains("version 1"), "{refused}");
     let listed = server.json("/.well-known/x402", "");
-    assert_eq!((&listed["items"][0]["acceptsV1"], &listed["items"][0]["accepts"]), (&json!([]), &second["accepts"]));
+    let item = listed["items"].as_array().unwrap().iter().find(|item| item["resource"] == second["resource"]["url"]).unwrap();
+    assert_eq!((&item["acceptsV1"], &item["accepts"]), (&json!([]), &second["accepts"]));
     assert!(backend.transfers().is_empty());
     drop(server);
     backend.set_supported(&[(2, "eip155:1")]);
