@@ -11,7 +11,7 @@ use super::query::Item;
 /// A change of a record. `T` is the record in the form in which answers show it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "{T}Change")]
+#[schemars(rename = "Changed{T}")]
 pub struct Changed<T> {
     /// The record after the change.
     #[serde(flatten)]

@@ -128,7 +128,11 @@ impl Server {
         readiness: Readiness,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), SiteError> {
-        let site = Arc::new(Site::new(Arc::clone(&context), services, readiness)?);
+        let site = Site::new(Arc::clone(&context), services, readiness).inspect_err(|_| {
+            // Tasks of the process wait for the end of the server, which never begins.
+            context.stopping.send_replace(true);
+        })?;
+        let site = Arc::new(site);
         let service = TowerToHyperService::new(warp::service(crate::filter(site)));
         let connections = Connections::new(context.settings.connections_max, context.settings.connections_per_address_max);
         let head_timeout = Duration::from_secs(context.settings.request_timeout_s.max(1));
