@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use self::arguments::{Cli, CliCommand, Sources};
-use crate::commands::{Command, StatusFormat};
+use crate::commands::{Command, StatusFormat, SuppressionCommand};
 use crate::config::{Config, Flags, LogBackend, StoreBackend};
 use crate::output::{Output, Terminal};
 use crate::role::Role;
@@ -79,6 +79,13 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         CliCommand::Redecide { service } => Command::Redecide { service },
         CliCommand::Keys { command } => Command::Keys(command),
         CliCommand::Accounts { command } => Command::Accounts(command),
+        CliCommand::Suppress { key } => {
+            Command::Suppressions(SuppressionCommand::Suppress { kind: key.kind, key: key.key, reason: key.reason })
+        }
+        CliCommand::Unsuppress { key } => {
+            Command::Suppressions(SuppressionCommand::Unsuppress { kind: key.kind, key: key.key, reason: key.reason })
+        }
+        CliCommand::Suppressions => Command::Suppressions(SuppressionCommand::List),
         CliCommand::Webhooks { command } => Command::Webhooks(command),
         CliCommand::Receipts { command } => Command::Receipts(command),
         CliCommand::ReceiptKeys { command } => Command::ReceiptKeys(command),

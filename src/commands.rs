@@ -7,6 +7,7 @@ mod keys;
 mod progress;
 mod receipts;
 mod status;
+mod suppressions;
 mod webhooks;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use upstreams::Upstream;
 use args::{ALL, RECORDS};
 pub(crate) use args::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, StatusFormat, WebhooksCommand, values};
 use progress::{with_progress, with_sync_progress};
+pub(crate) use suppressions::SuppressionCommand;
 
 use crate::engine::Engine;
 use crate::failure::{Failure, failure};
@@ -43,6 +45,7 @@ impl Command {
             Self::Redecide { service } => redecide(engine, &service, output).await,
             Self::Keys(command) => keys::run(engine, command, output).await,
             Self::Accounts(command) => accounts::run(engine, command, output).await,
+            Self::Suppressions(command) => suppressions::run(engine, command, output).await,
             Self::Webhooks(command) => webhooks::run(engine, command, output).await,
             Self::Receipts(command) => receipts::run(engine, command, output).await,
             Self::ReceiptKeys(command) => receipts::run_keys(engine, command, output).await,
@@ -166,7 +169,7 @@ async fn export_current(engine: &Engine, service: &str, format: &str, output: &d
         output.bytes(bytes);
         !output.is_closed()
     };
-    let mut rows = table.current(&*engine.store).await.map_err(failure)?;
+    let mut rows = table.current(&*engine.context.store).await.map_err(failure)?;
     let total = rows.remaining();
     let mut writer = table_file::writer(format, table.columns(), &mut write).map_err(failure)?;
     loop {

@@ -25,6 +25,8 @@ pub mod phrases;
 pub mod position;
 pub mod reason;
 pub mod receipt;
+pub mod suppressed_keys;
+pub mod suppression;
 pub mod tables;
 pub mod topic_lexicon;
 pub mod topics;

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 
 use crate::position::{LogOffset, Seq};
+use crate::suppression::Hides;
 
 /// The type of a key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +157,9 @@ pub struct ViewDef {
     pub name: &'static str,
     /// The tables of the view.
     pub tables: &'static [&'static Table],
+    /// What readers no longer see of its records when a key is suppressed. A view whose records name no person and nobody's property has
+    /// none.
+    pub hides: &'static [Hides],
 }
 
 /// Creates a text column, ascending.

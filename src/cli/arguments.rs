@@ -38,6 +38,18 @@ pub(crate) struct Sources {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
+/// A key, and why it is suppressed or no longer.
+#[derive(Args)]
+pub(crate) struct KeyArguments {
+    /// The kind of the key.
+    #[arg(value_parser = Known(values::key_kinds))]
+    pub(crate) kind: String,
+    /// The key: the name of a person, or SERVICE/ID of a record.
+    pub(crate) key: String,
+    /// Why, for operators. It stays in the log, so write no personal data into it.
+    pub(crate) reason: String,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum CliCommand {
     /// Runs all roles, or one role.
@@ -128,6 +140,27 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// Hides fields of records from all readers, for example the name of a person who asks for it.
+    ///
+    /// A person is named as records show the name; case, accents, punctuation and the order of the words do not matter, but each further
+    /// spelling is a key of its own. A record is SERVICE/ID. The log keeps the fields, so hashes stay valid and unsuppress shows them again.
+    #[command(after_help = examples![
+        "highwater suppress person \"Susanne I Wells\" \"request of the person\"",
+        "highwater suppress record labs/nih:11223344 \"wrong person\"",
+    ])]
+    Suppress {
+        #[command(flatten)]
+        key: KeyArguments,
+    },
+    /// Shows the fields again that suppress hid.
+    #[command(after_help = examples!["highwater unsuppress person \"Susanne I Wells\" \"suppressed by mistake\""])]
+    Unsuppress {
+        #[command(flatten)]
+        key: KeyArguments,
+    },
+    /// Lists the suppressed keys: the kind, the key, since when, and the reason.
+    #[command(after_help = examples!["highwater suppressions"])]
+    Suppressions,
     /// Assigns owners to chains of receipts.
     #[command(after_help = examples!["highwater receipts assign-owner billing-agent-1 acct_1", "highwater receipts assign-owner --all-paid"])]
     Receipts {

@@ -11,6 +11,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use table_file::Format;
 
+use super::suppressions::SuppressionCommand;
 use crate::failure::Failure;
 use crate::help::{Known, examples};
 
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Receipts(ReceiptsCommand),
     /// Keys that sign receipts.
     ReceiptKeys(ReceiptKeysCommand),
+    /// Suppressed keys.
+    Suppressions(SuppressionCommand),
     /// Webhooks.
     Webhooks(WebhooksCommand),
     /// Writes out a topic.
@@ -112,6 +115,11 @@ pub(crate) mod values {
     /// The formats of an export.
     pub(crate) fn formats() -> Vec<&'static str> {
         Format::NAMES.into_iter().chain([RECORDS]).collect()
+    }
+
+    /// The kinds of keys that can be suppressed.
+    pub(crate) fn key_kinds() -> Vec<&'static str> {
+        schemas::suppression::KINDS.iter().map(|kind| kind.name).collect()
     }
 
     /// The tiers of keys.

@@ -2,19 +2,26 @@
 //! acceptance list.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
+use access::suppression;
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
+use operation::{Body, Call, Caller, Form, Stage};
 use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
 use projector::services::labs::category::Classifier;
 use projector::services::labs::{Lexicon, RulesUnder};
 use projector::services::records::Records;
 use schemas::clock::{Clock, SimulatedClock};
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
+use schemas::views::deliveries::Delivery;
 use schemas::views::labs::lexicon::{Category, GENERAL, LEXICON};
+use schemas::views::watches::SavedItem;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -359,5 +366,148 @@ async fn leads_change_and_go() {
     assert!(moved > 20 && page["changes"].as_array().unwrap().iter().all(|change| change["event"] == "modified"), "{moved}");
     let (leads, _) = fixture.leads("days=365&category=Microscopy%20and%20imaging").await;
     assert!(!leads.is_empty() && leads.iter().all(|lead| lead["title"].as_str().unwrap().to_lowercase().contains("confocal")));
+    fixture.end().await;
+}
+
+/// A person of the simulated awards, and the title of that person's lead.
+const PERSON: (&str, &str) = ("Dorit Lindqvale", "Crystallography with blanks in a name");
+
+impl Fixture {
+    /// The changes of labs as server-sent events, as a caller with the key gets them.
+    async fn events(&self) -> String {
+        let registered = services::all();
+        let labs = registered.iter().find(|service| service.name == "labs").unwrap();
+        let changes = labs.operations.iter().find(|operation| operation.name == "changes").unwrap();
+        let caller = Caller { tier: Tier::Pro, key_id: "key".into(), account: String::new(), address: Ipv4Addr::LOCALHOST.into() };
+        let context = Arc::clone(&self.http_api.context);
+        let call = Call { context, caller, form: Form::Events, idempotency_key: None, stage: Stage::Whole, if_none_match: None };
+        let arguments = json!({"start": "earliest", "limit": 200, "wait": 0});
+        let Body::Events(events) = (changes.run)(call, arguments).await.unwrap().body else { panic!() };
+        events.iter().map(|event| String::from_utf8_lossy(&event.data).into_owned()).collect()
+    }
+
+    /// The message that a webhook of a watch of everything gets for a lead.
+    async fn message(&self, seq: u64) -> String {
+        let labs = services::registered().iter().find(|registration| registration.service.name == "labs").unwrap();
+        let entity = json!({"entity": {"type": "state", "value": "OH"}}).to_string();
+        let watch = SavedItem { id: "watch_1".into(), service: "labs".into(), filter: "{}".into(), entity, ..SavedItem::default() };
+        let message = Delivery { done: Seq(seq - 1), upto: Seq(seq), ..Delivery::default() };
+        let body = (labs.matcher.unwrap())().body(&self.http_api.context, &watch, &message).await.unwrap();
+        String::from_utf8_lossy(&body.unwrap()).into_owned()
+    }
+
+    /// What each reader's surface shows of a lead, by the name of the surface.
+    async fn surfaces(&self, id: &str, watch: &str, seq: u64) -> Vec<(&'static str, String)> {
+        let after = seq - 1;
+        let coded = id.replace(':', "%3A");
+        let paths = [
+            ("list", "/labs/v1/leads?days=365&limit=200".to_owned()),
+            ("list as of a day", "/labs/v1/leads?days=365&limit=200&asOf=2026-11-20".to_owned()),
+            ("record", format!("/labs/v1/records/{coded}")),
+            ("record as of a day", format!("/labs/v1/records/{coded}?asOf=2026-11-20")),
+            ("history", format!("/labs/v1/records/{coded}/history")),
+            ("changes", "/labs/v1/changes?start=earliest&limit=200".to_owned()),
+            ("filtered changes", "/labs/v1/whats_changed_since?start=earliest&limit=200&before=true".to_owned()),
+            ("matches of a watch", format!("/labs/v1/watchlist/{watch}")),
+            ("export", "/labs/v1/exports/2026-11-20.ndjson".to_owned()),
+            ("changes of research", "/research/v1/changes?start=earliest&limit=200".to_owned()),
+            ("search of research", "/research/v1/search_grants?q=crystallography".to_owned()),
+        ];
+        let mut out = Vec::new();
+        for (name, path) in paths {
+            let answer = self.send("GET", &path, &[("x-api-key", &self.key)], String::new()).await;
+            assert!(answer.status == 200 || name == "search of research", "{path}: {}", String::from_utf8_lossy(&answer.body));
+            out.push((name, String::from_utf8_lossy(&answer.body).into_owned()));
+        }
+        let headers = [("x-api-key", self.key.as_str()), ("accept", "application/x-ndjson")];
+        for (name, path) in
+            [("lines of leads", "/labs/v1/leads?days=365&limit=200"), ("lines", "/labs/v1/changes?start=earliest&limit=200")]
+        {
+            let answer = self.send("GET", path, &headers, String::new()).await;
+            out.push((name, String::from_utf8_lossy(&answer.body).into_owned()));
+        }
+        for (tool, arguments) in [
+            ("lab_lead_feed", json!({"days": 365, "limit": 200})),
+            ("record", json!({"id": id, "history": true})),
+            ("changes", json!({"start": "earliest", "limit": 200})),
+        ] {
+            out.push((tool, self.call_tool(tool, arguments, &self.key).await.to_string()));
+        }
+        out.push(("events", self.events().await));
+        out.push(("webhook", self.message(after + 1).await));
+        let labs = services::registered().iter().find(|registration| registration.service.name == "labs").unwrap();
+        let mut rows = labs.table.as_ref().unwrap().current(&*self.http_api.context.store).await.unwrap();
+        let mut table = String::new();
+        loop {
+            let batch = rows.next().await.unwrap();
+            if batch.is_empty() {
+                break;
+            }
+            table += &json!(batch).to_string();
+        }
+        out.push(("table of current records", table));
+        out
+    }
+}
+
+/// Proves that the name of a suppressed person is on no surface of a reader, now and as of earlier days, that the rest of the lead and its
+/// hashes stay, that searches do not find it, that ETags change, and that everything is back when the
+/// suppression is taken back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn suppressed_persons_are_on_no_surface() {
+    let fixture = Fixture::begin().await;
+    fixture.clock.move_to(noon(FIRST.saturating_add(1.day())));
+    let (context, (name, title)) = (&fixture.http_api.context, PERSON);
+    let everything = json!({"entity": {"type": "pi", "value": "lindqvale"}}).to_string();
+    let made = fixture.send("POST", "/labs/v1/watchlist", &[("x-api-key", &fixture.key)], everything).await;
+    let watch = serde_json::from_slice::<Value>(&made.body).unwrap()["id"].as_str().unwrap().to_owned();
+    let (leads, _) = fixture.leads("days=365").await;
+    let lead = leads.iter().find(|lead| lead["title"] == title).unwrap().clone();
+    let id = lead["id"].as_str().unwrap();
+    let record = fixture.get(&format!("/labs/v1/records/{}", id.replace(':', "%3A")), &fixture.key, 200).await;
+    let seq = record["seq"].as_u64().unwrap();
+    let digest = async || fixture.api.engine.projector.service("labs").unwrap().digest(true, None).await.unwrap();
+    let (before, digest_before) = (fixture.surfaces(id, &watch, seq).await, digest().await);
+    for (surface, shown) in &before {
+        let is_empty = matches!(*surface, "matches of a watch" | "search of research");
+        assert_eq!(shown.contains(name), !is_empty, "{surface}: {shown}");
+    }
+    let found = "/labs/v1/whats_changed_since?start=earliest&pi=lindqvale";
+    assert_eq!(fixture.get(found, &fixture.key, 200).await["changes"].as_array().unwrap().len(), 1);
+    let changes = "/labs/v1/changes?start=earliest&limit=200";
+    let etag = fixture.send("GET", changes, &[("x-api-key", &fixture.key)], String::new()).await.header("etag").to_owned();
+
+    let wrong = suppression::suppress(context, "persons", name, "on request").await.unwrap_err();
+    assert_eq!(wrong.parameter, "kind");
+    suppression::suppress(context, "person", "LINDQVALE, DORIT", "on request").await.unwrap();
+    let listed = suppression::list(context).await.unwrap();
+    assert_eq!((listed.len(), listed[0].row.key.as_str(), listed[0].row.reason.as_str()), (1, "LINDQVALE, DORIT", "on request"));
+    for ((surface, hidden), (_, shown)) in fixture.surfaces(id, &watch, seq).await.iter().zip(&before) {
+        assert!(!hidden.contains("Lindqvale"), "{surface}: {hidden}");
+        let is_empty = matches!(*surface, "matches of a watch" | "search of research");
+        let says_so = hidden.contains("\"suppressed\":true") || *surface == "table of current records";
+        assert!(says_so || is_empty, "{surface}: {hidden}");
+        assert_eq!(hidden.contains(title), shown.contains(title), "{surface}");
+    }
+    let hidden = fixture.get(&format!("/labs/v1/records/{}", id.replace(':', "%3A")), &fixture.key, 200).await;
+    let mut expected = record.clone();
+    (expected["record"]["pi"], expected["record"]["suppressed"]) = (json!(""), json!(true));
+    assert_eq!(hidden, expected);
+    assert_eq!(fixture.get(found, &fixture.key, 200).await["changes"], json!([]), "a search does not find what is hidden");
+    let headers = [("x-api-key", fixture.key.as_str()), ("if-none-match", etag.as_str())];
+    assert_eq!(fixture.send("GET", changes, &headers, String::new()).await.status, 200);
+    assert_eq!(digest().await, digest_before);
+
+    suppression::unsuppress(context, "person", "dorit lindqvale", "by mistake").await.unwrap();
+    assert_eq!(fixture.surfaces(id, &watch, seq).await, before);
+    assert_eq!(suppression::unsuppress(context, "person", name, "again").await.unwrap_err().code, ErrorCode::NotFound);
+    suppression::suppress(context, "record", &format!("labs/{id}"), "another spelling").await.unwrap();
+    let (leads, _) = fixture.leads("days=365").await;
+    let hidden: Vec<&Value> = leads.iter().filter(|lead| lead["suppressed"] == true).collect();
+    assert_eq!((hidden.len(), &hidden[0]["id"], &hidden[0]["pi"]), (1, &json!(id), &json!("")));
+    // A rebuild reads the same commands.
+    let progress: Progress = Arc::new(|_, _| ());
+    fixture.api.engine.projector.service("accounts").unwrap().replay(&progress).await.unwrap();
+    assert_eq!(suppression::list(context).await.unwrap().len(), 1);
     fixture.end().await;
 }

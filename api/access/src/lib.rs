@@ -12,6 +12,7 @@ pub mod keys;
 pub mod quota;
 pub mod saved;
 pub mod sign;
+pub mod suppression;
 pub mod webhook;
 
 use std::collections::{BTreeSet, HashMap};

@@ -10,9 +10,9 @@ use view_store::feed::{FeedCache, FeedReader};
 
 use crate::Source;
 
-/// A cached value for one generation of a service's view.
+/// A cached value for one generation of a service's view, and for what is hidden in it.
 struct CachedValue {
-    generation: u64,
+    generation: (u64, u64),
     value: Arc<dyn Any + Send + Sync>,
 }
 
@@ -34,7 +34,8 @@ impl Feeds {
     }
 
     /// The cached value of a type for one generation of a service's view. A value of another generation is replaced.
-    pub(crate) fn cached_for<T: Send + Sync + 'static>(&self, source: &Source, generation: u64, make: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn cached_for<T: Send + Sync + 'static>(&self, source: &Source, view: &dyn View, make: impl FnOnce() -> T) -> Arc<T> {
+        let generation = (view.generation(), view.rendition());
         let mut all = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (source.service, TypeId::of::<T>());
         let known = all.get(&key).filter(|known| known.generation == generation);

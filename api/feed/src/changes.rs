@@ -160,7 +160,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
     ];
     // What a redaction shows depends on the day.
     inputs.extend(redacted.as_ref().map(|_| today.as_str()));
-    let etag = etag(&inputs);
+    let etag = etag(&*at.view, &inputs);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified

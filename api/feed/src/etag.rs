@@ -1,9 +1,12 @@
 //! ETags, made from the inputs of an answer and not from its body.
 
-/// Makes a strong ETag from the inputs of an answer.
+use view_store::View;
+
+/// Makes a strong ETag from the inputs of an answer, and from what the view that it is read from hides.
 #[must_use]
-pub fn etag(parts: &[&str]) -> String {
-    let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+pub fn etag(view: &dyn View, parts: &[&str]) -> String {
+    let hidden = Some(view.rendition()).filter(|rendition| *rendition != 0).map(|rendition| rendition.to_string());
+    let parts: Vec<&[u8]> = parts.iter().copied().chain(hidden.as_deref()).map(str::as_bytes).collect();
     let hash = schemas::hash::Hash32::of_parts(&parts);
     format!("\"{}\"", schemas::hash::hex(&hash.0[..12]))
 }

@@ -113,13 +113,13 @@ async fn names_are_followed() {
         things.fill(&mut chance, 5).await;
         let found = page(&keyed(&ctx), &feed, seen.clone()).await;
         assert!(seqs(&found).contains(&seq.0), "{found}");
-        let generation = things.view.generation();
-        let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, generation);
+        let view = Arc::clone(&things.view);
+        let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, &*view);
         let reader = Feeds::of(&ctx).reader(&feed.source, Arc::clone(&things.view));
         let values = all.at(&reader, "name", things.checkpoint.seq).await.unwrap();
         let known: BTreeSet<String> = things.changes.iter().map(|change| schemas::views::records::normal(&change.after.name)).collect();
         assert_eq!(*values, known);
-        let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, generation);
+        let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, &*view);
         assert_eq!(*fresh.at(&reader, "name", things.checkpoint.seq).await.unwrap(), known, "read from the table");
     }
 }

@@ -17,7 +17,7 @@ pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, 
     if last == Seq(0) {
         return Ok(None);
     }
-    let known = Feeds::of(ctx).completeness_cache(source, view.generation());
+    let known = Feeds::of(ctx).completeness_cache(source, &**view);
     if let Some(first_ms) = known.first_ms.get() {
         return Ok(Some(*first_ms));
     }

@@ -27,6 +27,7 @@ pub mod select;
 pub mod shown;
 mod source;
 mod start;
+pub mod suppression;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

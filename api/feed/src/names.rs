@@ -44,8 +44,8 @@ struct Known {
 
 impl Feeds {
     /// The names in a service's records, cached for one generation of its view.
-    pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, generation: u64) -> Arc<Names<R>> {
-        self.cached_for(source, generation, || Names::new(tables))
+    pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, view: &dyn View) -> Arc<Names<R>> {
+        self.cached_for(source, view, || Names::new(tables))
     }
 }
 
@@ -156,7 +156,7 @@ pub async fn names_containing<R: Record>(
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
     let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, at.view.generation());
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
     let values = values_containing(&*names.at(&reader, dimension, at.last).await?, part, values_max);
     Ok((values.len() <= values_max).then_some(values))
 }

@@ -282,21 +282,24 @@ impl Feed {
         let (from, to) = (page.from.to_string(), page.to.to_string());
         // A filter may resolve differently later, so the same range can have other items.
         let seqs: Vec<String> = page.items.iter().map(|item| item.change.seq.to_string()).collect();
-        let etag = etag(&[
-            RENDERING,
-            self.source.service,
-            self.list,
-            &from,
-            &to,
-            filter,
-            &cursor,
-            if page.has_more { "more" } else { "end" },
-            &seqs.join(","),
-            if query.request.before { "before" } else { "" },
-            note.as_deref().unwrap_or_default(),
-            call.caller.tier.as_str(),
-            call.form.as_str(),
-        ]);
+        let etag = etag(
+            &*at.view,
+            &[
+                RENDERING,
+                self.source.service,
+                self.list,
+                &from,
+                &to,
+                filter,
+                &cursor,
+                if page.has_more { "more" } else { "end" },
+                &seqs.join(","),
+                if query.request.before { "before" } else { "" },
+                note.as_deref().unwrap_or_default(),
+                call.caller.tier.as_str(),
+                call.form.as_str(),
+            ],
+        );
         if matches_etag(call.if_none_match.as_deref(), &etag) {
             return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, status: 200 });
         }

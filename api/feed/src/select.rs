@@ -80,7 +80,7 @@ impl<'a, R: Record> Selection<'a, R> {
         criteria: Vec<Criteria<'a, R>>,
     ) -> Result<Self, Problem> {
         let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-        let names: Arc<names::Names<R>> = Feeds::of(ctx).names(source, tables, at.view.generation());
+        let names: Arc<names::Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
         let mut terms = Some(Vec::new());
         for criteria in &criteria {
             let mut found = None;

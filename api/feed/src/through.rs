@@ -155,8 +155,8 @@ impl CompletenessCache {
 
 impl Feeds {
     /// The cache of a service's completeness for one generation of its view.
-    pub(crate) fn completeness_cache(&self, source: &Source, generation: u64) -> Arc<CompletenessCache> {
-        self.cached_for(source, generation, || CompletenessCache::new(*source))
+    pub(crate) fn completeness_cache(&self, source: &Source, view: &dyn View) -> Arc<CompletenessCache> {
+        self.cached_for(source, view, || CompletenessCache::new(*source))
     }
 
     /// How complete a service's data is at a position.
@@ -164,6 +164,6 @@ impl Feeds {
     /// # Errors
     /// When the rows cannot be read.
     pub async fn completeness(&self, source: &Source, view: &dyn View, seq: Seq, last: Seq) -> Result<Completeness, Problem> {
-        self.completeness_cache(source, view.generation()).at(view, seq, last).await
+        self.completeness_cache(source, view).at(view, seq, last).await
     }
 }

@@ -14,6 +14,7 @@ use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use view_store::suppression::SuppressingStore;
 use view_store::{Checkpoint, View, ViewStore};
 
 use crate::problem::Problem;
@@ -163,7 +164,7 @@ pub struct Context {
     pub secrets: Secrets,
     /// The log, to which commands are appended.
     pub log: Arc<dyn EventLog>,
-    /// The views.
+    /// The views as readers see them: without what operators suppressed.
     pub store: Arc<dyn ViewStore>,
     /// Whether the server is shutting down: requests that wait for changes are answered then.
     pub stopping: watch::Sender<bool>,
@@ -185,6 +186,7 @@ impl Context {
     /// Creates a context without parts.
     #[must_use]
     pub fn new(settings: Settings, clock: Clock, secrets: Secrets, log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) -> Self {
+        let store = Arc::new(SuppressingStore::new(store));
         Self { settings, clock, secrets, log, store, stopping: watch::Sender::new(false), parts: RwLock::default() }
     }
 

@@ -69,11 +69,11 @@ pub trait WatchMatcher: Send + Sync {
     /// When the changes cannot be read.
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<NextMessage, Problem>;
 
-    /// Renders the body of a message.
+    /// Renders the body of a message; `None` if the watch selects none of its changes any more, because what it asks for was suppressed.
     ///
     /// # Errors
     /// When the watch or the changes cannot be read.
-    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem>;
+    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Option<Bytes>, Problem>;
 }
 
 /// Creates the matcher of a service, without any watches.
@@ -180,7 +180,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(first.seq, last.seq)))
     }
 
-    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
+    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Option<Bytes>, Problem> {
         let subscription = S::subscription(watch).ok_or_else(|| unreadable(&watch.id))?;
         let (mut after, upto, mut changes) = (message.done, message.upto, Vec::new());
         while after < upto {
@@ -188,8 +188,11 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
             changes.extend(found);
             after = to;
         }
-        let message = if changes.is_empty() { None } else { S::message(watch, changes) };
-        Ok(Bytes::from(message.ok_or_else(|| unreadable(&watch.id))?.to_string()))
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let message = S::message(watch, changes).ok_or_else(|| unreadable(&watch.id))?;
+        Ok(Some(Bytes::from(message.to_string())))
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) enum DeliveryOutcome {
     NoResponse(&'static str),
     /// The attempt was not made, for this reason. The receiver is not to blame.
     NotSent(&'static str),
+    /// The attempt was not made, since the watch selects none of the changes any more: what it asks for was suppressed.
+    Empty,
 }
 
 impl DeliveryOutcome {
@@ -47,7 +49,7 @@ impl DeliveryOutcome {
         match self {
             Self::Accepted(status) | Self::Rejected(status, _) => *status,
             Self::Gone => 410,
-            Self::NoResponse(_) | Self::NotSent(_) => 0,
+            Self::NoResponse(_) | Self::NotSent(_) | Self::Empty => 0,
         }
     }
 
@@ -58,6 +60,7 @@ impl DeliveryOutcome {
             Self::Gone => "gone",
             Self::Rejected(..) => "refused",
             Self::NoResponse(_) | Self::NotSent(_) => "unanswered",
+            Self::Empty => "empty",
         }
     }
 
@@ -69,6 +72,7 @@ impl DeliveryOutcome {
             Self::Rejected(status @ 300..400, _) => format!("the receiver answered {status}; redirects are not followed"),
             Self::Rejected(status, _) => format!("the receiver answered {status}"),
             Self::NoResponse(why) | Self::NotSent(why) => (*why).to_owned(),
+            Self::Empty => "the watch selects none of its changes any more".to_owned(),
         }
     }
 }

@@ -400,7 +400,9 @@ impl Sender {
                 }
                 let begun = Instant::now();
                 let mut posted = std::pin::pin!(async {
-                    let body = matchers.matcher_of(&watch)?.body(&ctx, &watch, &at).await?;
+                    let Some(body) = matchers.matcher_of(&watch)?.body(&ctx, &watch, &at).await? else {
+                        return Ok(DeliveryOutcome::Empty);
+                    };
                     poster(&ctx).await?.send(&ctx, &watch, &at.message, body).await
                 });
                 let outcome = match tokio::time::timeout(SLOW_RESPONSE, &mut posted).await {
@@ -478,6 +480,7 @@ fn outcome_request(
     let retry_after = match outcome {
         DeliveryOutcome::Accepted(_) => return DeliveryRequest::Delivered(attempt),
         DeliveryOutcome::Gone => return DeliveryRequest::Disabled(attempt),
+        DeliveryOutcome::Empty => return DeliveryRequest::Skipped(attempt),
         DeliveryOutcome::Rejected(_, retry_after) => *retry_after,
         DeliveryOutcome::NoResponse(_) | DeliveryOutcome::NotSent(_) => None,
     };
@@ -527,6 +530,7 @@ mod tests {
         let attempt = |status: i64, reason: &str| Attempt { message: "msg_1".to_owned(), status, reason: reason.to_owned() };
         assert_eq!(of(&at, DeliveryOutcome::Accepted(204), 5), DeliveryRequest::Delivered(attempt(204, "")));
         assert!(matches!(of(&at, DeliveryOutcome::Gone, 5), DeliveryRequest::Disabled(_)));
+        assert!(matches!(of(&at, DeliveryOutcome::Empty, 5), DeliveryRequest::Skipped(_)));
         let due_at = |outcome: DeliveryOutcome| match of(&at, outcome, 5) {
             DeliveryRequest::Failed { due_at, attempt } => (attempt.status, due_at),
             request => panic!("{request:?}"),

@@ -1,5 +1,5 @@
 //! Accounts: commands become API keys. `mint` creates a key, `rotate` replaces one with a day's overlap, `revoke` ends one, and `erase`
-//! ends one and removes the hash of its e-mail address.
+//! ends one and removes the hash of its e-mail address. `suppress` and `unsuppress` change the table of suppressed keys.
 
 use bytes::Bytes;
 use schemas::avro;
@@ -7,10 +7,11 @@ use schemas::change::{Change, ChangeKind};
 use schemas::event::{Command as _, Fact, FactKind};
 use schemas::key;
 use schemas::position::Seq;
+use schemas::suppression::{KeyKind, Suppression, SuppressionRow};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
 use schemas::views::accounts::{
-    AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, Tier, VIEW, hour_of,
+    AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, SUPPRESSIONS, Tier, VIEW, hour_of,
 };
 
 use crate::rows::Rows;
@@ -46,6 +47,12 @@ impl Service for Accounts {
 
     fn decide(rows: &mut Rows, fact: &Fact<AccountCommand>) -> Result<Vec<Draft<ApiKey, AccountCommand>>, Undecided> {
         let Some(command) = own_command(fact) else { return Ok(Vec::new()) };
+        if let AccountCommand::Suppress(suppression) | AccountCommand::Unsuppress(suppression) = command {
+            return match row_key(suppression) {
+                Some(_) => Ok(vec![noted(command)]),
+                None => Err(Undecided::Poison(format!("{:?} is no key of a kind {}", suppression.key, suppression.kind))),
+            };
+        }
         let Some(id) = key_of(command) else {
             return Err(Undecided::Poison(format!("verb {} is unknown", command.verb())));
         };
@@ -90,7 +97,9 @@ impl Service for Accounts {
     }
 
     fn apply(change: &Change<ApiKey, AccountCommand>, record: &[u8]) -> Vec<Write> {
-        let Some(after) = &change.after else { return Vec::new() };
+        let Some(after) = &change.after else {
+            return change.note.as_ref().and_then(|note| suppression(note, change)).into_iter().collect();
+        };
         let mut writes = vec![Write::put(&KEYS, key![after.id.as_str()], row_json(change.seq, record))];
         if let Some(before) = &change.before {
             if let Ok(bytes) = serde_json::to_vec(before) {
@@ -143,7 +152,37 @@ fn key_of(command: &AccountCommand) -> Option<&str> {
         AccountCommand::Mint(new) => Some(&new.id),
         AccountCommand::Revoke(key) | AccountCommand::Erase(key) => Some(&key.key_id),
         AccountCommand::Rotate { key_id, .. } | AccountCommand::Used { key_id } => Some(key_id),
-        AccountCommand::Item(_) | AccountCommand::Unknown { .. } => None,
+        AccountCommand::Item(_) | AccountCommand::Suppress(_) | AccountCommand::Unsuppress(_) | AccountCommand::Unknown { .. } => None,
+    }
+}
+
+/// The key of the row of a suppressed key; `None` if this version does not know the kind, or if the key is none of that kind.
+fn row_key(suppression: &Suppression) -> Option<Key> {
+    let kind = KeyKind::from_name(&suppression.kind)?;
+    Some(key![kind.name, kind.normalize(&suppression.key)?.as_str()])
+}
+
+/// What a command that suppresses a key, or takes that back, writes.
+fn suppression(command: &AccountCommand, change: &Change<ApiKey, AccountCommand>) -> Option<Write> {
+    match command {
+        AccountCommand::Suppress(suppression) => {
+            let row = SuppressionRow { key: suppression.key.clone(), reason: suppression.reason.clone(), since: change.recorded_at };
+            Some(Write::put(&SUPPRESSIONS, row_key(suppression)?, Bytes::from(serde_json::to_vec(&row).ok()?)))
+        }
+        AccountCommand::Unsuppress(suppression) => Some(Write::delete(&SUPPRESSIONS, row_key(suppression)?)),
+        _ => None,
+    }
+}
+
+fn noted(command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
+    Draft {
+        event: ChangeKind::Noted,
+        id: String::new(),
+        after: None,
+        before: None,
+        before_seq: Seq(0),
+        before_since: Seq(0),
+        note: Some(command.clone()),
     }
 }
 
@@ -232,5 +271,41 @@ mod tests {
         let erased = ApiKey { email_hash: String::new(), ..minted.clone() };
         let deleted = by_email(Accounts::apply(&change(ChangeKind::Modified, erased, Some(minted)), b"{}"));
         assert_eq!(deleted.iter().map(|write| (&write.key, write.value.is_none())).collect::<Vec<_>>(), [(&key!["e", "k"], true)]);
+    }
+
+    /// Proves that suppressing a key writes its row under the normalized key, that taking it back deletes that row whatever its spelling, and that a
+    /// command about a kind that this version does not know is not decided.
+    #[test]
+    fn suppressed_keys_are_rows() {
+        let command = |verb: fn(Suppression) -> AccountCommand, kind: &str, key: &str| {
+            verb(Suppression { kind: kind.to_owned(), key: key.to_owned(), reason: "on request".to_owned() })
+        };
+        let fact = |command: AccountCommand| Fact {
+            id: Hash32::ZERO,
+            kind: FactKind::Observed,
+            key: "suppression".to_owned(),
+            version: 1,
+            prev_hash: Hash32::ZERO,
+            content_hash: Hash32::ZERO,
+            upstream: "api".to_owned(),
+            observed_at: 5,
+            superseded_by: String::new(),
+            data: Some(command),
+            run: None,
+        };
+        let mut writes = Vec::new();
+        for (verb, key) in
+            [(AccountCommand::Suppress as fn(Suppression) -> AccountCommand, "OAK, Ann"), (AccountCommand::Unsuppress, "ann oak")]
+        {
+            let drafts = Accounts::decide(&mut Rows::default(), &fact(command(verb, "person", key))).unwrap();
+            let [draft] = drafts.as_slice() else { panic!("{drafts:?}") };
+            let noted = Change { note: draft.note.clone(), after: None, recorded_at: 7, ..change(draft.event, ApiKey::default(), None) };
+            writes.extend(Accounts::apply(&noted, b"null"));
+        }
+        let row: SuppressionRow = serde_json::from_slice(writes[0].value.as_ref().unwrap()).unwrap();
+        assert_eq!(row, SuppressionRow { key: "OAK, Ann".to_owned(), reason: "on request".to_owned(), since: 7 });
+        assert!(writes.iter().all(|write| write.key == key!["person", "ann oak"]) && writes[1].value.is_none(), "{writes:?}");
+        let unknown = Accounts::decide(&mut Rows::default(), &fact(command(AccountCommand::Suppress, "planet", "x")));
+        assert!(matches!(unknown, Err(Undecided::Poison(_))));
     }
 }

@@ -175,7 +175,11 @@ impl Source<'_> {
     }
 
     fn cached(&self, number: u64) -> Option<Arc<FeedBlock>> {
-        self.cache?.get(&(self.table.name, self.view.generation(), number))
+        self.cache?.get(&self.block_id(number))
+    }
+
+    fn block_id(&self, number: u64) -> cache::BlockId {
+        (self.table.name, self.view.generation(), self.view.rendition(), number)
     }
 
     /// Decodes and checks a stored block, and caches it if it is full.
@@ -188,7 +192,7 @@ impl Source<'_> {
         if let Some(cache) = self.cache
             && block.len() == FEED_BLOCK_LEN
         {
-            cache.put((self.table.name, self.view.generation(), number), Arc::clone(&block));
+            cache.put(self.block_id(number), Arc::clone(&block));
         }
         Ok(block)
     }

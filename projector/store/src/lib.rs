@@ -13,6 +13,7 @@ mod key;
 pub mod lease;
 pub mod scylla;
 pub mod store;
+pub mod suppression;
 
 pub use self::scylla::ScyllaStore;
 pub use embedded::EmbeddedStore;

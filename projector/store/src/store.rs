@@ -113,6 +113,19 @@ pub trait View: Send + Sync + 'static {
     fn def(&self) -> &'static ViewDef;
     /// Returns the number of this generation.
     fn generation(&self) -> u64;
+    /// Returns which fields of records are hidden, as a number that differs between different sets of suppressed keys; 0 if nothing is hidden. What
+    /// is cached by generation and holds records is cached by this number, too.
+    fn rendition(&self) -> u64 {
+        0
+    }
+    /// Returns what readers see of a record that comes from elsewhere, as a JSON object with the member `record`; `None` if they see all of it.
+    /// The rows of this view are shown that way already.
+    ///
+    /// # Errors
+    /// When the text is not such an object.
+    fn hide(&self, _row: &[u8]) -> Result<Option<Bytes>, Error> {
+        Ok(None)
+    }
     /// Returns the checkpoint stored with the rows; the default before the first commit.
     async fn checkpoint(&self) -> Result<Checkpoint, Error>;
     /// Writes rows and the checkpoint as a unit. A checkpoint never goes back: a delayed writer gets [`Error::Behind`], and its rows are

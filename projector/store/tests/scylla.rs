@@ -31,7 +31,7 @@ static OLD: Table = Table {
     kind: TableKind::History,
     value: ValueKind::Text,
 };
-static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES, &OLD] };
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES, &OLD], hides: &[] };
 
 /// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {

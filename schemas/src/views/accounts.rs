@@ -7,6 +7,7 @@ use crate::change::Change;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::position::{PositionError, Seq};
+use crate::suppression::Suppression;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 use crate::topics::{self, Topic};
 
@@ -78,6 +79,10 @@ pub enum AccountCommand {
     },
     /// A request about a saved filter or watch, which the watches service decides.
     Item(ItemCommand),
+    /// Hides the fields of records that a key names from all readers.
+    Suppress(Suppression),
+    /// Shows them again.
+    Unsuppress(Suppression),
     /// A command of a newer version, which this version cannot apply.
     Unknown {
         /// Its verb.
@@ -188,6 +193,8 @@ impl Command for AccountCommand {
                 ItemRequest::Unwatch => "unwatch",
                 ItemRequest::Retarget { .. } => "retarget",
             },
+            Self::Suppress(_) => "suppress",
+            Self::Unsuppress(_) => "unsuppress",
             Self::Unknown { verb } => verb,
         }
     }
@@ -219,6 +226,8 @@ struct StoredCommand {
     limit: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     once: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl TryFrom<StoredCommand> for AccountCommand {
@@ -226,7 +235,7 @@ impl TryFrom<StoredCommand> for AccountCommand {
 
     fn try_from(stored: StoredCommand) -> Result<Self, PositionError> {
         let StoredCommand { verb, key_id, key_hash, new_key_id, account, tier, email_hash, service, item_id, name, .. } = stored;
-        let StoredCommand { filter, entity, webhook, secret, after, limit, once, .. } = stored;
+        let StoredCommand { filter, entity, webhook, secret, after, limit, once, reason, .. } = stored;
         let request = match verb.as_str() {
             "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash })),
             "rotate" => {
@@ -235,6 +244,8 @@ impl TryFrom<StoredCommand> for AccountCommand {
             "revoke" => return Ok(Self::Revoke(KeyOfAccount { key_id, account, tier })),
             "erase" => return Ok(Self::Erase(KeyOfAccount { key_id, account, tier })),
             "used" => return Ok(Self::Used { key_id }),
+            "suppress" => return Ok(Self::Suppress(Suppression { kind: name, key: entity, reason: reason.unwrap_or_default() })),
+            "unsuppress" => return Ok(Self::Unsuppress(Suppression { kind: name, key: entity, reason: reason.unwrap_or_default() })),
             "save_filter" => ItemRequest::SaveFilter { name, filter, limit },
             "delete_filter" => ItemRequest::DeleteFilter,
             "watch" => ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after: Seq::try_from(after)?, limit }),
@@ -269,6 +280,9 @@ impl From<AccountCommand> for StoredCommand {
                     ItemRequest::Retarget { webhook, secret } => Self { webhook, secret, ..stored },
                     ItemRequest::DeleteFilter | ItemRequest::Unwatch => stored,
                 }
+            }
+            AccountCommand::Suppress(Suppression { kind, key, reason }) | AccountCommand::Unsuppress(Suppression { kind, key, reason }) => {
+                Self { name: kind, entity: key, reason: Some(reason), ..stored }
             }
             AccountCommand::Unknown { .. } => stored,
         }
@@ -357,8 +371,18 @@ pub const PARKED: Table = Table {
     value: ValueKind::Text,
 };
 
+/// Suppressed keys: (kind, normalized key) to [`SuppressionRow`](crate::suppression::SuppressionRow) as JSON.
+pub const SUPPRESSIONS: Table = Table {
+    name: "accounts_suppressions",
+    key: &[text("kind"), text("subject")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Text,
+};
+
 /// The view of the accounts service.
-pub const VIEW: ViewDef = ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &FEED, &PARKED] };
+pub const VIEW: ViewDef =
+    ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &SUPPRESSIONS, &FEED, &PARKED], hides: &[] };
 
 #[cfg(test)]
 mod tests {
@@ -381,12 +405,14 @@ mod tests {
             ("watch", format!("{item} filter entity webhook secret after limit")),
             ("unwatch", item.to_owned()),
             ("retarget", format!("{item} webhook secret")),
+            ("suppress", "name entity reason".to_owned()),
+            ("unsuppress", "name entity reason".to_owned()),
             ("dance", String::new()),
         ] {
             let whole = json!({
                 "verb": verb, "keyId": "k", "keyHash": "h", "newKeyId": "n", "account": "a", "tier": "free", "emailHash": "e", "service": "s",
                 "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5,
-                "once": "o"
+                "once": "o", "reason": "r"
             });
             let command: AccountCommand = serde_json::from_value(whole.clone()).unwrap();
             assert_eq!(command.verb(), verb);

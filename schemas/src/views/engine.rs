@@ -31,7 +31,7 @@ pub const RUNS: Table =
     Table { name: "runs", key: &[text("upstream")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 
 /// The engine's view. It is derived from facts, not from changes.
-pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, &REJECTS, &RUNS] };
+pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, &REJECTS, &RUNS], hides: &[] };
 
 /// Returns the name of a rejected record in [`REJECTS`] by its stored bytes, which are the same whenever the record is rejected again.
 #[must_use]

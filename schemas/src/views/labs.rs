@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term};
 use crate::details::{ChangeRecord, LinkDetails};
+use crate::suppression::{Hides, PERSON, RECORD};
 
 /// The days of the free window: today and the 13 days before.
 pub const FREE_DAYS: i64 = 14;
@@ -56,6 +57,9 @@ pub struct Lead {
     pub url: String,
     /// Whether the funder took the award back, or amended it so that it is no lead any more.
     pub withdrawn: bool,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 /// A phrase that speaks for a category.
@@ -160,7 +164,10 @@ pub fn list(category: Option<&str>, state: Option<&str>) -> String {
     }
 }
 
-crate::record_tables!("labs", places);
+/// What is hidden of the lead of a suppressed person: the name alone.
+const HIDES: &[Hides] = &[Hides { kind: &PERSON, field: "pi", hidden: &["pi"] }, Hides { kind: &RECORD, field: "id", hidden: &["pi"] }];
+
+crate::record_tables!("labs", places, hides: HIDES);
 
 #[cfg(test)]
 mod tests {
@@ -193,6 +200,7 @@ mod tests {
             amount_band: text("500k-1M"),
             url: text("https://reporter.nih.gov/project-details/11223344"),
             withdrawn: true,
+            suppressed: false,
         }
     }
 

@@ -167,7 +167,8 @@ pub const PARKED: Table = Table {
 };
 
 /// The view of the recalls service.
-pub const VIEW: ViewDef = ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED] };
+pub const VIEW: ViewDef =
+    ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED], hides: &[] };
 
 /// An entry of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -230,20 +230,24 @@ pub const fn places_table(name: &'static str) -> Table {
     Table { name, key: KEY, partition_columns: 2, kind: TableKind::Derived, value: ValueKind::Text }
 }
 
-/// Defines `TABLES` of a service with one kind of record; with `places`, of one that has ranked lists.
+/// Defines `TABLES` of a service with one kind of record; with `places`, of one that has ranked lists; with `hides:` and a list of
+/// [`Hides`](crate::suppression::Hides), of one whose records hide fields when a key is suppressed.
 #[macro_export]
 macro_rules! record_tables {
-    ($service:literal) => {
-        $crate::record_tables!(@define $service, None, []);
+    ($service:literal $(, hides: $hides:expr)?) => {
+        $crate::record_tables!(@define $service, None, [], [$($hides)?]);
     };
-    ($service:literal, places) => {
+    ($service:literal, places $(, hides: $hides:expr)?) => {
         $crate::record_tables!(
             @define $service,
             Some(const { &$crate::views::records::places_table(concat!($service, "_places")) }),
-            [const { &$crate::views::records::places_table(concat!($service, "_places")) }]
+            [const { &$crate::views::records::places_table(concat!($service, "_places")) }],
+            [$($hides)?]
         );
     };
-    (@define $service:literal, $places:expr, [$($more:expr)?]) => {
+    (@hides) => { &[] };
+    (@hides $hides:expr) => { $hides };
+    (@define $service:literal, $places:expr, [$($more:expr)?], [$($hides:expr)?]) => {
         /// The service's tables.
         pub const TABLES: $crate::views::records::RecordTables = {
             use $crate::tables::{Column, Table, TableKind, ValueKind, int, int_desc, text};
@@ -277,6 +281,7 @@ macro_rules! record_tables {
             const VIEW: $crate::tables::ViewDef = $crate::tables::ViewDef {
                 name: $service,
                 tables: &[&RECORDS, &HISTORY, &TERMS, &NAMES, &SOURCES, &FEED, &THROUGH, &PARKED $(, $more)?],
+                hides: $crate::record_tables!(@hides $($hides)?),
             };
             $crate::views::records::RecordTables {
                 records: &RECORDS,

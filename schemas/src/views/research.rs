@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, LinkDetails};
+use crate::suppression::{Hides, PERSON, RECORD};
 
 /// The most institutions of a trial that are indexed. A trial with more is also indexed under [`MORE_INSTITUTIONS`].
 const INSTITUTIONS_MAX: usize = 50;
@@ -86,6 +87,10 @@ pub struct Funding {
     pub completion: String,
     /// Trial: number of participants.
     pub enrollment: Option<i64>,
+
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 /// A topic of a record.
@@ -134,4 +139,11 @@ impl Record for Funding {
     }
 }
 
-crate::record_tables!("research");
+/// What is hidden of the grant of a suppressed person: the name alone.
+const HIDES: &[Hides] = &[
+    Hides { kind: &PERSON, field: "pi", hidden: &["pi"] },
+    Hides { kind: &PERSON, field: "investigators", hidden: &["investigators"] },
+    Hides { kind: &RECORD, field: "id", hidden: &["pi", "investigators"] },
+];
+
+crate::record_tables!("research", hides: HIDES);

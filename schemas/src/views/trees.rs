@@ -25,7 +25,7 @@ pub const SIGNED_CHECKPOINTS: Table =
     Table { name: "tree_sealed", key: &[text("service")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 
 /// The view of the trees. It is derived from changes; one commit covers many.
-pub const VIEW: ViewDef = ViewDef { name: "trees", tables: &[&TILES, &SIZES, &SIGNED_CHECKPOINTS] };
+pub const VIEW: ViewDef = ViewDef { name: "trees", tables: &[&TILES, &SIZES, &SIGNED_CHECKPOINTS], hides: &[] };
 
 /// The size of a tree, and the position up to which it was derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -94,6 +94,8 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         AccountCommand::Revoke(key) => vec![put_key(&ended(&key.key_id, at_ms).await)],
         AccountCommand::Erase(key) => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(&key.key_id, at_ms).await })],
         AccountCommand::Used { key_id } => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..old(&key_id).await.unwrap() })],
-        AccountCommand::Item(_) | AccountCommand::Unknown { .. } => panic!("{command:?}"),
+        AccountCommand::Item(_) | AccountCommand::Suppress(_) | AccountCommand::Unsuppress(_) | AccountCommand::Unknown { .. } => {
+            panic!("{command:?}")
+        }
     }
 }

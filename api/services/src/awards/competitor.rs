@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::followed::{Awards, WatchedEntity};
 use super::records::{Changed, Shown, dollars};
 use super::search::{USASPENDING, question};
-use crate::common::read::{Read, Reader, UpstreamRecords};
+use crate::common::read::{Read, Reader};
 use feed::filter::Filter as _;
 use feed::query::DIGEST_MAX;
 use feed::shown::shown;
@@ -123,7 +123,7 @@ impl Read for Arguments {
         let today = reader.today();
         let first = today.saturating_sub(BACKFILL_YEARS.years());
         let question = question(Vec::new(), contractor.clone(), Vec::new(), (first, today), AwardOrder::Largest);
-        let listed = reader.ask(USASPENDING, &question, AWARDS_MAX, Awards::record_of).await;
+        let listed = reader.ask(USASPENDING, &question, AWARDS_MAX).await;
         let (live, mut truncated) = (listed.is_some(), !is_all_read);
         if let Some(listed) = listed {
             let taken = listed.take(AWARDS_MAX);

@@ -16,7 +16,7 @@ use super::filter::Filter;
 use super::followed::Awards;
 use super::records::{Changed, Shown, amount_delta, event_of, is_backfill};
 use super::search::{USASPENDING, question};
-use crate::common::read::{Completeness, Period, Read, Reader, UpstreamRecords};
+use crate::common::read::{Completeness, Period, Read, Reader};
 use feed::filter::{Criteria, Filter as _, TermQuery};
 use feed::shown::shown;
 use operation::Definition;
@@ -156,7 +156,7 @@ async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> R
     let first = today.saturating_sub(MODIFIED_WITHIN_YEARS.years());
     let question = question(filter.naics.clone(), String::new(), Vec::new(), (first, today), AwardOrder::EndingAfter(today));
     let (mut found, mut truncated) = (None, false);
-    if let Some(collected) = reader.ask(USASPENDING, &question, EXPIRING_MAX, Awards::record_of).await {
+    if let Some(collected) = reader.ask(USASPENDING, &question, EXPIRING_MAX).await {
         let taken = collected.take(EXPIRING_MAX);
         // An upstream that lists only contracts that ended earlier did not understand the search.
         if taken.items.is_empty() || taken.items.iter().any(|award| award.end >= from) {

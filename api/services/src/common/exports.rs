@@ -199,7 +199,7 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
     let at = position(ctx, &source, Some(date))
         .await
         .map_err(|problem| Problem { detail: format!("file: {}", problem.detail), ..problem.about("file") })?;
-    let etag = etag(&[RENDERING, source.service, &at.seq.0.to_string(), &file]);
+    let etag = etag(&*at.view, &[RENDERING, source.service, &at.seq.0.to_string(), &file]);
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {

@@ -184,16 +184,19 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
     if change.seq <= after {
         return Err(too_old(source));
     }
-    let etag = etag(&[
-        RENDERING,
-        source.service,
-        "record",
-        &id,
-        &change.seq.to_string(),
-        note.as_deref().unwrap_or_default(),
-        call.caller.tier.as_str(),
-        call.form.as_str(),
-    ]);
+    let etag = etag(
+        &*at.view,
+        &[
+            RENDERING,
+            source.service,
+            "record",
+            &id,
+            &change.seq.to_string(),
+            note.as_deref().unwrap_or_default(),
+            call.caller.tier.as_str(),
+            call.form.as_str(),
+        ],
+    );
     rendered(&call, source, etag, 1, || json_of(&Shown { id, version: shown(change), note }))
 }
 
@@ -215,18 +218,21 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
         }
     }
     let [first, last] = [found.versions.first(), found.versions.last()].map(|version| version.map_or(Seq(0), |version| version.change.seq));
-    let etag = etag(&[
-        RENDERING,
-        source.service,
-        "history",
-        &id,
-        &first.to_string(),
-        &last.to_string(),
-        if found.next.is_some() { "more" } else { "end" },
-        note.as_deref().unwrap_or_default(),
-        call.caller.tier.as_str(),
-        call.form.as_str(),
-    ]);
+    let etag = etag(
+        &*at.view,
+        &[
+            RENDERING,
+            source.service,
+            "history",
+            &id,
+            &first.to_string(),
+            &last.to_string(),
+            if found.next.is_some() { "more" } else { "end" },
+            note.as_deref().unwrap_or_default(),
+            call.caller.tier.as_str(),
+            call.form.as_str(),
+        ],
+    );
     let versions: Vec<ShownVersion<R>> =
         found.versions.into_iter().map(|Version { change, changed }| ShownVersion { version: shown(change), changed }).collect();
     rendered(&call, source, etag, versions.len(), || json_of(&History { id, versions, next: found.next, note }))

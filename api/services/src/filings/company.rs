@@ -17,7 +17,7 @@ use super::followed::{Filings, WatchedEntity};
 use super::records::{Filed, Trade};
 use super::search::{EDGAR, last_filed_first};
 use crate::common::read::pages::Taken;
-use crate::common::read::{Read, Reader, UpstreamRecords};
+use crate::common::read::{Read, Reader};
 use feed::filter::Filter as _;
 use operation::Definition;
 use operation::problem::Problem;
@@ -117,7 +117,7 @@ impl Read for Arguments {
         let oldest = |filings: &[Filing]| filings.iter().map(|filing| filing.filing_date.clone()).min();
         let mut from = if is_all_recorded { reader.history_from().await? } else { oldest(&filings) };
         let mut truncated = true;
-        let listed = reader.ask(EDGAR, &Question::Company { cik: cik.clone() }, usize::MAX, Filings::record_of).await;
+        let listed = reader.ask(EDGAR, &Question::Company { cik: cik.clone() }, usize::MAX).await;
         let live = listed.is_some();
         if let Some(listed) = listed {
             let Taken { items, is_truncated, .. } = listed.take(usize::MAX);

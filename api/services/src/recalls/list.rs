@@ -168,19 +168,22 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
     let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
     let tier = call.caller.tier.max(Tier::Free).as_str();
-    let etag = etag(&[
-        RENDERING,
-        "search_recalls",
-        &at.seq.0.to_string(),
-        filter.category.unwrap_or_default(),
-        filter.agency.unwrap_or_default(),
-        filter.from.as_deref().unwrap_or_default(),
-        filter.to.as_deref().unwrap_or_default(),
-        &keyword.as_ref().map_or_else(String::new, |words| words.join(" ")),
-        &limit.to_string(),
-        tier,
-        call.form.as_str(),
-    ]);
+    let etag = etag(
+        &*at.view,
+        &[
+            RENDERING,
+            "search_recalls",
+            &at.seq.0.to_string(),
+            filter.category.unwrap_or_default(),
+            filter.agency.unwrap_or_default(),
+            filter.from.as_deref().unwrap_or_default(),
+            filter.to.as_deref().unwrap_or_default(),
+            &keyword.as_ref().map_or_else(String::new, |words| words.join(" ")),
+            &limit.to_string(),
+            tier,
+            call.form.as_str(),
+        ],
+    );
     if matches_etag(call.if_none_match.as_deref(), &etag) {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
     }

@@ -49,6 +49,9 @@ pub struct Grant {
     pub topics: Vec<Topic>,
     /// Whether the upstream no longer has the record.
     pub withdrawn: bool,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 /// A clinical trial.
@@ -125,6 +128,7 @@ impl From<Funding> for Either {
                 published: record.published,
                 topics: record.topics,
                 withdrawn: record.withdrawn,
+                suppressed: record.suppressed,
             }))
         } else {
             Self::Trial(Box::new(Trial {

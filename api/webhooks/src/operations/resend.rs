@@ -64,6 +64,7 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
 /// `not-found` if this webhook never had the message.
 pub(crate) async fn resend(ctx: &Context, matcher: &dyn WatchMatcher, watch: &SavedItem, message: String) -> Result<Posted, Problem> {
     let body = matcher.body(ctx, watch, &find_claim(ctx, watch, &message).await?).await?;
+    let body = body.ok_or_else(|| Problem::new(ErrorCode::NotFound, "the watch selects none of the message's changes any more"))?;
     post_now(ctx, watch, message, body).await
 }
 

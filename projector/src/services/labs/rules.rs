@@ -69,6 +69,7 @@ pub fn lead(id: String, grant: &GrantFact, classifier: &Classifier) -> Option<Le
         amount_band: amount_band(amount).to_owned(),
         url: grant.url.clone(),
         withdrawn: false,
+        suppressed: false,
     })
 }
 

@@ -18,7 +18,7 @@ static TABLE: Table = Table {
     kind: TableKind::Current,
     value: ValueKind::Text,
 };
-static SWAPPED: ViewDef = ViewDef { name: "contract_swapped", tables: &[&TABLE] };
+static SWAPPED: ViewDef = ViewDef { name: "contract_swapped", tables: &[&TABLE], hides: &[] };
 static WAITED_TABLE: Table = Table {
     name: "contract_waits",
     key: &[text("part"), int("num")],
@@ -26,7 +26,7 @@ static WAITED_TABLE: Table = Table {
     kind: TableKind::Current,
     value: ValueKind::Text,
 };
-static WAITED: ViewDef = ViewDef { name: "contract_waited", tables: &[&WAITED_TABLE] };
+static WAITED: ViewDef = ViewDef { name: "contract_waited", tables: &[&WAITED_TABLE], hides: &[] };
 
 fn all_rows() -> Range {
     Range { prefix: key!["p"], after: None, from: None, limit: 1_000, reverse: false }

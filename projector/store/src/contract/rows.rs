@@ -19,7 +19,7 @@ static LISTS: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Text,
 };
-static ROWS: ViewDef = ViewDef { name: "contract_rows", tables: &[&POINTS, &LISTS] };
+static ROWS: ViewDef = ViewDef { name: "contract_rows", tables: &[&POINTS, &LISTS], hides: &[] };
 
 /// A commit shows all its rows and its checkpoint; of several writes to one row the last one counts; an invalid key changes nothing.
 ///

@@ -16,7 +16,7 @@ static ROWS: Table =
     Table { name: "rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 static BLOCKS: Table =
     Table { name: "blocks_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BLOCKS] };
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BLOCKS], hides: &[] };
 
 fn open(dir: &Path) -> Arc<EmbeddedStore> {
     EmbeddedStore::open(dir, Options::default()).unwrap()

@@ -133,6 +133,26 @@ impl FeedBlock {
         if begin < end { self.bytes.slice(body + begin + 1..body + end) } else { Bytes::new() }
     }
 
+    /// Returns the block with other elements: `rewrite` returns the new text of an element, `None` for one that stays. `None` if all stay.
+    ///
+    /// # Errors
+    /// The first error of `rewrite`.
+    pub fn rewritten(&self, rewrite: impl Fn(&[u8]) -> Result<Option<Vec<u8>>, Error>) -> Result<Option<Bytes>, Error> {
+        let (mut building, mut is_same) = (Building::default(), true);
+        for i in 0..self.count {
+            if self.shown(i) {
+                let element = self.elements(i, i + 1);
+                let new = rewrite(&element)?;
+                is_same &= new.is_none();
+                building.body.push(b',');
+                building.body.extend_from_slice(new.as_deref().unwrap_or(&element));
+            }
+            let end = u32::try_from(building.body.len()).unwrap_or(u32::MAX);
+            building.entries.push((end, self.recorded_at(i)));
+        }
+        Ok((!is_same).then(|| building.encode(self.first_seq)))
+    }
+
     /// Returns the size of the block in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {

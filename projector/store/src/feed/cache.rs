@@ -12,8 +12,8 @@ const DEFAULT_BYTES: usize = 96 * 1024 * 1024;
 /// The assumed size of a block when the number of cache entries is estimated.
 const BLOCK_BYTES_USUAL: usize = 32 * 1024;
 
-/// Feed table, generation and block number.
-pub(super) type BlockId = (&'static str, u64, u64);
+/// Feed table, generation, rendition and block number.
+pub(super) type BlockId = (&'static str, u64, u64, u64);
 
 /// A cache of full blocks. Full blocks never change, so that an entry never becomes stale.
 ///

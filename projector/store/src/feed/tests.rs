@@ -10,7 +10,7 @@ use crate::embedded::{EmbeddedStore, Options};
 use crate::store::{Checkpoint, ViewStore};
 
 static FEED: Table = Table { name: "tested_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-static DEF: ViewDef = ViewDef { name: "tested", tables: &[&FEED] };
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&FEED], hides: &[] };
 /// Two full blocks, a block of which nothing is shown, a full one, an open one.
 const CHANGES: u64 = BLOCK * 9 / 2;
 const BLOCK: u64 = FEED_BLOCK_LEN as u64;
@@ -198,13 +198,13 @@ async fn cache_respects_its_size() {
     let size = first.size_bytes();
     let small = FeedCache::new(size * 5 / 2);
     for number in 0..10 {
-        small.put(("t", 1, number), Arc::clone(&first));
-        assert!(small.get(&("t", 1, 0)).is_some(), "it is used repeatedly");
+        small.put(("t", 1, 0, number), Arc::clone(&first));
+        assert!(small.get(&("t", 1, 0, 0)).is_some(), "it is used repeatedly");
         assert!(small.size_bytes() <= size * 2);
     }
-    assert_eq!((1..10).filter(|number| small.get(&("t", 1, *number)).is_some()).count(), 1);
+    assert_eq!((1..10).filter(|number| small.get(&("t", 1, 0, *number)).is_some()).count(), 1);
     let none = FeedCache::new(0);
-    none.put(("t", 1, 0), first);
+    none.put(("t", 1, 0, 0), first);
     assert_eq!(none.size_bytes(), 0);
 }
 

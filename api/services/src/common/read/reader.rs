@@ -13,6 +13,7 @@ use feed::places::{Ranked, Segment, Selects, Walk};
 use feed::position::{Position, day_text, position};
 use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
+use feed::suppression::without_hidden;
 use feed::through;
 use feed::watchable::WatchableFeed;
 use futures_util::future::join_all;
@@ -310,16 +311,14 @@ impl<S: WatchableFeed> Reader<S> {
 
     /// Asks an upstream from the first page on; `limit` records are wanted. `None` if it does not answer, which a note says, or if the answer is as of an
     /// earlier time.
-    pub async fn ask<T>(
-        &mut self,
-        upstream: &str,
-        question: &Question,
-        limit: usize,
-        read: impl Fn(&FactData) -> Option<T> + Send + Sync,
-    ) -> Option<Collected<T>> {
+    pub async fn ask(&mut self, upstream: &str, question: &Question, limit: usize) -> Option<Collected<RecordOf<S>>>
+    where
+        S: UpstreamRecords,
+    {
         if !self.is_current {
             return None;
         }
+        let read = |fact: &FactData| self.record_of(fact);
         match collect(self.context(), question, self.at.now, Place::default(), limit, read).await {
             Ok(mut collected) => {
                 self.note(collected.failure.take().map(|reason| format!("{upstream}: {reason}")));
@@ -330,6 +329,14 @@ impl<S: WatchableFeed> Reader<S> {
                 None
             }
         }
+    }
+
+    /// The record of a fact that an upstream returned, as readers see it.
+    fn record_of(&self, fact: &FactData) -> Option<RecordOf<S>>
+    where
+        S: UpstreamRecords,
+    {
+        without_hidden(&*self.at.view, S::record_of(fact)?)
     }
 
     /// Asks questions of several upstreams, each from the place where the search continues. `None` if an upstream is not asked, or does not answer the
@@ -352,7 +359,7 @@ impl<S: WatchableFeed> Reader<S> {
             None if !self.is_current => return Ok(None),
             None => vec![Some(Place::default()); questions.len()],
         };
-        let (ctx, now, read) = (self.context(), self.at.now, |fact: &FactData| S::record_of(fact).filter(&is_wanted));
+        let (ctx, now, read) = (self.context(), self.at.now, |fact: &FactData| self.record_of(fact).filter(&is_wanted));
         let mut asked = Vec::with_capacity(questions.len());
         for ((_, question), place) in questions.iter().zip(places) {
             let read = &read;

@@ -1,0 +1,229 @@
+//! Applies suppressed keys to the JSON of stored rows and changes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::hash::Hash32;
+use crate::suppression::{KeyKind, RECORD};
+use crate::tables::ViewDef;
+
+/// All suppressed keys.
+#[derive(Clone, Debug, Default)]
+pub struct SuppressedKeys {
+    by_kind: HashMap<&'static str, HashSet<String>>,
+    version: u64,
+}
+
+impl SuppressedKeys {
+    /// Collects normalized keys with their kinds.
+    #[must_use]
+    pub fn new(keys: impl IntoIterator<Item = (&'static KeyKind, String)>) -> Self {
+        let keys: BTreeSet<(&'static str, String)> = keys.into_iter().map(|(kind, key)| (kind.name, key)).collect();
+        let parts: Vec<&[u8]> = keys.iter().flat_map(|(kind, key)| [kind.as_bytes(), key.as_bytes()]).collect();
+        let hash = Hash32::of_parts(&parts);
+        let version = if keys.is_empty() { 0 } else { hash.0.first_chunk().map_or(1, |head| u64::from_be_bytes(*head).max(1)) };
+        let mut by_kind: HashMap<&'static str, HashSet<String>> = HashMap::new();
+        for (kind, key) in keys {
+            by_kind.entry(kind).or_default().insert(key);
+        }
+        Self { by_kind, version }
+    }
+
+    /// Returns a number that differs between different sets of keys; 0 for no keys.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether records of a view may hide fields because of these keys.
+    #[must_use]
+    pub fn concern(&self, view: &ViewDef) -> bool {
+        view.hides.iter().any(|hides| self.by_kind.contains_key(hides.kind.name))
+    }
+
+    /// Returns what readers see of a stored row or change, given as a JSON object whose member `record` is the record of a view. `None` if
+    /// nothing in it is hidden. The record then has the member `suppressed`, which is true.
+    ///
+    /// # Errors
+    /// When the text is not such an object.
+    pub fn hide(&self, view: &ViewDef, json: &[u8]) -> serde_json::Result<Option<Vec<u8>>> {
+        let Members(members) = serde_json::from_slice(json)?;
+        let Some((_, record)) = members.iter().find(|(name, _)| name == "record") else { return Ok(None) };
+        let Some(hidden) = self.hidden_record(view, record)? else { return Ok(None) };
+        let shown = members.iter().map(|(name, value)| (name.as_ref(), if name == "record" { hidden.as_str() } else { value.get() }));
+        Ok(Some(object(shown)?.into_bytes()))
+    }
+
+    /// Returns a record without its hidden fields; `None` if none is hidden.
+    fn hidden_record(&self, view: &ViewDef, record: &RawValue) -> serde_json::Result<Option<String>> {
+        let Members(members) = serde_json::from_str(record.get())?;
+        let mut replaced: HashMap<&str, String> = HashMap::new();
+        for hides in view.hides {
+            let Some(keys) = self.by_kind.get(hides.kind.name) else { continue };
+            let Some((_, value)) = members.iter().find(|(name, _)| name == hides.field) else { continue };
+            let texts: Vec<Cow<'_, str>> = match value.get().as_bytes().first() {
+                Some(b'"') => vec![serde_json::from_str(value.get())?],
+                Some(b'[') => serde_json::from_str(value.get())?,
+                _ => continue,
+            };
+            let is_suppressed = |text: &str| {
+                let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
+                keys.contains(&(hides.kind.compared)(&text))
+            };
+            if !texts.iter().any(|text| is_suppressed(text)) {
+                continue;
+            }
+            for field in hides.hidden {
+                let Some((_, value)) = members.iter().find(|(name, _)| name == field) else { continue };
+                let rest = match value.get().as_bytes().first() {
+                    Some(b'[') if *field == hides.field => {
+                        serde_json::to_string(&texts.iter().filter(|text| !is_suppressed(text)).collect::<Vec<_>>())?
+                    }
+                    Some(b'"') => "\"\"".to_owned(),
+                    Some(b'[') => "[]".to_owned(),
+                    Some(b'{') => "{}".to_owned(),
+                    _ => "null".to_owned(),
+                };
+                // Another rule may have hidden more of the same list.
+                let keeps_less = |known: &String| known.len() <= rest.len();
+                if !replaced.get(field).is_some_and(keeps_less) {
+                    replaced.insert(field, rest);
+                }
+            }
+            replaced.insert("suppressed", "true".to_owned());
+        }
+        if replaced.is_empty() {
+            return Ok(None);
+        }
+        let shown = members.iter().filter(|(name, _)| name != "suppressed").map(|(name, value)| {
+            let value = replaced.get(name.as_ref()).map_or(value.get(), String::as_str);
+            (name.as_ref(), value)
+        });
+        Ok(Some(object(shown.chain([("suppressed", "true")]))?))
+    }
+}
+
+/// Writes a JSON object from the names and the JSON of its members.
+fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> serde_json::Result<String> {
+    let mut out = String::from("{");
+    for (name, value) in members {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&serde_json::to_string(name)?);
+        out.push(':');
+        out.push_str(value);
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// The members of a JSON object in their order, with their values as they are written.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(32);
+                while let Some(Name(name)) = map.next_key()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// The name of a member, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::suppression::{Hides, PERSON};
+
+    const VIEW: ViewDef = ViewDef {
+        name: "visits",
+        tables: &[],
+        hides: &[
+            Hides { kind: &PERSON, field: "host", hidden: &["host", "phone", "seats", "place"] },
+            Hides { kind: &PERSON, field: "guests", hidden: &["guests"] },
+            Hides { kind: &RECORD, field: "id", hidden: &["host", "guests"] },
+        ],
+    };
+
+    fn keys(all: &[(&'static KeyKind, &str)]) -> SuppressedKeys {
+        SuppressedKeys::new(all.iter().map(|(kind, key)| (*kind, kind.normalize(key).unwrap())))
+    }
+
+    fn row() -> Value {
+        json!({ "seq": 3, "record": {
+            "id": "v/1", "host": "Ana Müller", "phone": "1", "seats": 4, "place": { "city": "X" }, "guests": ["B. Ode", "Ana Muller"], "cost": 0.1 } })
+    }
+
+    fn hidden(keys: &SuppressedKeys) -> Option<Value> {
+        let bytes = keys.hide(&VIEW, row().to_string().as_bytes()).unwrap()?;
+        let mut shown: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!((&shown["seq"], &shown["record"]["suppressed"], &shown["record"]["cost"]), (&json!(3), &json!(true), &json!(0.1)));
+        Some(shown["record"].take())
+    }
+
+    /// Proves that a suppressed person is hidden in every field that names them and in the fields that depend on it, that other elements of a list
+    /// stay, and that a suppressed record hides its own fields only.
+    #[test]
+    fn fields_are_hidden() {
+        let person = hidden(&keys(&[(&PERSON, "MULLER, ANA")])).unwrap();
+        assert_eq!(person["guests"], json!(["B. Ode"]));
+        for (field, empty) in [("host", json!("")), ("phone", json!("")), ("seats", Value::Null), ("place", json!({}))] {
+            assert_eq!(person[field], empty, "{field}");
+        }
+        let guest = hidden(&keys(&[(&PERSON, "ode b")])).unwrap();
+        assert_eq!((&guest["host"], &guest["guests"]), (&json!("Ana Müller"), &json!(["Ana Muller"])));
+        let record = hidden(&keys(&[(&RECORD, "visits/v/1")])).unwrap();
+        assert_eq!((&record["host"], &record["guests"], &record["phone"]), (&json!(""), &json!([]), &json!("1")));
+        let both = hidden(&keys(&[(&RECORD, "visits/v/1"), (&PERSON, "B. Ode")])).unwrap();
+        assert_eq!(both["guests"], json!([]));
+        for other in [keys(&[(&RECORD, "others/v/1"), (&PERSON, "Ana"), (&PERSON, "Ana B Muller")]), SuppressedKeys::default()] {
+            assert_eq!(hidden(&other), None);
+        }
+        assert!(keys(&[(&PERSON, "x")]).hide(&VIEW, b"[]").is_err());
+    }
+
+    /// Proves that a record from which nothing is hidden keeps its bytes, and that one from which something is hidden keeps the order of its members.
+    #[test]
+    fn the_rest_stays() {
+        let keys = keys(&[(&RECORD, "visits/v/1")]);
+        let hide = |text: &str| keys.hide(&VIEW, text.as_bytes()).unwrap().map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(hide(r#"{"record":{"id":"v/2","host":"A"}}"#), None);
+        assert_eq!(
+            hide(r#"{"n":1.50,"record":{"z":1e3,"id":"v\/1","host":"A\u0041"},"m":[ 1]}"#).as_deref(),
+            Some(r#"{"n":1.50,"record":{"z":1e3,"id":"v\/1","host":"","suppressed":true},"m":[ 1]}"#)
+        );
+    }
+
+    /// Proves that the version tells sets of keys apart, and that no keys concern no view.
+    #[test]
+    fn versions() {
+        let versions = [keys(&[]), keys(&[(&PERSON, "a")]), keys(&[(&RECORD, "a")]), keys(&[(&PERSON, "a"), (&PERSON, "b")])];
+        let distinct: HashSet<u64> = versions.iter().map(SuppressedKeys::version).collect();
+        assert_eq!((distinct.len(), versions.first().map(SuppressedKeys::version)), (4, Some(0)));
+        assert!(!SuppressedKeys::default().concern(&VIEW) && keys(&[(&PERSON, "a")]).concern(&VIEW));
+    }
+}

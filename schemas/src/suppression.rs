@@ -1,0 +1,108 @@
+//! Suppression: operators hide fields of records from all readers, for example the name of a person who asks for it.
+//!
+//! A view states which fields its records hide for a suppressed key ([`Hides`]). The store that the API reads from
+//! (`view_store::suppression`) applies these rules to every row and every change before anything else sees them. The log and the stored
+//! rows stay as they are, so hashes and proofs stay valid and a suppression can be taken back.
+
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+
+/// The most keys that can be suppressed at the same time. They are held in memory.
+pub const SUPPRESSIONS_MAX: usize = 50_000;
+/// The longest key, in characters.
+pub const KEY_CHARS_MAX: usize = 200;
+/// The longest reason, in bytes.
+pub const REASON_BYTES_MAX: usize = 500;
+
+/// A kind of keys that can be suppressed.
+#[derive(Debug)]
+pub struct KeyKind {
+    /// The name of the kind, as commands give it.
+    pub name: &'static str,
+    /// What a key of the kind is, in a few words.
+    pub about: &'static str,
+    /// Returns the form in which keys and fields are compared; empty if the text is no key.
+    pub compared: fn(&str) -> String,
+}
+
+/// The name of a person. Case, accents, punctuation and the order of the words do not matter: `WELLS, SUSANNE I` is `Susanne I Wells`.
+pub const PERSON: KeyKind = KeyKind { name: "person", about: "the name of a person, as records show it", compared: person };
+/// One record, by `SERVICE/ID`: `labs/nih:11223344`.
+pub const RECORD: KeyKind = KeyKind { name: "record", about: "one record, as SERVICE/ID", compared: |text| text.trim().to_owned() };
+
+/// THE LIST of kinds.
+pub const KINDS: [&KeyKind; 2] = [&PERSON, &RECORD];
+
+impl KeyKind {
+    /// Returns the kind with a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        KINDS.into_iter().find(|kind| kind.name == name)
+    }
+
+    /// Returns the form in which a key is compared and stored; `None` if the text is no key of the kind, or too long.
+    #[must_use]
+    pub fn normalize(&self, key: &str) -> Option<String> {
+        let normal = (self.compared)(key);
+        (!normal.is_empty() && key.chars().count() <= KEY_CHARS_MAX).then_some(normal)
+    }
+}
+
+/// The words of a name in lower case, without accents, sorted.
+fn person(name: &str) -> String {
+    let plain: String = name.nfkd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
+    let mut words: Vec<&str> = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.sort_unstable();
+    words.join(" ")
+}
+
+/// What the records of a view hide for the suppressed keys of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Hides {
+    /// The kind of keys.
+    pub kind: &'static KeyKind,
+    /// The field of the record that is compared with the keys: a text, or a list of texts, of which any may be the key.
+    pub field: &'static str,
+    /// The fields that are hidden: texts become `""`, lists and objects empty, anything else null. If this is the list `field` itself, it
+    /// loses the suppressed elements only. The record must be readable without the values of these fields.
+    pub hidden: &'static [&'static str],
+}
+
+/// A key that is suppressed, or no longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suppression {
+    /// The name of the kind of key.
+    pub kind: String,
+    /// The key, as it was given.
+    pub key: String,
+    /// Why, for operators.
+    pub reason: String,
+}
+
+/// A stored row of the table of suppressed keys, whose key is the kind and the normalized key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SuppressionRow {
+    /// The key, as it was given.
+    pub key: String,
+    /// Why it is suppressed.
+    pub reason: String,
+    /// Since when: milliseconds since 1970.
+    pub since: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that names are compared without case, accents, punctuation and order, and what no key is.
+    #[test]
+    fn keys_are_normalized() {
+        for (given, normal) in
+            [("WELLS, SUSANNE  I.", "i susanne wells"), ("Susanne I Wells", "i susanne wells"), ("Łucja Öz-Ünal", "oz unal łucja")]
+        {
+            assert_eq!(PERSON.normalize(given).as_deref(), Some(normal), "{given}");
+        }
+        assert_eq!((PERSON.normalize(" ., "), PERSON.normalize(&"a".repeat(201)), RECORD.normalize("  ")), (None, None, None));
+    }
+}
