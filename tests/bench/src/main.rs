@@ -2,7 +2,8 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks [--records N] [--dir DIR] [--quick] [--json FILE]
+//! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
 //!
 //! `kafka`, `cql`, `visible` and `webhooks` need a broker and a CQL node: those of `--kafka` and `--cql`, or of `HIGHWATER_TEST_KAFKA` and
@@ -29,6 +30,7 @@ mod report;
 mod servers;
 mod sizes;
 mod stream;
+mod summary;
 mod visible;
 mod webhooks;
 
@@ -53,6 +55,12 @@ struct Cli {
     /// The number of simulated records.
     #[arg(long, global = true, default_value_t = 100_000)]
     records: u64,
+    /// 20,000 records, one round of one second, and nothing that needs servers: shows in under five minutes whether something is much slower.
+    #[arg(long, global = true)]
+    quick: bool,
+    /// A file that receives all figures as JSON, for `compare`.
+    #[arg(long, global = true)]
+    json: Option<PathBuf>,
     /// The directory of data and pages, which a later run uses again; a temporary directory by default.
     #[arg(long, global = true)]
     dir: Option<PathBuf>,
@@ -80,8 +88,15 @@ struct Cli {
     rounds: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 enum Command {
+    /// Prints the figures that two files of `--json` have in common, and how much they differ.
+    Compare {
+        /// The file of the earlier run.
+        before: PathBuf,
+        /// The file of the later run.
+        after: PathBuf,
+    },
     /// All of the following.
     All,
     /// Durable appends of 500 records of 300 bytes, compared with write and fdatasync of the same bytes.
@@ -134,6 +149,9 @@ enum Command {
     ServeChild,
 }
 
+/// Records of a quick run.
+const QUICK_RECORDS: u64 = 20_000;
+
 /// The settings of every benchmark.
 struct Settings {
     records: u64,
@@ -151,10 +169,10 @@ fn main() -> Result<(), Failure> {
     let dir = cli.dir.or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned())).unwrap_or_default();
     std::fs::create_dir_all(&dir)?;
     let settings = Settings {
-        records: cli.records,
+        records: if cli.quick { QUICK_RECORDS } else { cli.records },
         dir,
-        seconds: cli.seconds.max(1),
-        rounds: cli.rounds.max(1),
+        seconds: if cli.quick { 1 } else { cli.seconds.max(1) },
+        rounds: if cli.quick { 1 } else { cli.rounds.max(1) },
         partitions: cli.partitions.clone(),
         replication: cli.replication,
         only: cli.only.clone(),
@@ -168,9 +186,12 @@ fn main() -> Result<(), Failure> {
         Command::ServeChild => page::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
+        Command::Compare { before, after } => summary::compare(&before, &after),
         command => {
-            report::machine();
+            let machine = report::machine();
             let wanted = |this| command == Command::All || command == this;
+            // A quick run of all benchmarks starts no servers.
+            let on_servers = |this| command == this || command == Command::All && !cli.quick;
             if wanted(Command::Append) {
                 append::run(&settings)?;
             }
@@ -195,21 +216,21 @@ fn main() -> Result<(), Failure> {
             if wanted(Command::Receipts) {
                 receipts::run(&settings)?;
             }
-            if wanted(Command::Kafka) {
+            if on_servers(Command::Kafka) {
                 kafka::run(&settings, &servers::kafka(cli.kafka.as_ref())?)?;
             }
-            if wanted(Command::Cql) {
+            if on_servers(Command::Cql) {
                 cql::run(&settings, &servers::cql(cli.cql.as_ref())?)?;
             }
-            if wanted(Command::Visible) {
+            if on_servers(Command::Visible) {
                 visible::embedded(&settings)?;
                 visible::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
             }
-            if wanted(Command::Webhooks) {
+            if on_servers(Command::Webhooks) {
                 webhooks::embedded(&settings)?;
                 webhooks::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
             }
-            Ok(())
+            summary::finish(&machine, settings.records, cli.json.as_deref())
         }
     }
 }

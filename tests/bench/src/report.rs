@@ -1,10 +1,12 @@
 //! The output of a run, and its readings of the system: load, memory and processor time.
 
+use std::fmt::Display;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::summary::{self, Figure};
 use crate::{Failure, Settings};
 
 /// Prints a line; a closed standard output is no error.
@@ -12,29 +14,35 @@ pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// Prints a description of the machine.
-pub(crate) fn machine() {
+/// Prints a description of the machine, and returns it.
+pub(crate) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default().trim_start_matches(['\t', ' ', ':']);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    line(&format!("machine: {cores} cores, {model}; load average {}", read("/proc/loadavg").trim()));
+    let text = format!("{cores} cores, {model}; load average {}", read("/proc/loadavg").trim());
+    line(&format!("machine: {text}"));
+    text
 }
 
 /// Prints the heading of a benchmark and the current load.
 pub(crate) fn heading(text: &str) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     line(&format!("\n{text} (load {})", load.split(' ').next().unwrap_or_default()));
+    summary::begin(text);
 }
 
 /// Prints a ratio and its target.
 pub(crate) fn ratio(name: &str, value: f64, is_met: bool, target: &str) {
-    line(&format!("  {name:<44} {value:>9.3}   target {target}: {}", if is_met { "met" } else { "NOT MET" }));
+    line(&format!("  {name:<44} {value:>9.3}   target {target}: {}", summary::verdict(is_met)));
+    summary::add(Figure { name: name.to_owned(), value: format!("{value:.3}"), target: Some((target.to_owned(), is_met)) });
 }
 
 /// Prints a figure.
-pub(crate) fn figure(name: &str, value: impl std::fmt::Display) {
+pub(crate) fn figure(name: &str, value: impl Display) {
+    let value = value.to_string();
     line(&format!("  {name:<44} {value:>9}"));
+    summary::add(Figure { name: name.to_owned(), value, target: None });
 }
 
 /// Returns the median of some values; 0 for none.
