@@ -4,6 +4,7 @@
 //! defined here.
 
 pub mod avro;
+pub mod calibration;
 mod canonical;
 pub mod change;
 pub mod clock;
@@ -15,6 +16,7 @@ pub mod dollars;
 pub mod error_code;
 pub mod event;
 pub mod facts;
+pub mod forecast;
 mod funding;
 pub mod hash;
 pub mod i_json;
