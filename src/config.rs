@@ -4,6 +4,7 @@
 //! secret is not repeated in an error.
 
 mod sections;
+mod stores;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ use toml::{Table, Value};
 pub(crate) use sections::{
     KAFKA_SCHEME, Kafka, KnownLogEntry, LogBackend, LogFormat, SCYLLA_SCHEME, Scylla, Sections, StoreBackend, WitnessEntry, socket_address,
 };
+pub(crate) use stores::{NicheEntry, StoreEntry};
 
 /// The defaults, which also list all keys and their types.
 const DEFAULTS: &str = include_str!("default.toml");
@@ -135,7 +137,11 @@ impl Config {
         }
         let Layers { merged, origins } = layers;
         match serde_path_to_error::deserialize(merged) {
-            Ok(sections) => Ok(Self { sections, origins, simulated_clock: None }),
+            Ok(sections) => {
+                let config = Self { sections, origins, simulated_clock: None };
+                config.check_stores()?;
+                Ok(config)
+            }
             Err(error) => {
                 let (key, reason) = (error.path().to_string(), error.inner().message().to_owned());
                 Err(Error::Value { origin: origin_of(&origins, &key), key, reason })

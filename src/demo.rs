@@ -17,7 +17,7 @@ use schemas::clock::{Clock, SimulatedClock};
 use simulator::{Options, Simulator, When};
 
 use crate::api_settings::public_url;
-use crate::config::{Config, socket_address};
+use crate::config::{Config, NicheEntry, StoreEntry, socket_address};
 use crate::data_dir::Records;
 use crate::engine::Engine;
 use crate::role::Role;
@@ -27,6 +27,12 @@ use crate::serve::{self, DemoTask};
 const BURN_ADDRESS: &str = "0x000000000000000000000000000000000000dEaD";
 /// Days before today that a demo simulates.
 const HISTORY_DAYS: i64 = 28;
+/// Days before today that a demo simulates of stores, whose restocks are predicted from a long history.
+const STORE_HISTORY_DAYS: i64 = 120;
+/// The upstream of these stores.
+const STORES_UPSTREAM: &str = "shopify";
+/// How often the simulated stores are polled: once on each simulated day.
+const STORE_POLL_INTERVAL_S: u32 = 86_400;
 /// Changes of simulated recalls on each of these days.
 const CHANGES_PER_DAY: u64 = 6;
 /// The hour at which the upstreams are synced on each of these days, in UTC.
@@ -148,7 +154,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
                     appended = 0;
                 }
                 simulator.advance(3);
-                let facts = sync(&engine).await;
+                let facts = sync(&engine, simulator::UPSTREAMS).await;
                 tracing::debug!(appended = facts, "synced the simulated upstreams");
                 appended += facts;
             }
@@ -169,6 +175,12 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
         upstream.base_url = Some(format!("http://{simulator}"));
         upstream.requests_per_second = 1_000.0;
     }
+    if let Some(upstream) = sections.upstreams.get_mut(STORES_UPSTREAM) {
+        upstream.niches = simulator::NICHES.map(|(key, label)| NicheEntry { key: key.to_owned(), label: label.to_owned() }).to_vec();
+        let store =
+            |(host, niche): (&str, &str)| StoreEntry { host: host.to_owned(), niche: niche.to_owned(), interval_s: STORE_POLL_INTERVAL_S };
+        upstream.stores = simulator::STORES.map(store).to_vec();
+    }
     if sections.payments.pay_to.is_empty() {
         // Prices are shown, but no payment can be settled.
         BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);
@@ -180,9 +192,11 @@ fn today(clock: Clock) -> Date {
 }
 
 /// The days that a demo simulates before today, so that there is a history to query. Each day is synced once, with a time on that day. The progress is
-/// stored with the data: a demo that is started again has the same upstreams, and simulates only the remaining days.
+/// stored with the data: a demo that is started again has the same upstreams, and simulates only the remaining days. On the earliest days only stores
+/// are synced.
 struct History {
     file: PathBuf,
+    /// The first day of all upstreams but the stores.
     first: Date,
     /// The next day to simulate.
     next: Date,
@@ -195,10 +209,18 @@ impl History {
         let stored = std::fs::read_to_string(&file).unwrap_or_default();
         let mut days = stored.split_whitespace().map(str::parse::<Date>);
         let (first, next) = match (days.next(), days.next()) {
-            (Some(Ok(first)), Some(Ok(next))) if first <= next && next <= today => (first, next),
-            _ => (today.saturating_sub(HISTORY_DAYS.days()), today.saturating_sub(HISTORY_DAYS.days())),
+            (Some(Ok(first)), Some(Ok(next))) if Self::first_of_stores(first) <= next && next <= today => (first, next),
+            _ => {
+                let first = today.saturating_sub(HISTORY_DAYS.days());
+                (first, Self::first_of_stores(first))
+            }
         };
         Self { file, first, next, today }
+    }
+
+    /// The first day of the stores.
+    fn first_of_stores(first: Date) -> Date {
+        first.saturating_sub((STORE_HISTORY_DAYS - HISTORY_DAYS).days())
     }
 
     fn store(&self) {
@@ -213,16 +235,19 @@ impl History {
     async fn simulate(mut self, engine: &Arc<Engine>, simulator: &Simulator, clock: &SimulatedClock, still: bool) -> Date {
         self.store();
         let published = if still { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
+        while self.next < self.first {
+            move_clock(clock, self.next);
+            sync(engine, &[STORES_UPSTREAM]).await;
+            self.next = self.next.saturating_add(1.day());
+            self.store();
+        }
         let mut day = self.first;
         while day < self.today {
             simulator.set_today(day.min(published));
             simulator.advance(CHANGES_PER_DAY);
             if day == self.next {
-                match snapshot_time(day) {
-                    Ok(at) => clock.move_to(at),
-                    Err(error) => tracing::error!(%error, "a day of the demo's history has no snapshot time"),
-                }
-                let appended = sync(engine).await;
+                move_clock(clock, day);
+                let appended = sync(engine, simulator::UPSTREAMS).await;
                 tracing::info!(day = %day, appended, "simulated a day of the demo's history");
                 self.next = day.saturating_add(1.day());
                 self.store();
@@ -232,7 +257,7 @@ impl History {
         clock.end();
         simulator.set_today(published);
         simulator.advance(CHANGES_PER_DAY);
-        let appended = sync(engine).await;
+        let appended = sync(engine, simulator::UPSTREAMS).await;
         tracing::info!(day = %published, appended, "simulated the present day of the demo");
         published
     }
@@ -243,9 +268,17 @@ fn snapshot_time(day: Date) -> Result<Timestamp, jiff::Error> {
     Ok(day.at(SNAPSHOT_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC)?.timestamp())
 }
 
-/// Syncs every simulated upstream once and waits until the records are projected. Returns how many facts were appended.
-async fn sync(engine: &Arc<Engine>) -> i64 {
-    let upstreams = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
+/// Moves the clock to the time on a day at which the upstreams are synced.
+fn move_clock(clock: &SimulatedClock, day: Date) {
+    match snapshot_time(day) {
+        Ok(at) => clock.move_to(at),
+        Err(error) => tracing::error!(%error, "a day of the demo's history has no snapshot time"),
+    }
+}
+
+/// Syncs some simulated upstreams once and waits until the records are projected. Returns how many facts were appended.
+async fn sync(engine: &Arc<Engine>, names: &[&str]) -> i64 {
+    let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
     let syncs = upstreams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {

@@ -23,13 +23,14 @@ use schemas::topics::{self, Topic};
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::cadence::niches::Niches;
 use services::common::witness::RecordPlace;
 use services::receipts::memory::Memory;
 use services::receipts::shared_refusals::Participant;
 use services::receipts::signer::Signer;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use upstreams::{Settings as UpstreamSettings, Upstream};
+use upstreams::{Settings as UpstreamSettings, Store, Upstream};
 use view_store::ViewStore;
 
 use crate::api_settings::{api_settings, invalid_payments, payments};
@@ -126,6 +127,7 @@ impl Engine {
             .with(live)
             .with(payments)
             .with(SigningState::new(Arc::clone(&keys)))
+            .with(niches(&config))
             .with(witnesses::witnessing(&config, witness_record)?);
         let context = Arc::new(context);
 
@@ -279,7 +281,19 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,
+        stores: section
+            .stores
+            .into_iter()
+            .map(|store| Store { host: store.host, niche: store.niche, interval_s: store.interval_s })
+            .collect(),
     })
+}
+
+/// The configured niches with their stores, which the API shows.
+fn niches(config: &Config) -> Niches {
+    let (niches, stores) = config.niches_and_stores();
+    let niches = niches.into_iter().map(|niche| (niche.key, niche.label));
+    Niches::new(niches, stores.into_iter().map(|store| (store.host, store.niche)))
 }
 
 /// Lets the signer decide before each batch whether receipts may be signed.

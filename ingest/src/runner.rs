@@ -4,6 +4,7 @@
 //! Guarantee: only one process requests an upstream at a time, one stream after another, so that the upstream's rate limits hold for all
 //! processes together. When an upstream asks for a pause, the pause applies to all of its streams in all processes.
 
+mod parts;
 mod sync;
 
 use std::collections::HashMap;

@@ -21,6 +21,9 @@ use crate::Error;
 
 /// If a run lacks more than this percentage of the known records, none is withdrawn.
 pub const MISSING_PERCENT_MAX: usize = 10;
+/// If a complete reading of a part lacks more than this percentage of its known records, none is withdrawn. Parts are small, so that one
+/// product of a store is a larger share than one record of a whole upstream.
+pub const PART_MISSING_PERCENT_MAX: usize = 50;
 /// This many records may always be missing, however few are known.
 pub const MISSING_ALWAYS_ALLOWED: usize = 3;
 /// How many heads one scan step reads.
@@ -62,20 +65,21 @@ pub struct MissingKeys {
     pub known: usize,
 }
 
-/// Compares the keys that a complete run has seen with the heads of its stream. `withheld` are the keys that the last run withheld.
+/// Compares the keys that a run has seen with the heads of a part of which it has shown every record: the keys that begin with `part`
+/// and a slash. A stream is such a part by its name. `withheld` are the keys that the last run withheld.
 ///
 /// # Errors
 /// When the store fails.
 pub async fn find_missing(
     engine: &dyn View,
     topic: &Topic,
-    stream: &str,
+    part: &str,
     seen: &Seen,
     withheld: &HashSet<&String>,
 ) -> Result<MissingKeys, Error> {
     let mut out = MissingKeys::default();
-    // All keys that begin with `stream/`: `0` is the character after `/`.
-    let span = Span { from: Some(key![topic.name, format!("{stream}/")]), to: Some(key![topic.name, format!("{stream}0")]) };
+    // `0` is the character after `/`.
+    let span = Span { from: Some(key![topic.name, format!("{part}/")]), to: Some(key![topic.name, format!("{part}0")]) };
     let mut scan = engine.scan(&HEADS, span);
     loop {
         let rows = scan.next(HEADS_PER_SCAN).await?;
@@ -105,7 +109,17 @@ impl MissingKeys {
     /// Whether so many keys are missing that the snapshot itself is probably broken. Withheld keys do not count.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        let most = MISSING_ALWAYS_ALLOWED.max(self.known * MISSING_PERCENT_MAX / 100);
+        self.exceeds(MISSING_PERCENT_MAX)
+    }
+
+    /// Whether so many keys of a part are missing that its reading itself is probably broken.
+    #[must_use]
+    pub fn is_doubtful_part(&self) -> bool {
+        self.exceeds(PART_MISSING_PERCENT_MAX)
+    }
+
+    fn exceeds(&self, percent: usize) -> bool {
+        let most = MISSING_ALWAYS_ALLOWED.max(self.known * percent / 100);
         self.missing.len() > most || (self.known > 0 && self.missing.len() == self.known)
     }
 }

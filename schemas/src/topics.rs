@@ -42,6 +42,9 @@ pub const MEETINGS: Topic = Topic { name: "meetings", kind: TopicKind::Facts, pa
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Statements of companies in filings, and the ticker symbols of companies.
 pub const STATEMENTS: Topic = Topic { name: "statements", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Availability of products as stores published it, and the polls of the stores. One partition, so that the fact of a poll follows those of
+/// the variants that it saw.
+pub const STOCK: Topic = Topic { name: "stock", kind: TopicKind::Facts, partitions: 1, private: false };
 /// Clinical trials as registries published them.
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Requests about accounts: keys, saved filters, watches.
@@ -56,6 +59,8 @@ pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands,
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
 /// The awards service's changes.
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The cadence service's changes.
+pub const CHANGES_CADENCE: Topic = Topic { name: "changes.cadence", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The catalysts service's changes.
 pub const CHANGES_CATALYSTS: Topic = Topic { name: "changes.catalysts", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The filings service's changes.
@@ -88,6 +93,7 @@ pub const ALL: &[Topic] = &[
     MEETINGS,
     RECALLS,
     STATEMENTS,
+    STOCK,
     TRIALS,
     ACCOUNTS,
     DELIVERIES,
@@ -95,6 +101,7 @@ pub const ALL: &[Topic] = &[
     RECEIPTS,
     REJECTED,
     CHANGES_AWARDS,
+    CHANGES_CADENCE,
     CHANGES_CATALYSTS,
     CHANGES_FILINGS,
     CHANGES_LABS,

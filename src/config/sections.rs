@@ -16,6 +16,8 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Deserializer};
 use tracing_subscriber::EnvFilter;
 
+use super::stores::{NicheEntry, StoreEntry};
+
 /// All settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -245,6 +247,12 @@ pub(crate) struct UpstreamSection {
     pub(crate) window_days: NonZeroU32,
     #[serde(default)]
     pub(crate) backfill_days: u32,
+    /// The niches of an upstream of stores. The defaults have this key for such an upstream only.
+    #[serde(default)]
+    pub(crate) niches: Vec<NicheEntry>,
+    /// The stores that are polled.
+    #[serde(default)]
+    pub(crate) stores: Vec<StoreEntry>,
 }
 
 /// `[tiers]`

@@ -139,3 +139,30 @@ fn passwords_in_addresses_are_not_repeated() {
         assert!(!error.contains("hunter2") && error.contains("settings of their own"), "{error}");
     }
 }
+
+/// Proves that stores and niches are read from a file and the environment, and that wrong ones are refused with what is wrong.
+#[test]
+fn stores_and_niches() {
+    let niches = "[[upstreams.shopify.niches]]\nkey = \"sneakers\"\nlabel = \"Sneakers\"\n";
+    let with = |stores: &str| load(&format!("{niches}{stores}"), &[]);
+    let config = with("[[upstreams.shopify.stores]]\nhost = \"Shop.Example\"\nniche = \"sneakers\"\n").unwrap();
+    let (niches, stores) = config.niches_and_stores();
+    assert_eq!((niches[0].label.as_str(), stores[0].host.as_str(), stores[0].interval_s), ("Sneakers", "shop.example", 3_600));
+    let variables = [
+        ("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", "[{ key = \"art\", label = \"Art\" }]"),
+        ("HIGHWATER_UPSTREAMS__SHOPIFY__STORES", "[{ host = \"a.example\", niche = \"art\", interval_s = 7200 }]"),
+    ];
+    assert_eq!(load("", &variables).unwrap().sections.upstreams["shopify"].stores[0].interval_s, 7_200);
+    let refusal = |stores: &str| with(stores).unwrap_err().to_string();
+    let store = |host: &str, niche: &str| format!("[[upstreams.shopify.stores]]\nhost = \"{host}\"\nniche = \"{niche}\"\n");
+    for (stores, reason) in [
+        (store("https://a.example/", "sneakers"), "is not a host name"),
+        (store("a.example", "sneaker"), "did you mean \"sneakers\"?"),
+        (store("a.example", "sneakers").repeat(2), "named twice"),
+        (format!("{}interval_s = 5\n", store("a.example", "sneakers")), "must be 600 to 604800"),
+        (format!("{}colour = 5\n", store("a.example", "sneakers")), "colour"),
+    ] {
+        assert!(refusal(&stores).contains(reason), "{stores}: {}", refusal(&stores));
+    }
+    assert!(load("[upstreams.cpsc]\nstores = []", &[]).unwrap_err().to_string().contains("unknown"));
+}

@@ -94,6 +94,7 @@ pub(crate) fn settings(base_url: &str) -> Settings {
         requests_per_second: 10_000.0,
         window_days: 365,
         backfill_days: 0,
+        stores: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ mod api;
 mod as_of;
 mod avro_framing;
 mod bad_input;
+mod cadence;
 mod catalysts;
 mod change_checkpoints;
 mod cluster;

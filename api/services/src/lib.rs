@@ -4,6 +4,7 @@
 //! render and deliver them and name no service.
 
 pub mod awards;
+pub mod cadence;
 pub mod catalysts;
 pub mod common;
 pub mod filings;
@@ -25,6 +26,7 @@ use crate::registration::{Registration, TaskContext, TaskRole};
 fn registrations() -> Vec<Registration> {
     vec![
         awards::service(),
+        cadence::service(),
         catalysts::service(),
         filings::service(),
         labs::service(),

@@ -18,6 +18,7 @@ use event_log::Append;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use schemas::clock::Clock;
 use schemas::event::{FactKind, FieldCount, Head, Run, run_key};
 use schemas::position::{LogOffset, UpstreamCursor};
 use schemas::topics::{REJECTED, Topic};
@@ -27,6 +28,7 @@ use upstreams::http::{Client, Fetched, Validators};
 use upstreams::{Answer, Incomplete, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
 use view_store::engine;
 
+use super::parts::PartsRead;
 use super::{Outcome, Runner, StreamValidators};
 use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
 use crate::snapshot::{self, MissingKeys, Seen};
@@ -74,6 +76,10 @@ pub(super) struct SyncRun<'a> {
     incomplete: Vec<String>,
     /// Whether this run is a full read that does not continue an interrupted one.
     is_whole: bool,
+    /// The parts of which this run has shown every record.
+    parts: PartsRead,
+    /// What the run leaves to the next one.
+    memory: UpstreamCursor,
     /// Old keys that may continue under a new key, with that new key. They are decided at the end of the run, when it is known which old
     /// keys were still shown.
     replaced: BTreeMap<String, String>,
@@ -109,6 +115,8 @@ impl<'a> SyncRun<'a> {
             warned: HashSet::new(),
             incomplete: Vec::new(),
             is_whole: false,
+            parts: PartsRead::default(),
+            memory: UpstreamCursor::default(),
             replaced: BTreeMap::new(),
             last_validators,
             validators: HashMap::new(),
@@ -128,8 +136,12 @@ impl<'a> SyncRun<'a> {
         self.runner.wait_until_projected_to_end(self.topic()).await?;
         self.runner.wait_until_projected_to_end(&REJECTED).await?;
         let (mut cursor, before) = self.begin().await?;
+        self.parts.missing_before = before.last_finished.as_ref().map(|last| last.missing.clone()).unwrap_or_default();
         let mut unchanged = true;
-        let mut fetched_page = Some(self.fetch_page(cursor.clone()).await?);
+        let mut fetched_page = match self.has_request(cursor.clone()) {
+            Some(cursor) => Some(self.fetch_page(cursor).await?),
+            None => None,
+        };
         while let Some(current) = fetched_page.take() {
             let FetchedPage::Page { mut page, rest, validators } = current else { break };
             unchanged = false;
@@ -159,7 +171,7 @@ impl<'a> SyncRun<'a> {
             self.replaced.extend(self.writer.replaced(&page).await?);
             // The next page is fetched while this one is appended.
             let next = match rest.next.clone() {
-                Some(next) => self.next_cursor(next).await?,
+                Some(next) => self.next_cursor(next).await?.and_then(|next| self.has_request(next)),
                 None => None,
             };
             let through = rest.through;
@@ -218,7 +230,8 @@ impl<'a> SyncRun<'a> {
             run.full = last.full;
             run.window_from.clone_from(&last.window_from);
             run.window_to.clone_from(&last.window_to);
-            run.cursor = last.cursor.clone();
+            run.cursor = self.upstream.resume(self.stream, &last.cursor);
+            self.parts.is_continued = true;
             run.through_date.clone_from(&last.through_date);
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
@@ -229,7 +242,8 @@ impl<'a> SyncRun<'a> {
             let window = Window { from, to: today };
             run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
             run.window_to = today.to_string();
-            run.cursor = self.upstream.start(self.stream, &window, self.settings);
+            let memory = row.last_finished.as_ref().map(|last| last.cursor.clone()).unwrap_or_default();
+            run.cursor = self.upstream.start_after(self.stream, &window, self.settings, &memory, self.runner.clock.now());
         }
         if row.last_finished.as_ref().is_none_or(|last| last.holder != self.runner.holder) {
             // Another process has synced this stream since, so the remembered validators may be outdated.
@@ -293,23 +307,33 @@ impl<'a> SyncRun<'a> {
         Ok(self.upstream.narrow(self.stream, &next, &known))
     }
 
+    /// Returns a cursor that has a request. One that has none ends the run, and the run remembers it.
+    fn has_request(&mut self, cursor: UpstreamCursor) -> Option<UpstreamCursor> {
+        if self.upstream.has_request(self.stream, &cursor) {
+            return Some(cursor);
+        }
+        self.memory = self.upstream.remember(self.stream, &cursor);
+        None
+    }
+
     /// Fetches and maps the page at a cursor. The future borrows nothing from the run, because the run appends the page before it
     /// meanwhile.
     fn fetch_page(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<FetchedPage, Error>> + use<> {
         let (upstream, stream, settings, client) = (self.upstream, self.stream, self.settings.clone(), self.client.clone());
-        let (today, last_validators, mut stop) = (self.today(), self.last_validators.clone(), self.runner.stop.clone());
+        let (clock, last_validators, mut stop) = (self.runner.clock, self.last_validators.clone(), self.runner.stop.clone());
         let fetch = async move {
             let request = upstream.request(stream, &cursor, &settings).map_err(|source| Error::Upstream { stream: stream.name, source })?;
             let mut pause = PAGE_RETRY_PAUSE;
             let mut tries = 0;
             loop {
                 tries += 1;
-                match fetch_and_map(upstream, stream, &client, &request, &cursor, today, &last_validators).await {
+                match fetch_and_map(upstream, stream, &client, &request, &cursor, clock, &last_validators).await {
                     Err(Error::Upstream { source: source @ UpstreamError::Later { .. }, .. }) if tries < PAGE_ATTEMPTS_MAX => {
                         tracing::warn!(stream = stream.name, error = %source, "answer refused, will retry");
                         tokio::time::sleep(pause).await;
                         pause *= 2;
                     }
+                    Err(error) => return page_of_failure(upstream, stream, &cursor, error, clock),
                     result => return result,
                 }
             }
@@ -337,11 +361,21 @@ impl<'a> SyncRun<'a> {
             rejects.push(self.writer.rejected(&reject, now_ms)?);
         }
         metrics::rejected(self.stream.name, count(rejects.len()));
+        let gone = match &rest.complete_part {
+            Some(part) => {
+                let (engine, topic) = (&*self.runner.engine, self.topic());
+                let (gone, doubt) = self.parts.take(engine, topic, part, &self.seen).await?;
+                self.incomplete.extend(doubt);
+                gone
+            }
+            None => Vec::new(),
+        };
         let mut page = page.into_iter();
         // A page without observations can still have rejected records and a checkpoint to append.
         let mut chunk: Vec<Hashed> = page.by_ref().take(OBSERVATIONS_MAX).collect();
         loop {
-            let facts = self.writer.changed(&chunk, now_ms).await?;
+            let mut facts = self.writer.withdrawn(&gone, now_ms).await?;
+            facts.extend(self.writer.changed(&chunk, now_ms).await?);
             self.ensure_not_overtaken().await?;
             let appended = count(facts.len());
             let mut batch = std::mem::take(&mut rejects);
@@ -460,6 +494,10 @@ impl<'a> SyncRun<'a> {
                 self.run.missing = first_time.into_iter().take(MISSING_MAX).collect();
             }
         }
+        if !self.stream.snapshot && !self.withdraws_in_full_reads() {
+            self.run.missing = self.parts.missing_after();
+            self.run.missing.truncate(MISSING_MAX);
+        }
         // A key that this run has seen itself is not superseded, whichever other record names it.
         let mut replaced = std::mem::take(&mut self.replaced);
         replaced.retain(|old, _| !self.seen.contains(old));
@@ -468,7 +506,7 @@ impl<'a> SyncRun<'a> {
         if self.run.full {
             self.run.last_full_at = self.run.started_at;
         }
-        self.run.cursor = UpstreamCursor::default();
+        self.run.cursor = std::mem::take(&mut self.memory);
         if self.run.through_date.is_empty() {
             self.run.through_date.clone_from(&self.run.window_to);
         }
@@ -516,21 +554,39 @@ impl<'a> SyncRun<'a> {
     }
 }
 
+/// Returns the page that the upstream makes of a failed request, or else the error.
+fn page_of_failure(
+    upstream: &'static dyn Upstream,
+    stream: &'static Stream,
+    cursor: &UpstreamCursor,
+    error: Error,
+    clock: Clock,
+) -> Result<FetchedPage, Error> {
+    let page = match &error {
+        Error::Fetch { source, .. } => source.reason_of_host().and_then(|reason| upstream.failed(stream, cursor, &reason, clock.now())),
+        _ => None,
+    };
+    let Some(page) = page else { return Err(error) };
+    tracing::warn!(stream = stream.name, error = reason(&error), "a request failed; the stream continues without its answer");
+    let (page, rest) = hashed(page);
+    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: None })
+}
+
 async fn fetch_and_map(
     upstream: &'static dyn Upstream,
     stream: &'static Stream,
     client: &Client,
     request: &Request,
     cursor: &UpstreamCursor,
-    today: Date,
+    clock: Clock,
     last_validators: &StreamValidators,
 ) -> Result<FetchedPage, Error> {
     let validators = last_validators.get(&request.path).filter(|_| request.is_conditional());
     let fetched = client.fetch(stream, request, validators).await.map_err(|source| Error::Fetch { stream: stream.name, source })?;
     let Fetched::Answer { answer, validators } = fetched else { return Ok(FetchedPage::NotModified) };
-    let (cursor, path) = (cursor.clone(), request.path.clone());
+    let (cursor, path, at) = (cursor.clone(), request.path.clone(), clock.now());
     // Parsing a large answer takes long and must not block other tasks.
-    let mapped = tokio::task::spawn_blocking(move || map(upstream, stream, &cursor, &answer, today)).await?;
+    let mapped = tokio::task::spawn_blocking(move || upstream.map_at(stream, &cursor, &answer, at).map(hashed)).await?;
     let (page, rest) = mapped.map_err(|source| Error::Upstream { stream: stream.name, source })?;
     Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: request.is_conditional().then_some((path, validators)) })
 }
@@ -542,7 +598,11 @@ pub(super) fn map(
     answer: &Answer,
     today: Date,
 ) -> Result<(Vec<Hashed>, Page), UpstreamError> {
-    let mut rest = upstream.map(stream, cursor, answer, today)?;
+    upstream.map(stream, cursor, answer, today).map(hashed)
+}
+
+/// Hashes the observations of a page. Those that are too large are rejected.
+fn hashed(mut rest: Page) -> (Vec<Hashed>, Page) {
     let mut page = Vec::with_capacity(rest.observations.len());
     for observation in std::mem::take(&mut rest.observations) {
         match Hashed::new(observation) {
@@ -550,7 +610,7 @@ pub(super) fn map(
             Err(reject) => rest.rejects.push(reject),
         }
     }
-    Ok((page, rest))
+    (page, rest)
 }
 
 fn count(n: usize) -> i64 {

@@ -18,6 +18,7 @@ pub mod live;
 pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
+pub mod shopify;
 pub mod text;
 pub mod upstream;
 mod us_states;
@@ -25,7 +26,7 @@ pub mod usaspending;
 mod xml;
 
 pub use upstream::{
-    Answer, BackOffRule, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window,
+    Answer, BackOffRule, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Store, Stream, Upstream, UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.
@@ -38,6 +39,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,
     &openfda::OpenFda,
+    &shopify::Shopify,
     &usaspending::UsaSpending,
 ];
 

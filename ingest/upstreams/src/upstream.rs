@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use schemas::facts::FactData;
 use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
@@ -57,6 +59,19 @@ pub struct Settings {
     pub window_days: u32,
     /// How many days back a full read goes, for upstreams that can be read from any day on; 0 for the upstream's own default.
     pub backfill_days: u32,
+    /// The stores that an upstream of many hosts polls; empty for the others.
+    pub stores: Vec<Store>,
+}
+
+/// A store that an upstream of many hosts polls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Store {
+    /// Its host name.
+    pub host: String,
+    /// The key of the niche that its items belong to.
+    pub niche: String,
+    /// The interval between two polls, in seconds.
+    pub interval_s: u32,
 }
 
 /// The days that a sync run reads.
@@ -172,6 +187,9 @@ pub struct Page {
     pub incomplete: Option<Incomplete>,
     /// In how many of the page's records each mapped field has a value.
     pub fields: FieldCounts,
+    /// A part of the stream of which this run has now shown every record: the keys that begin with this text and a slash. Keys of the part
+    /// that two complete readings in a row lack are withdrawn, before the page's own facts.
+    pub complete_part: Option<String>,
 }
 
 /// Records that the upstream counts but did not show.
@@ -235,6 +253,49 @@ pub trait Upstream: Send + Sync + 'static {
     /// # Errors
     /// When the answer as a whole is refused.
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
+
+    /// Returns the cursor of the first page of a run at a time, for a stream that remembers something from one run to the next. `memory` is
+    /// what the last finished run left, see [`Self::remember`]; empty if it left nothing. By default [`Self::start`].
+    fn start_after(
+        &self,
+        stream: &Stream,
+        window: &Window,
+        settings: &Settings,
+        _memory: &UpstreamCursor,
+        _at: Timestamp,
+    ) -> UpstreamCursor {
+        self.start(stream, window, settings)
+    }
+
+    /// Returns what a finished run leaves to the next, given the cursor after its last page. Nothing by default.
+    fn remember(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> UpstreamCursor {
+        UpstreamCursor::default()
+    }
+
+    /// Whether anything is to be requested at a cursor. A run ends at a cursor without a request. By default every cursor has one.
+    fn has_request(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> bool {
+        true
+    }
+
+    /// Returns the cursor at which an interrupted run continues. By default the one of its last checkpoint.
+    fn resume(&self, _stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
+
+    /// Maps the answer at a cursor that was received at a time, for a stream whose records hold that time. By default [`Self::map`] with the
+    /// day of that time in UTC.
+    ///
+    /// # Errors
+    /// When the answer as a whole is refused.
+    fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
+        self.map(stream, cursor, answer, at.to_zoned(TimeZone::UTC).date())
+    }
+
+    /// Returns the page that stands for a request to which a host gave no answer after all retries, with the reason and the time, for a stream
+    /// of many hosts of which one must not stop the others. `None`, the default, fails the run.
+    fn failed(&self, _stream: &Stream, _cursor: &UpstreamCursor, _reason: &str, _at: Timestamp) -> Option<Page> {
+        None
+    }
 
     /// Returns keys that may already be known, so that the requests at a cursor can skip them. The runner looks them up among the facts of
     /// the stream's topic and continues with the result of [`Self::narrow`]. None by default.

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod awards;
+pub mod cadence;
 pub mod catalysts;
 pub mod deliveries;
 pub mod filings;
@@ -23,6 +24,7 @@ macro_rules! for_each_service {
     ($act:ident) => {
         $act!($crate::services::accounts::Accounts);
         $act!($crate::services::awards::Awards);
+        $act!($crate::services::cadence::Cadence);
         $act!($crate::services::catalysts::Catalysts);
         $act!($crate::services::deliveries::Deliveries);
         $act!($crate::services::filings::Filings);

@@ -8,6 +8,7 @@ pub mod insider_trades;
 pub mod meetings;
 pub mod recalls;
 pub mod statements;
+pub mod stock;
 pub mod trials;
 
 use serde::Serialize;
@@ -57,6 +58,7 @@ kinds! {
     Meeting(meetings::MeetingFact) = MEETINGS;
     Recall(recalls::RecallFact) = RECALLS;
     Statement(statements::StatementFact) = STATEMENTS;
+    Stock(stock::StockFact) = STOCK;
     Trial(trials::TrialFact) = TRIALS;
 }
 

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod awards;
+pub mod cadence;
 pub mod catalysts;
 pub mod deliveries;
 pub mod engine;
@@ -21,6 +22,7 @@ use crate::tables::ViewDef;
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
+    cadence::TABLES.view,
     catalysts::TABLES.view,
     deliveries::TABLES.view,
     filings::TABLES.view,

@@ -37,6 +37,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         requests_per_second: 1e6,
         window_days: 365,
         backfill_days: 0,
+        stores: Vec::new(),
     }
 }
 

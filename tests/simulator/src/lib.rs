@@ -24,12 +24,14 @@ mod random;
 mod render;
 mod science;
 mod server;
+mod shopify;
 #[cfg(test)]
 mod tests;
 mod usaspending;
 mod words;
 mod world;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -45,11 +47,13 @@ use faults::Plan;
 pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 use random::Random;
 use render::{Endpoint, Request};
+use shopify::Visit;
+pub use shopify::{NICHES, STORES, StoreFault};
 use world::{Feed, World};
 
 /// The simulated upstreams, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] =
-    &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
+    &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "shopify", "usaspending"];
 
 /// When changes are applied automatically. [`Simulator::advance`] always works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +138,8 @@ pub struct Simulator {
     change_rate: u64,
     change: When,
     clock: Clock,
+    /// What callers set for single stores: a fault, or none whatever the day.
+    store_faults: Mutex<BTreeMap<String, Option<StoreFault>>>,
 }
 
 impl Simulator {
@@ -151,7 +157,13 @@ impl Simulator {
             change_rate: options.change_rate,
             change: options.change,
             clock: options.clock,
+            store_faults: Mutex::default(),
         })
+    }
+
+    /// Sets what a simulated store does from now on, whatever the day: a fault, or none.
+    pub fn set_store_fault(&self, host: &str, fault: Option<StoreFault>) {
+        lock(&self.store_faults).insert(host.to_owned(), fault);
     }
 
     /// Applies `n` random changes (new record, edit, change of status, assigned number, withdrawal). Returns how many entries they added to
@@ -234,13 +246,23 @@ impl Simulator {
     /// Answers a path and an encoded query, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[] }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], visit: self.visit("") }, &Plan::default()))
+    }
+
+    /// Answers a path and an encoded query of a simulated store, without network and faults; `None` for a path that no upstream has.
+    #[must_use]
+    pub fn store_answer(&self, host: &str, path: &str, query: &str) -> Option<Answer> {
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], visit: self.visit(host) }, &Plan::default()))
     }
 
     /// Answers a body posted to a path, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer_posted(&self, path: &str, body: &[u8]) -> Option<Answer> {
-        Some(self.render(Endpoint::at(path)?, Request { path, query: "", body }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query: "", body, visit: self.visit("") }, &Plan::default()))
+    }
+
+    fn visit<'a>(&self, host: &'a str) -> Visit<'a> {
+        Visit { host, at_ms: self.clock.now_ms(), fault: lock(&self.store_faults).get(host).copied() }
     }
 
     fn render(&self, endpoint: Endpoint, request: Request<'_>, plan: &Plan) -> Answer {

@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
-use crate::{clinical_trials, cpsc, edgar, federal_register, fsis, nhtsa, nih_reporter, openfda, usaspending};
+use crate::{clinical_trials, cpsc, edgar, federal_register, fsis, nhtsa, nih_reporter, openfda, shopify, usaspending};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a str,
     /// The body of a POST; empty for a GET.
     pub(crate) body: &'a [u8],
+    /// The visit of a store, for upstreams of many hosts.
+    pub(crate) visit: shopify::Visit<'a>,
 }
 
 /// One endpoint of one upstream.
@@ -29,6 +31,7 @@ pub(crate) enum Endpoint {
     FlatPre,
     Fsis,
     NihReporter,
+    Shopify(shopify::Route),
     Trials(clinical_trials::Route),
     UsaSpending(usaspending::Route),
 }
@@ -49,7 +52,8 @@ impl Endpoint {
             _ => {
                 let edgar = || edgar::Route::at(path).map(Self::Edgar);
                 let trials = || clinical_trials::Route::at(path).map(Self::Trials);
-                return edgar().or_else(trials).or_else(|| usaspending::Route::at(path).map(Self::UsaSpending));
+                let shopify = || shopify::Route::at(path).map(Self::Shopify);
+                return edgar().or_else(trials).or_else(shopify).or_else(|| usaspending::Route::at(path).map(Self::UsaSpending));
             }
         })
     }
@@ -67,6 +71,7 @@ impl Endpoint {
             Self::FlatPre => "nhtsa.flat_pre_2010",
             Self::Fsis => "fsis",
             Self::NihReporter => "nih_reporter",
+            Self::Shopify(_) => "shopify",
             Self::Trials(_) => "clinical_trials",
             Self::UsaSpending(route) => route.name(),
         }
@@ -83,6 +88,7 @@ impl Endpoint {
             Self::FlatPost | Self::FlatPre => "RCDATE",
             Self::Fsis => "field_recall_date",
             Self::NihReporter => "date_added",
+            Self::Shopify(_) => "published_at",
             Self::Trials(_) => "lastUpdatePostDateStruct",
             Self::UsaSpending(route) => route.date_field(),
         }
@@ -117,6 +123,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::FlatPre => nhtsa::flat(world, false, plan, build),
         Endpoint::Fsis => fsis::answer(world, &query, plan),
         Endpoint::NihReporter => nih_reporter::answer(world, request.body, plan, build),
+        Endpoint::Shopify(route) => shopify::answer(world.seed, route, request.visit, &query),
         Endpoint::Trials(route) => clinical_trials::answer(world, route, request.path, &query, plan),
         Endpoint::UsaSpending(route) => usaspending::answer(world, route, request.path, request.body, plan),
     }

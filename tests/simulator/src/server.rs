@@ -52,7 +52,7 @@ impl Simulator {
     }
 
     /// Answers a GET, or a POST if there is a body.
-    async fn reply(self: Arc<Self>, path: String, query: String, known: Option<String>, body: Option<Bytes>) -> Served {
+    async fn reply(self: Arc<Self>, path: String, query: String, known: Option<String>, host: String, body: Option<Bytes>) -> Served {
         if let Some(side) = path.strip_prefix("/_sim/").filter(|_| body.is_none()) {
             return self.side(side, &query);
         }
@@ -67,7 +67,7 @@ impl Simulator {
         let (this, faults) = (Arc::clone(&self), plan.clone());
         let render = move || {
             let body = body.unwrap_or_default();
-            this.render(endpoint, Request { path: &path, query: &query, body: &body }, &faults)
+            this.render(endpoint, Request { path: &path, query: &query, body: &body, visit: this.visit(&host) }, &faults)
         };
         let Ok(mut answer) = tokio::task::spawn_blocking(render).await else {
             return into_response(Answer::html(500, "the simulator failed"));
@@ -143,15 +143,16 @@ fn routes(this: Arc<Simulator>) -> impl Filter<Extract = (impl Reply,), Error = 
         });
     let path = warp::path::full().map(|path: warp::path::FullPath| path.as_str().to_owned());
     let known = warp::header::optional::<String>("if-none-match");
-    let get = warp::get().and(path).and(query).and(known).and(sim.clone()).and_then(
-        |path: String, query: String, known: Option<String>, sim: Arc<Simulator>| async move {
-            Ok::<_, Infallible>(sim.reply(path, query, known, None).await)
+    let host = warp::header::optional::<String>("host");
+    let get = warp::get().and(path).and(query).and(known).and(host).and(sim.clone()).and_then(
+        |path: String, query: String, known: Option<String>, host: Option<String>, sim: Arc<Simulator>| async move {
+            Ok::<_, Infallible>(sim.reply(path, query, known, host.unwrap_or_default(), None).await)
         },
     );
     let body = warp::body::content_length_limit(BODY_BYTES_MAX).and(warp::body::aggregate().map(gathered));
     let post = warp::post().and(path).and(query).and(body).and(sim).and_then(
         |path: String, query: String, body: Bytes, sim: Arc<Simulator>| async move {
-            Ok::<_, Infallible>(sim.reply(path, query, None, Some(body)).await)
+            Ok::<_, Infallible>(sim.reply(path, query, None, String::new(), Some(body)).await)
         },
     );
     faults.or(advance).unify().or(get).unify().or(post).unify()

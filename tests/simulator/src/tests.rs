@@ -44,6 +44,8 @@ fn simulated_upstreams_answer() {
         "/api/v2/awards/CONT_IDV_X_7530/",
         "/api/v2/awards/last_updated/",
         "/api/v2/transactions/",
+        "/products.json",
+        "/robots.txt",
     ];
     let streams = PATHS.into_iter().chain(others).map(|path| Endpoint::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
     let simulated: BTreeSet<&str> = streams.map(|name| name.split('.').next().unwrap()).collect();

@@ -69,7 +69,8 @@ impl Inner {
     pub(super) async fn fetch(&self, stream: &Stream, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
         let url = self.url(request)?;
         let headers = headers(request, validators, &url)?;
-        let host = url.origin().ascii_serialization();
+        // Hosts that one `base_url` stands for keep their own limits.
+        let host = request.origin.clone();
         let (mut attempts, mut unexpected_attempts, mut waited) = (0, 0, Duration::ZERO);
         loop {
             let mut permit = self.pace.permit(&host).await;

@@ -196,6 +196,22 @@ pub enum FetchError {
     },
 }
 
+impl FetchError {
+    /// Says in a few words why a host gave no answer; `None` if the request could not be sent to any host.
+    #[must_use]
+    pub fn reason_of_host(&self) -> Option<String> {
+        Some(match self {
+            Self::Later { status, .. } | Self::Status { status, .. } => format!("status {status}"),
+            Self::Redirect { .. } => "redirected to another host".to_owned(),
+            Self::UnexpectedContent { .. } => "an answer of another type".to_owned(),
+            Self::TooLarge { .. } => "an answer is too large".to_owned(),
+            Self::TooSlow { .. } => "no complete answer in time".to_owned(),
+            Self::Connection { .. } => "the connection failed".to_owned(),
+            Self::NotHttps { .. } | Self::Url { .. } | Self::Header { .. } => return None,
+        })
+    }
+}
+
 /// Counters of a client and its clones.
 #[derive(Debug, Default)]
 pub struct FetchStats {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use schemas::facts::FactData;
@@ -14,7 +15,7 @@ use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::TrialFact;
 use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
-use upstreams::{Answer, Observation, Page, Settings, Stream, Upstream, UpstreamError, Window, by_name};
+use upstreams::{Answer, Observation, Page, Settings, Store, Stream, Upstream, UpstreamError, Window, by_name};
 
 /// The day on which all fixtures are read.
 pub(crate) const TODAY: Date = date(2026, 9, 30);
@@ -32,13 +33,17 @@ pub(crate) fn window() -> Window {
 
 /// Settings that every upstream accepts.
 pub(crate) fn settings() -> Settings {
-    Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, ..Settings::default() }
+    let store = Store { host: "shop.example".to_owned(), niche: "sneakers".to_owned(), interval_s: 3_600 };
+    Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, stores: vec![store], ..Settings::default() }
 }
 
-/// Returns the cursor of the first page of a window.
+/// Returns the cursor of the first page of a window, for a run on the fixtures' day. Rules for crawlers were read on that day.
 pub(crate) fn start(name: &str, window: &Window) -> UpstreamCursor {
     let (upstream, stream) = stream(name);
-    upstream.start(stream, window, &settings())
+    let at = TODAY.to_zoned(TimeZone::UTC).unwrap().timestamp();
+    let day = at.as_second() / 86_400;
+    let memory = UpstreamCursor(format!(r#"{{"v":1,"stores":{{"shop.example":{{"robots_day":{day}}}}}}}"#));
+    upstream.start_after(stream, window, &settings(), &memory, at)
 }
 
 /// Returns the path of the request at a cursor.

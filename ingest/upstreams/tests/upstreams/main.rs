@@ -12,4 +12,5 @@ mod nhtsa;
 mod nih_reporter;
 mod openfda;
 mod samples;
+mod shopify;
 mod usaspending;

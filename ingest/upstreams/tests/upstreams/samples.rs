@@ -1,8 +1,11 @@
 //! Real records that other public projects recorded. They are read from a folder next to this checkout, if it exists.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::civil::date;
+use schemas::facts::FactData;
+use schemas::facts::stock::StockFact;
 use upstreams::{Answer, Page, UpstreamError, Window};
 
 use crate::common::*;
@@ -293,4 +296,26 @@ fn usaspending() {
     assert_eq!(history.observations.len(), 3);
     let funded = award_of(&history, "usaspending.details/CONT_AWD_80GSFC18C0008_8000_-NONE-_-NONE-/P00063/0");
     assert_eq!((funded.action_cents, &*funded.action_date, &*funded.award_type_code), (Some(28_204_629), "2025-06-05", "D"));
+}
+
+/// Proves that a real page of a Shopify storefront is mapped completely: a coming product whose variants are all sold out, and times with an
+/// offset.
+#[test]
+fn shopify() {
+    let Some(page) = sample("shopify", "restocks/shopify-products-kith-10.json") else { return };
+    let facts: Vec<&StockFact> = page
+        .observations
+        .iter()
+        .map(|observation| if let FactData::Stock(fact) = &observation.data { &**fact } else { panic!("{observation:?}") })
+        .collect();
+    let products: BTreeSet<&str> = facts.iter().map(|fact| fact.product_id.as_str()).collect();
+    assert_eq!(products.len(), 10);
+    let first = facts[0];
+    assert_eq!(page.observations[0].key, "shopify/shop.example/v/45132974882944");
+    assert_eq!(first.product_id, "8285549396096");
+    assert!(first.title.ends_with("Women Bikini - Nocturnal PH"), "{}", first.title);
+    assert_eq!((&*first.variant_title, &*first.vendor, &*first.handle), ("XS", "Kith Women", "gw002297f20417n-ph"));
+    assert_eq!((first.available, first.price_cents), (false, Some(107_500)));
+    assert_eq!((&*first.published_at, &*first.updated_at), ("2025-07-08T18:23:21Z", "2025-07-09T04:42:45Z"));
+    assert!(facts.iter().filter(|fact| fact.product_id == first.product_id).all(|fact| !fact.available));
 }

@@ -1,0 +1,177 @@
+//! `GET /v1/board`: the items of a niche, the most often restocked first.
+
+use feed::cursor;
+use operation::Definition;
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::SOURCE;
+use super::catalog::{Catalog, ITEMS_MAX, Ranked};
+use super::filter::Filter;
+use super::followed::Cadence;
+use super::niches::niche;
+use super::number::Number;
+use crate::common::read::{Read, Reader};
+
+/// Starts the text of a place on a board, which is signed as the cursors of feeds are. No filter of a feed starts like this.
+const PLACE: &str = "board/";
+
+/// Arguments of `cadence_board`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The key of a niche, see `list_niches`.
+    #[schemars(length(min = 1, max = 100))]
+    pub niche: String,
+    /// Where to continue: the `next` of an earlier page.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// A page of a board.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Page {
+    /// The key of the niche.
+    pub niche: String,
+    /// Its label.
+    pub label: String,
+    /// The day of the last complete run, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// The number of items on this page.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null at the end.
+    pub next: Option<String>,
+    /// The items, the most often restocked first.
+    pub items: Vec<BoardItem>,
+    /// The last day for which every store has been polled; empty before the first complete run.
+    pub through_date: String,
+    /// The number of complete runs.
+    pub snapshot_count: u64,
+}
+
+/// An item on a board.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BoardItem {
+    /// The host name of the store, slash, the id of the product.
+    pub id: String,
+    /// Title.
+    pub item: String,
+    /// The host name of the store.
+    pub store: String,
+    /// The key of the niche.
+    pub niche: String,
+    /// The number of restocks in the last 90 days.
+    pub restocks: usize,
+    /// Those restocks, over the observed days of the 90, times 30.
+    pub per_month: Number,
+    /// The median of the days between two restocks; null if there are fewer than three.
+    pub median_gap_days: Option<Number>,
+    /// The last restock: the middle of its interval, RFC 3339; empty if there is none.
+    pub last_restock: String,
+    /// Whether any variant can be bought.
+    pub in_stock: bool,
+    /// URL of the product's page.
+    pub url: String,
+}
+
+impl From<&Ranked> for BoardItem {
+    fn from(ranked: &Ranked) -> Self {
+        let entry = &ranked.entry;
+        let item = &entry.item;
+        Self {
+            id: item.id.clone(),
+            item: item.item.clone(),
+            store: item.store.clone(),
+            niche: item.niche.clone(),
+            restocks: ranked.restocks,
+            per_month: Number::hundredths(ranked.per_month),
+            median_gap_days: ranked.median_gap.map(Number::hundredths),
+            last_restock: entry.events.last().map_or_else(String::new, |at| rfc3339(*at)),
+            in_stock: item.in_stock,
+            url: item.url.clone(),
+        }
+    }
+}
+
+/// The place after which a page starts: the rank of the last item before it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Place {
+    niche: String,
+    per_month: i64,
+    median_gap: i64,
+    id: String,
+}
+
+impl Read for Arguments {
+    type Service = Cadence;
+    type Answer = Page;
+
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "cadence_board",
+            path: "/v1/board",
+            summary: "The items of a niche, ranked by restock frequency.",
+            description: "A restock is seen between the last poll that saw a variant sold out and the first that saw it available again; variants \
+                of one product that one poll sees restocked are one restock. A single variant that the next poll sees sold out again does not \
+                count. Order: `perMonth`, the highest first; then `medianGapDays`, the shortest first, null last; then `id`. Items that have \
+                been observed for less than 14 days are not ranked.",
+            list: "items",
+            example: json!({ "niche": "sneakers", "limit": 10 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Page, Problem> {
+        let label = niche(reader.context(), &reader.at, &self.niche).await?.label;
+        let after = self.after.as_deref().map(|text| place(reader, &self.niche, text)).transpose()?;
+        let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
+        if catalog.is_cut {
+            reader.note(format!("the niche has more than {ITEMS_MAX} items; the others are not ranked"));
+        }
+        let ranked = catalog.board(&reader.at);
+        let start = after.map_or(0, |place| {
+            let rank = (place.per_month, place.median_gap, place.id.as_str());
+            ranked.partition_point(|item| item.rank() <= rank)
+        });
+        let limit = reader.limit();
+        let rest = ranked.get(start..).unwrap_or_default();
+        let shown = rest.get(..limit.min(rest.len())).unwrap_or_default();
+        let last = shown.last().filter(|_| rest.len() > shown.len());
+        let next = last.map(|item| {
+            let (per_month, median_gap, id) = item.rank();
+            let place = Place { niche: self.niche.clone(), per_month, median_gap, id: id.to_owned() };
+            // The fields are texts and numbers, so serialization cannot fail.
+            let text = format!("{PLACE}{}", serde_json::to_string(&place).unwrap_or_default());
+            cursor::encode(&reader.context().secrets, SOURCE.service, Seq(0), &text)
+        });
+        let items: Vec<BoardItem> = shown.iter().map(BoardItem::from).collect();
+        let standing = reader.completeness().await?;
+        Ok(Page {
+            niche: self.niche,
+            label,
+            updated: reader.updated().await?,
+            count: items.len(),
+            next,
+            items,
+            through_date: standing.through_date,
+            snapshot_count: standing.snapshot_count,
+        })
+    }
+}
+
+/// Reads the place that `after` names.
+fn place(reader: &Reader<Cadence>, niche: &str, text: &str) -> Result<Place, Problem> {
+    let (_, text) = cursor::read(&reader.context().secrets, SOURCE.service, text).map_err(|problem| problem.about("after"))?;
+    let place: Option<Place> = text.strip_prefix(PLACE).and_then(|text| serde_json::from_str(text).ok());
+    place.filter(|place| place.niche == niche).ok_or_else(|| {
+        cursor::invalid("`after` belongs to another niche; use the same niche with it, or leave it out to start again").about("after")
+    })
+}

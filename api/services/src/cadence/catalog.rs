@@ -1,0 +1,253 @@
+//! The items of a niche at a position, with what answers need of them. A process keeps them for the newest position and brings them up to date
+//! from the changes since; for an earlier position they are read and kept for a while.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use feed::filter::Criteria;
+use feed::places::{Segment, Walk};
+use feed::position::Position;
+use feed::query::{DIGEST_MAX, newest};
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::views::cadence::{DAY_MS, Item, NicheStats, StoreState, TABLES, board, gaps, millis, niche_key, store_key};
+
+use super::FEED;
+use super::prediction::{Basis, missing_share};
+use super::report::Report;
+use super::words::words;
+
+/// The most items of a niche that are ranked and searched.
+pub(super) const ITEMS_MAX: usize = 5_000;
+/// Items that have been observed for a shorter time are not ranked.
+const RANKED_FROM_MS: i64 = 14 * DAY_MS;
+/// The days that restocks are counted in.
+const COUNTED_DAYS: i64 = 90;
+/// How many catalogs of earlier positions are kept.
+const PAST_MAX: usize = 8;
+
+/// The catalogs that a process keeps.
+#[derive(Default)]
+pub struct Catalogs {
+    newest: Mutex<HashMap<String, Arc<Catalog>>>,
+    past: Mutex<Vec<Arc<Catalog>>>,
+}
+
+impl Part for Catalogs {}
+
+/// The items of a niche at a position.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    niche: String,
+    generation: u64,
+    seq: Seq,
+    /// The items that are at their stores, by id.
+    pub(super) entries: BTreeMap<String, Arc<Entry>>,
+    /// The state of their stores, which does not depend on the position.
+    stores: HashMap<String, Arc<StoreState>>,
+    /// The statistics of the niche.
+    pub(super) stats: Arc<NicheStats>,
+    /// Whether the niche has more items than are read.
+    pub(super) is_cut: bool,
+    /// How well forecasts for the items fitted; computed when it is first asked for.
+    pub(super) report: Arc<OnceLock<Report>>,
+}
+
+/// An item with what is computed once.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub(super) item: Item,
+    /// The words of title and vendor.
+    pub(super) words: Vec<String>,
+    /// The times of its restocks, in milliseconds since 1970.
+    pub(super) events: Vec<i64>,
+    pub(super) first_seen_ms: i64,
+}
+
+/// An item on the board.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked {
+    pub(super) entry: Arc<Entry>,
+    /// Restocks in the counted days.
+    pub(super) restocks: usize,
+    /// Restocks in 30 observed days, in hundredths.
+    pub(super) per_month: i64,
+    /// The median of its gaps in days, in hundredths.
+    pub(super) median_gap: Option<i64>,
+}
+
+impl Entry {
+    fn new(item: Item) -> Self {
+        let words = words(&[&item.item, &item.vendor]);
+        Self { words, events: item.events(), first_seen_ms: millis(&item.first_seen), item }
+    }
+}
+
+impl Catalog {
+    /// Returns the items of a niche at a position.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub(super) async fn of(ctx: &Context, at: &Position, niche: &str) -> Result<Arc<Self>, Problem> {
+        let catalogs = Catalogs::of(ctx);
+        let generation = at.view.generation();
+        let is_here = |known: &Arc<Self>| known.niche == niche && known.generation == generation && known.seq == at.seq;
+        let newest = lock(&catalogs.newest).get(niche).cloned();
+        if let Some(known) = newest.clone().filter(is_here).or_else(|| lock(&catalogs.past).iter().find(|known| is_here(known)).cloned()) {
+            return Ok(known);
+        }
+        let earlier = newest.filter(|known| known.generation == generation && known.seq < at.seq);
+        let updated = match earlier {
+            Some(earlier) => earlier.advanced(ctx, at).await?,
+            None => None,
+        };
+        let catalog = match updated {
+            Some(catalog) => catalog,
+            None => Self::read(ctx, at, niche).await?,
+        };
+        let catalog = Arc::new(catalog);
+        if at.seq == at.last {
+            lock(&catalogs.newest).insert(niche.to_owned(), Arc::clone(&catalog));
+        } else {
+            let mut past = lock(&catalogs.past);
+            past.truncate(PAST_MAX - 1);
+            past.insert(0, Arc::clone(&catalog));
+        }
+        Ok(catalog)
+    }
+
+    async fn read(ctx: &Context, at: &Position, niche: &str) -> Result<Self, Problem> {
+        let list = board(niche);
+        let (mut entries, mut after, mut is_cut) = (BTreeMap::new(), None::<String>, false);
+        loop {
+            let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+            let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
+            let page = FEED.ranked::<Item>(ctx, at, walk, None).await?;
+            for item in page.items {
+                entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+            if entries.len() >= ITEMS_MAX {
+                is_cut = true;
+                break;
+            }
+        }
+        let empty = Self {
+            niche: niche.to_owned(),
+            generation: at.view.generation(),
+            seq: at.seq,
+            entries,
+            stores: HashMap::new(),
+            stats: Arc::default(),
+            is_cut,
+            report: Arc::default(),
+        };
+        empty.read_states(at).await
+    }
+
+    /// Returns the catalog at a later position; `None` if too much has changed since.
+    async fn advanced(&self, ctx: &Context, at: &Position) -> Result<Option<Self>, Problem> {
+        let all = Criteria::new(Vec::new(), |_| true);
+        let found = newest::<Item>(ctx, &FEED, at, all, self.seq, DIGEST_MAX).await?;
+        if found.sums_note().is_some() || self.is_cut {
+            return Ok(None);
+        }
+        let mut next = Self { seq: at.seq, report: Arc::default(), ..self.clone() };
+        // The newest change of an item comes first.
+        for change in found.changes.into_iter().rev() {
+            let item = change.record;
+            if item.niche == self.niche && !item.withdrawn {
+                next.entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+            } else {
+                next.entries.remove(&item.id);
+            }
+        }
+        next.is_cut = next.entries.len() > ITEMS_MAX;
+        Ok(Some(next.read_states(at).await?))
+    }
+
+    async fn read_states(mut self, at: &Position) -> Result<Self, Problem> {
+        let table = TABLES.sources;
+        let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.item.store.clone()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let mut keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
+        keys.push(key![niche_key(&self.niche)]);
+        let mut rows = at.view.get_many(table, &keys).await.map_err(store_problem)?;
+        self.stats = Arc::new(match rows.pop().flatten() {
+            Some(row) => stored::<NicheStats>(table, &row)?,
+            None => NicheStats::default(),
+        });
+        self.stores = HashMap::new();
+        for (host, row) in hosts.into_iter().zip(rows) {
+            if let Some(row) = row {
+                self.stores.insert(host, Arc::new(stored::<StoreState>(table, &row)?));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The state of a store; an empty one if it is unknown.
+    pub(super) fn store(&self, host: &str) -> Arc<StoreState> {
+        self.stores.get(host).cloned().unwrap_or_default()
+    }
+
+    /// What a prediction from some restocks of an item is made of.
+    pub(super) fn basis<'a>(&self, entry: &Entry, events: &'a [i64], now_ms: i64) -> Basis<'a> {
+        let store = self.store(&entry.item.store);
+        Basis {
+            events,
+            first_seen_ms: entry.first_seen_ms,
+            last_poll_ms: store.last_complete_before(now_ms + 1).unwrap_or(entry.first_seen_ms),
+            poll_gap_ms: store.poll_gap_ms(now_ms),
+            missing: missing_share(&store, entry.first_seen_ms, now_ms),
+            stats: self.stats.at(now_ms),
+            now_ms,
+        }
+    }
+
+    /// The board at a position: the items that have been observed long enough, the most often restocked first.
+    pub(super) fn board(&self, at: &Position) -> Vec<Ranked> {
+        let now_ms = at.now.as_millisecond();
+        let mut ranked: Vec<Ranked> = self.entries.values().filter_map(|entry| self.ranked(entry, now_ms)).collect();
+        ranked.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        ranked
+    }
+
+    fn ranked(&self, entry: &Arc<Entry>, now_ms: i64) -> Option<Ranked> {
+        let last_ms = self.store(&entry.item.store).last_complete_before(now_ms + 1)?;
+        let observed_ms = last_ms - entry.first_seen_ms;
+        if observed_ms < RANKED_FROM_MS {
+            return None;
+        }
+        let since_ms = now_ms - COUNTED_DAYS * DAY_MS;
+        let restocks = entry.item.restocks.iter().filter(|restock| !restock.trickle && restock.at_ms() >= since_ms).count();
+        let observed_days = (last_ms - entry.first_seen_ms.max(since_ms)).max(DAY_MS) as f64 / DAY_MS as f64;
+        let gaps = gaps(&entry.events);
+        let newest = schemas::forecast::newest(&gaps);
+        let median = schemas::forecast::median(newest).filter(|_| newest.len() >= 2);
+        let per_month = hundredths(restocks as f64 * 30.0 / observed_days);
+        Some(Ranked { entry: Arc::clone(entry), restocks, per_month, median_gap: median.map(hundredths) })
+    }
+}
+
+impl Ranked {
+    /// The place on the board: the smallest first. No two items have the same.
+    pub(super) fn rank(&self) -> (i64, i64, &str) {
+        (-self.per_month, self.median_gap.unwrap_or(i64::MAX), self.entry.item.id.as_str())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "counts and gaps are small numbers")]
+fn hundredths(value: f64) -> i64 {
+    (value * 100.0).round() as i64
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

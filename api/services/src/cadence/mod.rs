@@ -1,0 +1,66 @@
+//! The cadence service: how often the items of stores are restocked, and when the next restock is likely.
+
+pub mod board;
+pub mod calibration;
+pub mod catalog;
+pub mod filter;
+pub mod followed;
+pub mod health;
+pub mod niches;
+pub mod number;
+pub mod predict;
+pub mod prediction;
+pub mod report;
+mod words;
+
+use schemas::topics::{CHANGES_CADENCE, STOCK};
+use schemas::views::cadence::{Item, TABLES};
+use serde_json::json;
+
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
+use feed::query::Feed;
+use operation::Definition;
+
+/// The source of the service's changes. The board is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_changed_since",
+        path: "/v1/whats_changed_since",
+        summary: "Changes of items since a cursor, oldest first; with `restocks=true` restocks only.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
+            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "restocks": true, "limit": 10 }),
+        ..Definition::read()
+    };
+    Registration::new(
+        "cadence",
+        "Restock cadence",
+        "How often the items of configured Shopify storefronts are restocked, and the window in which the next restock is likely, from an \
+            archive of availability observations. The archive grows: a new item has no prediction, and answers say how sure they are. An \
+            estimate from past observations; no promise of availability.",
+    )
+    .with(vec![
+        read::operation::<niches::Arguments>(),
+        read::operation::<board::Arguments>(),
+        read::operation::<predict::Arguments>(),
+        read::operation::<calibration::Arguments>(),
+        changes_since::operation::<followed::Cadence>(changes),
+    ])
+    .with(operations::<followed::Cadence>())
+    .with(vec![keys::operation()])
+    .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Item>;

@@ -1,0 +1,165 @@
+//! `GET /niches`, and the niches and stores that an installation is configured for.
+
+use std::collections::BTreeMap;
+
+use operation::Definition;
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::key;
+use schemas::names::hint;
+use schemas::views::cadence::{STORES_KEY, StoreState, TABLES, store_key};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::catalog::Catalog;
+use super::filter::Filter;
+use super::followed::Cadence;
+use crate::common::read::{Read, Reader};
+use feed::position::Position;
+
+/// The configured niches and stores.
+#[derive(Clone, Debug, Default)]
+pub struct Niches {
+    /// Labels by key.
+    labels: BTreeMap<String, String>,
+    /// Niches by host.
+    stores: BTreeMap<String, String>,
+}
+
+impl Part for Niches {}
+
+impl Niches {
+    /// The niches by key and label, and the stores by host and niche.
+    #[must_use]
+    pub fn new(niches: impl Iterator<Item = (String, String)>, stores: impl Iterator<Item = (String, String)>) -> Self {
+        Self { labels: niches.collect(), stores: stores.collect() }
+    }
+
+    /// Whether a store is configured. Without any configured store every store is.
+    #[must_use]
+    pub(super) fn has_store(&self, host: &str) -> bool {
+        self.stores.is_empty() || self.stores.contains_key(host)
+    }
+}
+
+/// A niche with its stores.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// The label; the key if none is configured.
+    pub(super) label: String,
+    /// The hosts of its stores.
+    pub(super) stores: Vec<String>,
+}
+
+/// The niches at a position, by key: the configured ones, and those of stores that have been polled and are not configured any more.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<String, Known>, Problem> {
+    let configured = Niches::of(ctx);
+    let mut niches: BTreeMap<String, Known> =
+        configured.labels.iter().map(|(key, label)| (key.clone(), Known { label: label.clone(), stores: Vec::new() })).collect();
+    for (host, niche) in &configured.stores {
+        niches.entry(niche.clone()).or_default().stores.push(host.clone());
+    }
+    if configured.stores.is_empty() {
+        for (host, state) in stores(at).await? {
+            niches.entry(state.niche).or_default().stores.push(host);
+        }
+    }
+    for (key, known) in &mut niches {
+        if known.label.is_empty() {
+            known.label.clone_from(key);
+        }
+    }
+    Ok(niches)
+}
+
+/// The stores that have been polled, by host.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn stores(at: &Position) -> Result<BTreeMap<String, StoreState>, Problem> {
+    let table = TABLES.sources;
+    let Some(hosts) = at.view.get(table, &key![STORES_KEY]).await.map_err(store_problem)? else { return Ok(BTreeMap::new()) };
+    let hosts: Vec<String> = stored(table, &hosts)?;
+    let keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
+    let rows = at.view.get_many(table, &keys).await.map_err(store_problem)?;
+    let states = hosts.into_iter().zip(rows).filter_map(|(host, row)| Some((host, row?)));
+    states.map(|(host, row)| Ok((host, stored(table, &row)?))).collect()
+}
+
+/// Checks that a niche is known, and returns it.
+///
+/// # Errors
+/// `parameter-invalid` with the nearest known one.
+pub(super) async fn niche(ctx: &Context, at: &Position, key: &str) -> Result<Known, Problem> {
+    let mut niches = known(ctx, at).await?;
+    niches.remove(key).ok_or_else(|| {
+        let hint = hint(key, niches.keys().map(String::as_str));
+        Problem::parameter("niche", format!("niche: {key:?} is not a niche{hint}"))
+    })
+}
+
+/// Arguments of `list_niches`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {}
+
+/// The niches.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// The number of niches.
+    pub count: usize,
+    /// The niches, by key.
+    pub niches: Vec<Niche>,
+    /// The last day for which every store has been polled; empty before the first complete run.
+    pub through_date: String,
+    /// The number of complete runs.
+    pub snapshot_count: u64,
+}
+
+/// A niche.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Niche {
+    /// Its key, as other operations take it.
+    pub key: String,
+    /// Its name for people.
+    pub label: String,
+    /// The number of its stores.
+    pub stores: usize,
+    /// The number of its items.
+    pub items: usize,
+    /// How many of them are on the board.
+    pub ranked: usize,
+}
+
+impl Read for Arguments {
+    type Service = Cadence;
+    type Answer = Listed;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "list_niches",
+            path: "/niches",
+            summary: "The niches: groups of stores whose items are compared.",
+            description: "`ranked` counts the items on the board: those that have been observed for 14 days.",
+            list: "niches",
+            example: json!({}),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Listed, Problem> {
+        let mut niches = Vec::new();
+        for (key, Known { label, stores }) in known(reader.context(), &reader.at).await? {
+            let catalog = Catalog::of(reader.context(), &reader.at, &key).await?;
+            let ranked = catalog.board(&reader.at).len();
+            niches.push(Niche { label, stores: stores.len(), items: catalog.entries.len(), ranked, key });
+        }
+        let standing = reader.completeness().await?;
+        Ok(Listed { count: niches.len(), niches, through_date: standing.through_date, snapshot_count: standing.snapshot_count })
+    }
+}

@@ -1,0 +1,360 @@
+//! The prediction of an item's next restock from its past ones: pure, computed when it is read.
+
+use schemars::JsonSchema;
+use schemas::forecast::{LogT, hit_rate, median, newest, variation};
+use schemas::views::cadence::{DAY_MS, DayStats, StoreState, gaps};
+use serde::{Deserialize, Serialize};
+
+/// A minute in milliseconds: windows are rounded to it.
+const MINUTE_MS: i64 = 60_000;
+/// Under so many restocks nothing is predicted.
+const EVENTS_MIN: usize = 3;
+/// Under so many days of history nothing is predicted.
+const HISTORY_DAYS_MIN: f64 = 14.0;
+/// If a greater share of the due polls is missing, nothing is predicted.
+const MISSING_MAX: f64 = 0.4;
+/// How many days back the due polls are counted.
+const DUE_DAYS: i64 = 90;
+
+/// How sure a prediction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Confidence {
+    /// Too little is known for a prediction.
+    Insufficient,
+    /// Few restocks, or irregular ones.
+    Low,
+    /// Several restocks, fairly regular.
+    Medium,
+    /// Many restocks, regular.
+    High,
+}
+
+impl Confidence {
+    /// THE LIST of labels, the surest last.
+    pub const ALL: [Self; 4] = [Self::Insufficient, Self::Low, Self::Medium, Self::High];
+
+    /// The label as answers show it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Insufficient => "INSUFFICIENT",
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+        }
+    }
+
+    /// One step lower; a prediction stays one.
+    fn lowered(self) -> Self {
+        match self {
+            Self::High => Self::Medium,
+            Self::Medium => Self::Low,
+            other => other,
+        }
+    }
+}
+
+/// What a prediction is made of. Times are in milliseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis<'a> {
+    /// The times of the restocks, oldest first.
+    pub events: &'a [i64],
+    /// When the item was first seen.
+    pub first_seen_ms: i64,
+    /// The last complete poll of its store.
+    pub last_poll_ms: i64,
+    /// The usual gap between polls.
+    pub poll_gap_ms: i64,
+    /// The share of due polls that are missing: 0 to 1.
+    pub missing: f64,
+    /// The statistics of its niche.
+    pub stats: DayStats,
+    /// Now.
+    pub now_ms: i64,
+}
+
+/// A prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The window of the next restock, to the minute; `None` if too little is known.
+    pub window: Option<(i64, i64)>,
+    /// The most likely time, to the minute.
+    pub centre: Option<i64>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Whether the first window has passed, so that this is the one after it.
+    pub overdue: bool,
+    /// Whole days of history.
+    pub history_days: i64,
+    /// The median of the newest gaps, in days.
+    pub median_gap_days: Option<f64>,
+    /// The robust coefficient of variation of the newest gaps.
+    pub variation: Option<f64>,
+    /// The share of the newest gaps that a forecast from the others holds.
+    pub hit_rate: Option<f64>,
+    /// Why the prediction is as it is.
+    pub reasons: Vec<String>,
+}
+
+/// The share of the polls of a store that were due and are missing, in the history of an item: the last 90 days of it.
+#[must_use]
+pub fn missing_share(store: &StoreState, first_seen_ms: i64, now_ms: i64) -> f64 {
+    let from_ms = first_seen_ms.max(now_ms - DUE_DAYS * DAY_MS);
+    let due = (now_ms - from_ms) / (store.interval_s.max(1) * 1_000);
+    if due <= 0 {
+        return 0.0;
+    }
+    (1.0 - store.complete_between(from_ms, now_ms) as f64 / due as f64).max(0.0)
+}
+
+/// The label of a forecast, if the window has not passed; with the reasons for no forecast.
+fn label(basis: &Basis<'_>, gaps: &[f64], hit_rate: Option<f64>) -> (Confidence, Vec<String>) {
+    let events = basis.events.len();
+    let history = (basis.last_poll_ms - basis.first_seen_ms) as f64 / DAY_MS as f64;
+    let (median, variation) = (median(newest(gaps)), variation(newest(gaps)));
+    let mut reasons = Vec::new();
+    if events < EVENTS_MIN {
+        reasons.push(format!("fewer than {EVENTS_MIN} restocks seen"));
+    }
+    if history < HISTORY_DAYS_MIN {
+        reasons.push(format!("less than {HISTORY_DAYS_MIN:.0} days of history"));
+    }
+    if basis.missing > MISSING_MAX {
+        reasons.push(format!("{:.0} % of the due polls are missing", basis.missing * 100.0));
+    }
+    if median.is_some_and(|median| history < 2.0 * median) {
+        reasons.push("less history than two usual gaps".to_owned());
+    }
+    let (Some(median), Some(variation), true) = (median, variation, reasons.is_empty()) else {
+        return (Confidence::Insufficient, reasons);
+    };
+    let poll_gap = basis.poll_gap_ms as f64 / DAY_MS as f64;
+    let is_high =
+        events >= 8 && variation <= 0.25 && history >= 6.0 * median && poll_gap <= 0.2 * median && hit_rate.is_some_and(|rate| rate >= 0.6);
+    let is_medium = events >= 5 && variation <= 0.6 && history >= 3.0 * median;
+    let label = if is_high {
+        Confidence::High
+    } else if is_medium {
+        Confidence::Medium
+    } else {
+        Confidence::Low
+    };
+    (label, reasons)
+}
+
+/// The label that a forecast would have had, without the question whether its window has passed.
+#[must_use]
+pub fn label_of(basis: &Basis<'_>) -> Confidence {
+    let gaps = gaps(basis.events);
+    let padding = basis.poll_gap_ms as f64 / DAY_MS as f64 / 2.0;
+    label(basis, &gaps, hit_rate(&gaps, basis.stats.spread(), basis.stats.correction(), padding)).0
+}
+
+/// Makes a prediction.
+#[must_use]
+pub fn predict(basis: &Basis<'_>) -> Prediction {
+    let gaps = gaps(basis.events);
+    let (spread, correction) = (basis.stats.spread(), basis.stats.correction());
+    let padding_ms = basis.poll_gap_ms / 2;
+    let hit_rate = hit_rate(&gaps, spread, correction, padding_ms as f64 / DAY_MS as f64);
+    let (mut confidence, missing) = label(basis, &gaps, hit_rate);
+    let (median_gap_days, variation) = (median(newest(&gaps)), variation(newest(&gaps)));
+    let history_days = (basis.last_poll_ms - basis.first_seen_ms).max(0) / DAY_MS;
+    let mut reasons = vec![format!("{} restocks in {history_days} days", basis.events.len())];
+    if let (Some(median), Some(variation)) = (median_gap_days, variation) {
+        reasons.push(format!("usual gap {} days, variation {}", shown(median, 2), shown(variation, 3)));
+    }
+    let mut prediction =
+        Prediction { window: None, centre: None, confidence, overdue: false, history_days, median_gap_days, variation, hit_rate, reasons };
+    let next = LogT::new(&gaps, spread, correction).zip(basis.events.last()).filter(|_| confidence != Confidence::Insufficient);
+    let Some((next, last)) = next else {
+        prediction.confidence = Confidence::Insufficient;
+        prediction.reasons.extend(missing);
+        return prediction;
+    };
+    prediction.reasons.push(format!("spread of similar items {}", shown(spread, 3)));
+    if (correction - 1.0).abs() > 1e-9 {
+        prediction.reasons.push(format!("windows of this niche are corrected by {}, from its past forecasts", shown(correction, 3)));
+    }
+    // The window is never narrower than the gap between polls: the padding alone is as wide.
+    let at = |days: f64| last + to_ms(days);
+    let (mut from, mut to, mut centre) = (at(next.low()) - padding_ms, at(next.high()) + padding_ms, at(next.centre()));
+    if basis.now_ms > to {
+        let step = to_ms(next.centre());
+        (from, to, centre) = (from + step, to + step, centre + step);
+        prediction.overdue = true;
+        confidence = confidence.lowered();
+        prediction.reasons.push("the expected window has passed: moved on by one usual gap, one step less sure".to_owned());
+    }
+    prediction.confidence = confidence;
+    prediction.window = Some((minute(from), minute(to)));
+    prediction.centre = Some(minute(centre));
+    prediction
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a float is converted to the nearest number that fits")]
+fn to_ms(days: f64) -> i64 {
+    (days * DAY_MS as f64).round() as i64
+}
+
+/// A time to the nearest minute.
+fn minute(at_ms: i64) -> i64 {
+    (at_ms + MINUTE_MS / 2).div_euclid(MINUTE_MS) * MINUTE_MS
+}
+
+/// A number with at most so many decimals, without zeros at its end.
+#[must_use]
+pub fn shown(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    /// The spread of similar items in the worked examples.
+    fn stats() -> DayStats {
+        DayStats { spread: 3_000, ..DayStats::default() }
+    }
+
+    /// Events that end at a time, with gaps in days.
+    fn ending(last: &str, gaps: &[f64]) -> Vec<i64> {
+        let last = last.parse::<Timestamp>().unwrap().as_millisecond();
+        let mut events = vec![last];
+        for gap in gaps.iter().rev() {
+            events.push(events[events.len() - 1] - to_ms(*gap));
+        }
+        events.reverse();
+        events
+    }
+
+    fn basis<'a>(events: &'a [i64], now: &str) -> Basis<'a> {
+        let now_ms = now.parse::<Timestamp>().unwrap().as_millisecond();
+        Basis {
+            events,
+            first_seen_ms: events[0],
+            last_poll_ms: *events.last().unwrap(),
+            poll_gap_ms: DAY_MS,
+            missing: 0.0,
+            stats: stats(),
+            now_ms,
+        }
+    }
+
+    fn text(at_ms: i64) -> String {
+        format!("{:.0}", Timestamp::from_millisecond(at_ms).unwrap())
+    }
+
+    const LAST: &str = "2026-11-01T12:00:00Z";
+
+    /// Proves the first worked example, and the one in which its window has passed.
+    #[test]
+    fn regular_gaps() {
+        let events = ending(LAST, &[7.0, 7.0, 8.0, 6.0, 7.0]);
+        let prediction = predict(&basis(&events, "2026-11-02T00:00:00Z"));
+        let window = prediction.window.map(|(from, to)| (text(from), text(to)));
+        assert_eq!(window, Some(("2026-11-06T03:34:00Z".to_owned(), "2026-11-11T10:32:00Z".to_owned())));
+        assert_eq!(prediction.centre.map(text).as_deref(), Some("2026-11-08T11:19:00Z"));
+        assert_eq!((prediction.confidence, prediction.overdue, prediction.history_days), (Confidence::Medium, false, 35));
+        assert_eq!((prediction.median_gap_days, prediction.variation, prediction.hit_rate), (Some(7.0), Some(0.0), Some(1.0)));
+        let late = predict(&basis(&events, "2026-11-13T00:00:00Z"));
+        assert_eq!((late.confidence, late.overdue), (Confidence::Low, true));
+        let moved = late.window.unwrap().0 - prediction.window.unwrap().0;
+        assert!((moved as f64 / DAY_MS as f64 - 6.971).abs() < 0.001, "{moved}");
+    }
+
+    /// Proves the labels of the other worked examples.
+    #[test]
+    fn labels() {
+        let of = |gaps: &[f64]| {
+            let events = ending(LAST, gaps);
+            predict(&basis(&events, "2026-11-02T00:00:00Z"))
+        };
+        assert_eq!(of(&[14.0; 8]).confidence, Confidence::High);
+        let irregular = of(&[4.0, 12.0, 5.0, 20.0, 9.0, 7.0, 15.0]);
+        assert_eq!((irregular.confidence, irregular.median_gap_days), (Confidence::Low, Some(9.0)));
+        assert_eq!(irregular.variation.map(|cv| shown(cv, 3)).as_deref(), Some("0.659"));
+        let last = LAST.parse::<Timestamp>().unwrap().as_millisecond();
+        assert!((irregular.window.unwrap().0 - last - to_ms(4.062 - 0.5)).abs() < 2 * MINUTE_MS);
+        assert!((irregular.window.unwrap().1 - last - to_ms(19.64 + 0.5)).abs() < 2 * MINUTE_MS);
+        assert!((irregular.centre.unwrap() - last - to_ms(8.932)).abs() < 2 * MINUTE_MS);
+        // Restocks on 12, 15 and 19 December in an archive from 10 December.
+        let events = ending("2025-12-19T00:00:00Z", &[3.0, 4.0]);
+        let mut short = basis(&events, "2025-12-20T00:00:00Z");
+        short.first_seen_ms = events[2] - 9 * DAY_MS;
+        let prediction = predict(&short);
+        assert_eq!(
+            (prediction.confidence, prediction.window, prediction.centre, prediction.history_days),
+            (Confidence::Insufficient, None, None, 9)
+        );
+    }
+
+    /// Proves that holes in the archive, a coarse poll gap and few hits can only lower a label.
+    #[test]
+    fn holes_lower_labels() {
+        let events = ending(LAST, &[7.0; 9]);
+        let whole = basis(&events, "2026-11-02T00:00:00Z");
+        assert_eq!(predict(&whole).confidence, Confidence::High);
+        assert_eq!(predict(&Basis { missing: 0.41, ..whole }).confidence, Confidence::Insufficient);
+        assert_eq!(predict(&Basis { poll_gap_ms: 2 * DAY_MS, ..whole }).confidence, Confidence::Medium);
+        assert_eq!(predict(&Basis { events: &events[..7], ..whole }).confidence, Confidence::Medium);
+        let store =
+            StoreState { interval_s: 86_400, polls: (1..=10).map(|day| (day * DAY_MS, day % 2 == 0)).collect(), ..StoreState::default() };
+        assert_eq!(missing_share(&store, DAY_MS, 11 * DAY_MS), 0.5);
+        assert_eq!(missing_share(&store, 11 * DAY_MS, 11 * DAY_MS), 0.0);
+    }
+
+    /// A simple generator of pseudo-random numbers from 0.0 to below 1.0.
+    struct Draw(u64);
+
+    impl Draw {
+        fn unit(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    /// Proves for random histories that a window has a width, is never narrower than the poll gap and holds its centre, and that another equal
+    /// gap never widens the window of equal gaps.
+    #[test]
+    fn invariants() {
+        let mut draw = Draw(42);
+        for round in 0..2_000 {
+            let count = 3 + round % 20;
+            let gaps: Vec<f64> = (0..count).map(|_| 0.5 + draw.unit() * 30.0).collect();
+            let events = ending(LAST, &gaps);
+            let mut one = basis(&events, LAST);
+            one.poll_gap_ms = to_ms(0.05 + draw.unit() * 3.0);
+            one.stats.spread = 500 + (round as i64 % 17) * 500;
+            one.stats.correction = 5_000 + (round as i64 % 4) * 5_000;
+            let prediction = predict(&one);
+            if let (Some((from, to)), Some(centre)) = (prediction.window, prediction.centre) {
+                assert!(from < to && to - from >= one.poll_gap_ms - MINUTE_MS, "{gaps:?}");
+                assert!((from..=to).contains(&centre), "{gaps:?}");
+            } else {
+                assert_eq!(prediction.confidence, Confidence::Insufficient);
+            }
+            let equal = vec![1.0 + draw.unit() * 20.0; count];
+            let width = |gaps: &[f64]| {
+                let next = LogT::new(gaps, one.stats.spread(), 1.0).unwrap();
+                next.high() - next.low()
+            };
+            let more: Vec<f64> = equal.iter().copied().chain([equal[0]]).collect();
+            assert!(width(&more) <= width(&equal) * (1.0 + 1e-12), "{equal:?}");
+        }
+    }
+
+    /// Proves that the order in which two polls are recorded changes nothing.
+    #[test]
+    fn polls_may_be_swapped() {
+        let state = |times: [i64; 4]| {
+            let mut store = StoreState { interval_s: 86_400, ..StoreState::default() };
+            times.iter().for_each(|day| store.add(day * DAY_MS, true, 5));
+            store
+        };
+        assert_eq!(state([1, 2, 3, 4]), state([1, 3, 2, 4]));
+    }
+}

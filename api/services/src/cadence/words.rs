@@ -1,0 +1,37 @@
+//! The words of titles and queries: in any case, with and without accents.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// The words of some texts: letters and digits, in lower case, without accents.
+#[must_use]
+pub(super) fn words(texts: &[&str]) -> Vec<String> {
+    let mut words = Vec::new();
+    for text in texts {
+        let plain: String = text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
+        words.extend(plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned));
+    }
+    words
+}
+
+/// Whether each of the wanted words is the beginning of one of the words.
+#[must_use]
+pub(super) fn have(words: &[String], wanted: &[String]) -> bool {
+    wanted.iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that words match in any case, without accents and quotation marks, and from their beginning.
+    #[test]
+    fn words_match_from_their_beginning() {
+        let title = words(&["\u{201c}Café\u{201d} Runner 2", "Ōkami"]);
+        assert_eq!(title, ["cafe", "runner", "2", "okami"]);
+        for (query, expected) in [("cafe", true), ("CAFÉ run", true), ("okami 2", true), ("unner", false), ("café walker", false)] {
+            assert_eq!(have(&title, &words(&[query])), expected, "{query}");
+        }
+        assert!(words(&["!? --"]).is_empty());
+    }
+}

@@ -1,0 +1,525 @@
+//! The cadence service: what its board and predictions show of simulated stores, and which restocks it finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use schemas::clock::{Clock, SimulatedClock};
+use schemas::facts::FactData;
+use schemas::facts::stock::{StockFact, kind};
+use schemas::views::accounts::Tier;
+use schemas::views::cadence::{Item, Restock, millis};
+use serde_json::{Value, json};
+use simulator::{STORES, StoreFault};
+use upstreams::{Settings, Store};
+
+use crate::api::LocalApi;
+use crate::commands::NOWHERE;
+use crate::engine::SimulatedUpstreams;
+use crate::process::{Server, highwater, run, stdout, wait_for};
+use crate::random::{Random, seed};
+
+/// The niche of weekly drops, and the one of restocks at random.
+const WEEKLY: &str = "sneakers";
+const IRREGULAR: &str = "collectibles";
+
+/// All changes of the service, oldest first.
+fn all_changes(server: &Server, key: &str) -> Vec<Value> {
+    let (mut all, mut path) = (Vec::new(), "/cadence/v1/changes?limit=200&start=earliest".to_owned());
+    loop {
+        let page = server.json(&path, key);
+        all.extend(page["changes"].as_array().unwrap().iter().cloned());
+        if page["hasMore"] != true {
+            return all;
+        }
+        path = format!("/cadence/v1/changes?limit=200&cursor={}", page["cursor"].as_str().unwrap());
+    }
+}
+
+/// All items on the board of a niche.
+fn board(server: &Server, niche: &str, more: &str, key: &str) -> Vec<Value> {
+    let (mut all, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = server.json(&format!("/cadence/v1/board?niche={niche}&limit=7{more}{after}"), key);
+        all.extend(page["items"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => return all,
+        }
+    }
+}
+
+/// The rank of a board item, as the contract states the order.
+fn rank(item: &Value) -> (i64, i64, String) {
+    let hundredths = |value: &Value| value.as_f64().map(|value| (value * 100.0).round() as i64);
+    let per_month = hundredths(&item["perMonth"]).unwrap();
+    (-per_month, hundredths(&item["medianGapDays"]).unwrap_or(i64::MAX), item["id"].as_str().unwrap().to_owned())
+}
+
+/// Predicts for an item; `None` if the query for its title finds another one.
+fn predict(server: &Server, item: &Value, more: &str, key: &str) -> Option<Value> {
+    let text = |name: &str| item[name].as_str().unwrap();
+    let query: String = text("item").bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let path = format!("/cadence/v1/predict?niche={}&query={query}&store={}{more}", text("niche"), text("store"));
+    let answer = server.json(&path, key);
+    (answer["item"]["id"] == item["id"]).then_some(answer)
+}
+
+/// Proves on the demo's 120 days what the service promises: its niches, the order of the board, paid predictions with their fields, unpaid ones
+/// with a preview that has no window, labels that fit the niches, windows of 30 days ago that hold what followed, each restock once in the
+/// feed, a calibration report, and a digest that a rebuild reproduces.
+#[test]
+fn the_demo_shows_what_is_promised() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still", "--records", "60"]));
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+
+    // 1. The niches with their labels.
+    let niches = server.json("/cadence/niches", "");
+    let listed: Vec<_> = niches["niches"].as_array().unwrap().iter().map(|niche| (&niche["key"], &niche["label"])).collect();
+    let expected = simulator::NICHES.map(|(key, label)| (json!(key), json!(label)));
+    assert_eq!(listed, expected.iter().map(|(key, label)| (key, label)).collect::<Vec<_>>());
+    assert!(
+        niches["niches"].as_array().unwrap().iter().all(|niche| niche["stores"] == 2 && niche["ranked"].as_u64() > Some(10)),
+        "{niches}"
+    );
+
+    // 2. Bad input names its parameter.
+    for (path, parameter) in [
+        ("/v1/board", "niche"),
+        ("/v1/board?niche=sneaker", "niche"),
+        ("/v1/board?niche=sneakers&limit=0", "limit"),
+        ("/v1/board?niche=sneakers&after=x", "after"),
+        ("/v1/board?niche=sneakers&asOf=2999-01-01", "asOf"),
+        ("/v1/predict?niche=sneakers", "query"),
+        ("/v1/predict?niche=sneakers&query=", "query"),
+        ("/v1/predict?niche=sneakers&query=%21%3F", "query"),
+        ("/v1/predict?niche=sneakers&query=runner&variant=XXXL", "variant"),
+    ] {
+        let answer = server.send("GET", &format!("/cadence{path}"), &key, "");
+        let problem: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((answer.status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
+    }
+    let problem = server.send("GET", "/cadence/v1/board?niche=sneaker", "", "").body;
+    assert!(String::from_utf8(problem).unwrap().contains("did you mean \\\"sneakers\\\"?"));
+    assert_eq!(server.send("GET", "/cadence/v1/predict?niche=sneakers&query=zzz", &key, "").status, 404);
+
+    // 3. The board of the weekly niche, in its order, whatever the size of a page.
+    let weekly = board(&server, WEEKLY, "", &key);
+    assert!(weekly.len() > 20 && weekly.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1])), "{weekly:?}");
+    let restocked: Vec<&Value> = weekly.iter().filter(|item| item["restocks"].as_u64() > Some(3)).collect();
+    assert!(restocked.len() > 15, "{weekly:?}");
+    for item in &restocked {
+        assert!((6.5..=7.5).contains(&item["medianGapDays"].as_f64().unwrap()), "{item}");
+    }
+    let whole = server.json(&format!("/cadence/v1/board?niche={WEEKLY}&limit=200"), &key);
+    assert_eq!(whole["items"].as_array().unwrap(), &weekly);
+    assert_eq!(server.json(&format!("/cadence/v1/board?niche={WEEKLY}&limit=200"), "")["count"], 25);
+
+    // 4. and 13. Unpaid.
+    let unpaid = server.send("GET", "/cadence/v1/predict?niche=sneakers&query=runner", "", "");
+    let body: Value = serde_json::from_slice(&unpaid.body).unwrap();
+    let preview = &body["preview"];
+    assert_eq!(unpaid.status, 402, "{body}");
+    let fields: BTreeSet<&str> = preview.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, BTreeSet::from(["item", "store", "confidence", "eventsObserved", "historyDays", "tracker"]), "{preview}");
+    let tool = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "predict_restock", "arguments": { "niche": WEEKLY, "query": "runner" } } });
+    let headers = [("accept", "application/json, text/event-stream")];
+    let called = crate::process::send(server.address, "POST", "/cadence/mcp", &headers, &tool.to_string());
+    let text = String::from_utf8(called.body).unwrap();
+    assert!(text.contains("accepts") && text.contains("preview") && !text.contains("\"window\""), "{text}");
+
+    // 5. Paid.
+    let example = restocked[0];
+    let prediction =
+        predict(&server, example, "", &key).unwrap_or_else(|| server.json("/cadence/v1/predict?niche=sneakers&query=runner", &key));
+    for field in [
+        "item",
+        "window",
+        "centre",
+        "probability",
+        "confidence",
+        "overdue",
+        "eventsObserved",
+        "historyDays",
+        "medianGapDays",
+        "cv",
+        "pollGapHours",
+        "hitRate",
+        "method",
+        "reasons",
+        "tracker",
+        "alternatives",
+        "calibration",
+        "disclaimer",
+    ] {
+        assert!(prediction.get(field).is_some(), "{field}: {prediction}");
+    }
+    assert!(prediction["window"]["from"].as_str() < prediction["window"]["to"].as_str(), "{prediction}");
+    assert_eq!(
+        (&prediction["probability"], &prediction["method"], &prediction["pollGapHours"]),
+        (&json!(0.8), &json!("log-t/1"), &json!(24))
+    );
+
+    // 6. A new item has a tracker and no window.
+    let new = server.json("/cadence/v1/predict?niche=sneakers&query=preview", &key);
+    assert_eq!(
+        (&new["confidence"], &new["window"], &new["centre"], &new["probability"]),
+        (&json!("INSUFFICIENT"), &json!(null), &json!(null), &json!(null))
+    );
+    assert!(new["tracker"]["inStock"].is_boolean() && new["tracker"]["restocks90d"] == 0, "{new}");
+
+    // 7. Labels fit the niches.
+    let labels = |niche: &str| -> BTreeSet<String> {
+        let predictions = board(&server, niche, "", &key).into_iter().filter_map(|item| predict(&server, &item, "", &key));
+        predictions.map(|prediction| prediction["confidence"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(labels(WEEKLY).contains("HIGH"));
+    assert!(!labels(IRREGULAR).contains("HIGH"));
+
+    // 11. Each restock once.
+    let changes = all_changes(&server, &key);
+    let restocks: Vec<(String, String)> = changes
+        .iter()
+        .filter(|change| !change["restock"].is_null())
+        .map(|change| (change["record"]["id"].to_string(), change["restock"]["before"].to_string()))
+        .collect();
+    assert!(restocks.len() > 500 && restocks.iter().collect::<BTreeSet<_>>().len() == restocks.len(), "{}", restocks.len());
+
+    // 8. Windows of 30 days ago hold the restock that followed, as often as they say.
+    let items: BTreeMap<String, Item> = changes
+        .iter()
+        .map(|change| serde_json::from_value::<Item>(change["record"].clone()).unwrap())
+        .map(|item| (item.id.clone(), item))
+        .collect();
+    let now = Timestamp::now();
+    let day = (now - SignedDuration::from_hours(30 * 24)).to_zoned(TimeZone::UTC).date();
+    let then_ms = millis(&format!("{day}T23:59:59.999Z"));
+    let (mut held, mut all) = (0.0, 0.0);
+    for niche in simulator::NICHES.map(|niche| niche.0) {
+        for item in board(&server, niche, &format!("&asOf={day}"), &key) {
+            let Some(prediction) =
+                predict(&server, &item, &format!("&asOf={day}"), &key).filter(|prediction| !prediction["window"].is_null())
+            else {
+                continue;
+            };
+            let (from, to) = (millis(prediction["window"]["from"].as_str().unwrap()), millis(prediction["window"]["to"].as_str().unwrap()));
+            let next = items[item["id"].as_str().unwrap()].events().into_iter().find(|at| *at > then_ms);
+            if next.is_none() && to >= now.as_millisecond() {
+                continue;
+            }
+            all += 1.0;
+            held += f64::from(u8::from(next.is_some_and(|next| (from..=to).contains(&next))));
+        }
+    }
+    let (share, error) = (held / all, (0.8 * 0.2 / all as f64).sqrt());
+    println!("asOf 30 days ago: {held} of {all} windows held the next restock: {share:.3}");
+    assert!(all > 40.0 && (0.75 - 3.0 * error..=0.85 + 3.0 * error).contains(&share), "{share} of {all}");
+
+    // 14. The calibration report.
+    let report = server.json("/cadence/v1/calibration", "");
+    for niche in report["niches"].as_array().unwrap() {
+        println!("{niche}");
+        for scores in niche["labels"].as_array().unwrap().iter().chain([niche]) {
+            assert!(["forecasts", "coverage", "pinball", "naivePinball"].iter().all(|field| scores[field].is_number()), "{niche}");
+        }
+    }
+
+    // Other forms of the same: NDJSON, health, MCP.
+    let lines =
+        crate::process::send(server.address, "GET", "/cadence/v1/board?niche=sneakers&limit=5", &[("accept", "application/x-ndjson")], "");
+    assert_eq!(lines.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 5);
+    let health = server.json("/cadence/health", "");
+    assert_eq!((&health["status"], &health["stores"]), (&json!("ok"), &json!(6)));
+    assert!(
+        health["polls"].as_u64() > Some(600) && health["restocks"].as_u64() > Some(500) && health["observations"].as_u64() > Some(20_000),
+        "{health}"
+    );
+
+    // 12. A rebuild gives the same digest.
+    let digest = || stdout(highwater(&data, NOWHERE, &["digest", "cadence", "--history"]));
+    let before = digest();
+    assert!(run(highwater(&data, NOWHERE, &["replay", "cadence"])).status.success());
+    assert_eq!(digest(), before);
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Settings for the simulated stores, polled once a day.
+fn store_settings(simulated: &SimulatedUpstreams) -> Settings {
+    let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
+    Settings { stores: STORES.iter().map(store).collect(), ..simulated.settings() }
+}
+
+/// What a store shows: availability by product and variant.
+fn shown(simulated: &SimulatedUpstreams, host: &str) -> BTreeMap<(String, String), bool> {
+    let mut shown = BTreeMap::new();
+    for page in 1.. {
+        let answer = simulated.sim.store_answer(host, "/products.json", &format!("limit=250&page={page}")).unwrap();
+        let list: Value = serde_json::from_slice(&answer.body).unwrap();
+        let products = list["products"].as_array().unwrap();
+        if products.is_empty() {
+            return shown;
+        }
+        for product in products {
+            for variant in product["variants"].as_array().unwrap() {
+                shown.insert((product["id"].to_string(), variant["id"].to_string()), variant["available"] == true);
+            }
+        }
+    }
+    unreachable!("pages end")
+}
+
+/// A model of the restocks of one store, written from the rules and independently of the service.
+#[derive(Default)]
+struct Model {
+    /// What is known after each complete poll, with its time.
+    polls: Vec<(i64, BTreeMap<(String, String), bool>)>,
+    /// The variants that the last poll did not show.
+    missed: BTreeSet<(String, String)>,
+}
+
+impl Model {
+    /// Adds a complete poll. A variant that only one poll lacks was skipped.
+    fn poll(&mut self, at_ms: i64, mut shown: BTreeMap<(String, String), bool>) {
+        let before = self.polls.last().map(|(_, known)| known.clone()).unwrap_or_default();
+        let missing: BTreeMap<_, _> = before.into_iter().filter(|(variant, _)| !shown.contains_key(variant)).collect();
+        let skipped: BTreeMap<_, _> = missing.into_iter().filter(|(variant, _)| !self.missed.contains(variant)).collect();
+        self.missed = skipped.keys().cloned().collect();
+        shown.extend(skipped);
+        self.polls.push((at_ms, shown));
+    }
+
+    /// The restocks of each product: the polls around them, how many variants, and whether they are trickles.
+    fn restocks(&self) -> BTreeMap<String, Vec<(i64, i64, i64, bool)>> {
+        let mut out: BTreeMap<String, Vec<(i64, i64, i64, bool)>> = BTreeMap::new();
+        let known = |at: usize, variant: &(String, String)| self.polls.get(at).and_then(|(_, shown)| shown.get(variant).copied());
+        for at in 1..self.polls.len() {
+            let mut up: BTreeMap<&str, Vec<&(String, String)>> = BTreeMap::new();
+            for (variant, is_available) in &self.polls[at].1 {
+                // Sold out at the poll before, available now, and available at some earlier poll.
+                let was_ever = (0..at).any(|earlier| known(earlier, variant) == Some(true));
+                if *is_available && known(at - 1, variant) == Some(false) && was_ever {
+                    up.entry(&variant.0).or_default().push(variant);
+                }
+            }
+            for (product, variants) in up {
+                let is_trickle = variants.len() == 1 && known(at + 1, variants[0]) == Some(false);
+                let restock = (self.polls[at - 1].0, self.polls[at].0, variants.len() as i64, is_trickle);
+                out.entry(product.to_owned()).or_default().push(restock);
+            }
+        }
+        out
+    }
+}
+
+/// Proves that the service finds exactly the restocks of the stores, with the polls around them: none for failed polls, first appearances,
+/// launches, renames, removals and returns, and trickles marked; and that failing stores are counted while the others are polled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_true_restocks_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let first: Timestamp = "2026-07-01T22:00:00Z".parse().unwrap();
+    let clock = SimulatedClock::new(first, Clock::Fixed(first));
+    let simulated = SimulatedUpstreams::start(5, 20, Clock::Simulated(clock)).await;
+    let mut api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
+    let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+    let settings = store_settings(&simulated);
+    let mut models: BTreeMap<&str, Model> = STORES.iter().map(|(host, _)| (*host, Model::default())).collect();
+    let faults = [
+        StoreFault::Outdated,
+        StoreFault::Status(403),
+        StoreFault::Status(429),
+        StoreFault::Status(430),
+        StoreFault::Password,
+        StoreFault::Empty,
+        StoreFault::Truncated,
+        StoreFault::CentPrices,
+        StoreFault::Disallowed,
+    ];
+    for day in 0..75_i64 {
+        let now = first + SignedDuration::from_hours(24 * day);
+        clock.move_to(now);
+        for (at, (host, _)) in STORES.iter().enumerate() {
+            // Each store has its bad days, a fault on each; an outdated list is still a poll.
+            let fault = usize::try_from(day - 10 - at as i64).ok().and_then(|at| faults.get(at)).copied();
+            simulated.sim.set_store_fault(host, None);
+            let model = models.get_mut(host).unwrap();
+            match fault {
+                None => model.poll(now.as_millisecond(), shown(&simulated, host)),
+                // What is older than known says nothing new.
+                Some(StoreFault::Outdated) => model.poll(now.as_millisecond(), model.polls.last().unwrap().1.clone()),
+                Some(_) => {}
+            }
+            simulated.sim.set_store_fault(host, fault);
+        }
+        for outcome in api.engine.run("shopify", &settings).await {
+            outcome.unwrap();
+        }
+        api.decide().await;
+        let health = api.ask("cadence", "health", &json!({}), Tier::Anonymous).await.unwrap();
+        let failing = STORES.iter().enumerate().filter(|(at, _)| (1..9).contains(&(day - 10 - *at as i64))).count();
+        assert_eq!((&health["storesFailing"], &health["stores"]), (&json!(failing), &json!(6)), "day {day}: {health}");
+    }
+    let found = records(&api).await;
+    let (mut restocks, mut trickles) = (0, 0);
+    for (host, model) in &models {
+        for (product, expected) in model.restocks() {
+            let item = &found[&format!("{host}/{product}")];
+            let of = |restock: &Restock| (millis(&restock.after), millis(&restock.before), restock.variants, restock.trickle);
+            assert_eq!(item.restocks.iter().map(of).collect::<Vec<_>>(), expected, "{}", item.id);
+            restocks += expected.len();
+            trickles += expected.iter().filter(|restock| restock.3).count();
+        }
+    }
+    let without = found.values().filter(|item| !models[item.store.as_str()].restocks().contains_key(item.id.rsplit('/').next().unwrap()));
+    assert!(without.clone().count() >= 6 && without.clone().all(|item| item.restocks.is_empty()));
+    assert!(restocks > 300 && trickles > 20, "{restocks} restocks, {trickles} trickles");
+    assert!(found.values().any(|item| !item.launched.is_empty()) && found.values().any(|item| item.withdrawn));
+    stop.send_replace(true);
+    api.close().await;
+}
+
+/// The current records, by id.
+async fn records(api: &LocalApi) -> BTreeMap<String, Item> {
+    let view = api.engine.store.live(schemas::views::cadence::TABLES.view).await.unwrap();
+    let (mut out, mut scan) = (BTreeMap::new(), view.scan(schemas::views::cadence::TABLES.records, view_store::store::Span::default()));
+    loop {
+        let rows = scan.next(1_000).await.unwrap();
+        if rows.is_empty() {
+            return out;
+        }
+        for (_, value) in rows {
+            let row: schemas::views::records::Row<Item> = serde_json::from_slice(&value).unwrap();
+            out.insert(row.record.id.clone(), row.record);
+        }
+    }
+}
+
+/// Proves that kills (`kill -9`) while stores are polled lose and double nothing: after the run that continues, every store was polled
+/// completely, every variant has one fact, and every item is new once. A poll that ended just before a kill may be made again, which changes
+/// no item.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_lose_and_double_nothing() {
+    let seed = seed("KILL_SEED");
+    println!("KILL_SEED={seed}");
+    let mut random = Random(seed);
+    for _ in 0..2 {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let simulated = SimulatedUpstreams::start(seed % 1_000, 20, Clock::System).await;
+        STORES.iter().for_each(|(host, _)| simulated.sim.set_store_fault(host, None));
+        let niches: Vec<String> =
+            simulator::NICHES.iter().map(|(key, label)| format!("{{ key = \"{key}\", label = \"{label}\" }}")).collect();
+        let stores: Vec<String> = STORES.iter().map(|(host, niche)| format!("{{ host = \"{host}\", niche = \"{niche}\" }}")).collect();
+        let command = || {
+            let mut command = highwater(&data, &simulated.base_url, &["ingest", "shopify", "--once"]);
+            command.env("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", format!("[{}]", niches.join(",")));
+            command.env("HIGHWATER_UPSTREAMS__SHOPIFY__STORES", format!("[{}]", stores.join(",")));
+            command
+        };
+        let mut slow = simulator::Faults::default();
+        slow.set("slow", 1.0).unwrap();
+        slow.set("slow_ms", 100.0).unwrap();
+        simulated.sim.replace_faults(slow);
+        for _ in 0..3 {
+            let before = simulated.sim.stats().requests;
+            let mut child = command().spawn().unwrap();
+            let answers = 1 + random.below(12);
+            wait_for("some answers", || {
+                (simulated.sim.stats().requests >= before + answers || child.try_wait().unwrap().is_some()).then_some(())
+            });
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        simulated.sim.replace_faults(simulator::Faults::default());
+        assert!(run(command()).status.success());
+        let lines = stdout(highwater(&data, &simulated.base_url, &["export", "stock"]));
+        let facts: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        crate::engine::assert_chained(&facts);
+        let polls: Vec<&Value> = facts.iter().map(|fact| &fact["data"]).filter(|data| data["kind"] == "poll").collect();
+        let hosts: BTreeSet<&str> = polls.iter().map(|poll| poll["host"].as_str().unwrap()).collect();
+        assert!(
+            hosts.len() == STORES.len() && polls.len() <= STORES.len() + 3 && polls.iter().all(|poll| poll["complete"] == true),
+            "{polls:?}"
+        );
+        let variants: BTreeMap<(String, String), bool> = STORES.iter().flat_map(|(host, _)| shown(&simulated, host)).collect();
+        assert_eq!(facts.len() - polls.len(), variants.len());
+        let products: BTreeSet<&String> = variants.keys().map(|(product, _)| product).collect();
+        let lines = stdout(highwater(&data, &simulated.base_url, &["export", "changes.cadence"]));
+        let changes: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let new: BTreeSet<String> =
+            changes.iter().filter(|change| change["event"] == "new").map(|change| change["record"]["id"].to_string()).collect();
+        assert_eq!((changes.len(), new.len()), (products.len(), products.len()));
+    }
+}
+
+/// Proves that the service finds in a public history of a store's stock exactly the restocks that a simple count finds.
+/// `ops/checks/cadence-yardstick HISTORY.git` prepares the history, which is not part of this project; without it there is nothing to compare.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_public_history_gives_its_restocks() {
+    let (Some(polls), Ok(expected)) = (std::env::var_os("HIGHWATER_STOCK_POLLS"), std::env::var("HIGHWATER_STOCK_EXPECTED")) else {
+        return;
+    };
+    let (dir, clock) = (tempfile::tempdir().unwrap(), crate::engine::fixed_clock());
+    let mut api = LocalApi::open(dir.path(), clock, None).await;
+    let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+    let (mut writer, mut ids) = (crate::api::Writer::default(), BTreeMap::<String, usize>::new());
+    let mut id = move |text: &str| {
+        let next = ids.len() + 1;
+        ids.entry(text.to_owned()).or_insert(next).to_string()
+    };
+    let mut heads: BTreeMap<String, bool> = BTreeMap::new();
+    for line in std::fs::read_to_string(polls).unwrap().lines() {
+        let poll: Value = serde_json::from_str(line).unwrap();
+        let at_ms = poll["at"].as_i64().unwrap() * 1_000;
+        let mut facts = Vec::new();
+        for (url, state) in poll["products"].as_object().unwrap() {
+            for (list, available) in [(&state[0], true), (&state[1], false)] {
+                for size in list.as_array().unwrap() {
+                    let size = size.as_str().unwrap();
+                    let variant = id(&format!("{url} {size}"));
+                    let key = format!("shopify/store.example/v/{variant}");
+                    if heads.insert(key.clone(), available) == Some(available) {
+                        continue;
+                    }
+                    let fact = StockFact {
+                        kind: kind::VARIANT.into(),
+                        host: "store.example".into(),
+                        product_id: id(url),
+                        variant_id: variant,
+                        title: url.rsplit('/').next().unwrap().into(),
+                        variant_title: size.into(),
+                        available,
+                        ..StockFact::default()
+                    };
+                    facts.push(writer.observe(&key, &FactData::Stock(Box::new(fact)), at_ms));
+                }
+            }
+        }
+        let fact = StockFact {
+            kind: kind::POLL.into(),
+            host: "store.example".into(),
+            niche: "apparel".into(),
+            at: schemas::clock::rfc3339(at_ms),
+            interval_s: 86_400,
+            complete: true,
+            ..StockFact::default()
+        };
+        facts.push(writer.observe("shopify/store.example/poll", &FactData::Stock(Box::new(fact)), at_ms));
+        api.append(facts).await;
+        api.decide().await;
+    }
+    let found = records(&api).await;
+    let of_variants: Vec<usize> = found.values().flat_map(|item| &item.variants).map(|variant| variant.restocks.len()).collect();
+    let found = json!({
+        "variants": of_variants.len(),
+        "restocked": of_variants.iter().filter(|restocks| **restocks > 0).count(),
+        "restocks": of_variants.iter().sum::<usize>(),
+        "most": of_variants.iter().max(),
+    });
+    println!("history: found {found}");
+    assert_eq!(found, serde_json::from_str::<Value>(&expected).unwrap());
+    stop.send_replace(true);
+    api.close().await;
+}
