@@ -35,7 +35,7 @@ pub struct Arguments {
 /// A page of a board.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Page {
+pub struct Board {
     /// The key of the niche.
     pub niche: String,
     /// Its label.
@@ -110,7 +110,7 @@ struct Place {
 
 impl Read for Arguments {
     type Service = Cadence;
-    type Answer = Page;
+    type Answer = Board;
 
     const LIMIT: Option<usize> = Some(50);
 
@@ -118,6 +118,7 @@ impl Read for Arguments {
         Definition {
             name: "cadence_board",
             path: "/v1/board",
+            when: "Use it to see which items are restocked often.",
             summary: "The items of a niche, ranked by restock frequency.",
             description: "A restock is seen between the last poll that saw a variant sold out and the first that saw it available again; variants \
                 of one product that one poll sees restocked are one restock. A single variant that the next poll sees sold out again does not \
@@ -129,7 +130,7 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Page, Problem> {
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Board, Problem> {
         let label = niche(reader.context(), &reader.at, &self.niche).await?.label;
         let after = self.after.as_deref().map(|text| place(reader, &self.niche, text)).transpose()?;
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
@@ -154,7 +155,7 @@ impl Read for Arguments {
         });
         let items: Vec<BoardItem> = shown.iter().map(BoardItem::from).collect();
         let standing = reader.completeness().await?;
-        Ok(Page {
+        Ok(Board {
             niche: self.niche,
             label,
             updated: reader.updated().await?,

@@ -1,7 +1,7 @@
 //! `GET /v1/calibration`: how well past forecasts fitted. Every forecast is made from what was known before the restock that it is scored by.
 
 use operation::problem::Problem;
-use operation::{Definition, Price};
+use operation::{Definition, Surface};
 use schemars::JsonSchema;
 use schemas::calibration::{Interval, Tally};
 use schemas::error_code::ErrorCode;
@@ -72,7 +72,7 @@ pub struct Arguments {}
 /// How well past forecasts fitted.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
+pub struct Calibration {
     /// The number of niches.
     pub count: usize,
     /// The method that is scored.
@@ -144,7 +144,7 @@ impl From<&Tally> for Scores {
 
 impl Read for Arguments {
     type Service = Cadence;
-    type Answer = Answer;
+    type Answer = Calibration;
 
     fn definition() -> Definition {
         Definition {
@@ -153,7 +153,7 @@ impl Read for Arguments {
             summary: "How well past forecasts fitted, by niche and confidence.",
             description: "Every observed restock from an item's sixth on is compared with the forecast that was possible before it. INSUFFICIENT \
                 counts forecasts that are not given to callers.",
-            price: Price::Free,
+            surface: Surface::Route,
             list: "niches",
             errors: &[ErrorCode::AsOfInvalid],
             example: json!({}),
@@ -161,7 +161,7 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Answer, Problem> {
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Calibration, Problem> {
         let mut niches = Vec::new();
         let now_ms = reader.at.now.as_millisecond();
         for (niche, Known { label, .. }) in known(reader.context(), &reader.at).await? {
@@ -191,7 +191,7 @@ impl Read for Arguments {
             });
         }
         let standing = reader.completeness().await?;
-        Ok(Answer {
+        Ok(Calibration {
             count: niches.len(),
             method: METHOD,
             niches,

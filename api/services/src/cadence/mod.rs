@@ -35,6 +35,7 @@ pub fn service() -> Registration {
     let changes = Definition {
         name: "whats_changed_since",
         path: "/v1/whats_changed_since",
+        when: "Use it to follow restocks over several calls, without gaps.",
         summary: "Changes of items since a cursor, oldest first; with `restocks=true` restocks only.",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
             belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \

@@ -144,6 +144,7 @@ impl Read for Arguments {
         Definition {
             name: "list_niches",
             path: "/niches",
+            when: "Use it first, for the keys that the other tools take.",
             summary: "The niches: groups of stores whose items are compared.",
             description: "`ranked` counts the items on the board: those that have been observed for 14 days.",
             list: "niches",

@@ -50,7 +50,7 @@ pub struct Arguments {
 /// A prediction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
+pub struct Predicted {
     /// The item.
     pub item: ShownItem,
     /// The window that holds the next restock with `probability`; null if too little is known.
@@ -270,12 +270,13 @@ fn to_the_minute(at_ms: i64) -> String {
 
 impl Read for Arguments {
     type Service = Cadence;
-    type Answer = Answer;
+    type Answer = Predicted;
 
     fn definition() -> Definition {
         Definition {
             name: "predict_restock",
             path: "/v1/predict",
+            when: "Use it for the next restock of one item.",
             summary: "The window in which an item is likely to be restocked next, with its confidence.",
             description: "Of the items that match, the one with the most observed restocks is taken, then by title; `alternatives` names others. \
                 The window holds the next restock in 80 % of cases (method `log-t/1`, see `/v1/calibration`). `confidence`: HIGH needs 8 \
@@ -301,7 +302,7 @@ impl Read for Arguments {
         })))
     }
 
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Answer, Problem> {
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Predicted, Problem> {
         let found = self.find(reader).await?;
         let now_ms = reader.at.now.as_millisecond();
         let standing = reader.completeness().await?;
@@ -312,7 +313,7 @@ impl Read for Arguments {
             let item = &entry.item;
             Alternative { id: item.id.clone(), item: item.item.clone(), store: item.store.clone() }
         });
-        Ok(Answer {
+        Ok(Predicted {
             item,
             probability: window.is_some().then_some(COVERAGE),
             window,
