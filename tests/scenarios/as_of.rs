@@ -113,9 +113,10 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
     let part = random.pick(&["university", "inc", "institute", "federal", "corp", "systems"]);
     let form = random.pick(&["8-K", "10-Q", "8-K,10-Q", "S-1"]);
     let cik = format!("{:010}", 900_001 + random.below(13));
-    let service = random.pick(&["recalls", "research", "filings", "awards", "labs", "catalysts"]);
+    let service = random.pick(&["recalls", "research", "filings", "awards", "labs", "catalysts", "cadence"]);
     let category = random.pick(&["Computing", "Microscopy and imaging", "General laboratory", "Animal research"]);
-    match random.below(40) {
+    let (niche, word) = random.pick(&[("sneakers", "sole"), ("streetwear", "north"), ("collectibles", "vault")]);
+    match random.below(50) {
         0 | 36 | 37 => (service, "changes", feed_of(random, json!({}))),
         1 => (service, "health", json!({})),
         2 => (
@@ -157,6 +158,14 @@ fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Va
         29 => ("catalysts", "drug", json!({ "name": "calderinib", "days": 730 })),
         30 => ("catalysts", "catalyst_for_drug", json!({ "drug": "calderinib" })),
         31 => ("catalysts", "whats_changed_since", feed_of(random, json!({ "kind": "readout" }))),
+        40 => ("cadence", "list_niches", json!({})),
+        41 => ("cadence", "calibration", json!({})),
+        // Nothing is ranked during the first 14 days, so it is asked more often.
+        42..=44 => ("cadence", "cadence_board", json!({ "niche": niche, "limit": limit })),
+        45 | 46 => ("cadence", "predict_restock", json!({ "niche": niche, "query": word })),
+        47 => ("cadence", "predict_restock", json!({ "niche": niche, "query": "2", "variant": random.pick(&["S", "M", "L"]) })),
+        48 => ("cadence", "whats_changed_since", feed_of(random, json!({ "niche": niche, "before": true }))),
+        49 => ("cadence", "whats_changed_since", feed_of(random, json!({ "restocks": true, "query": word }))),
         // The caller fills in the id of a record.
         32 | 33 => (service, "record", json!({})),
         34 | 35 => (service, "record_history", json!({ "limit": limit })),

@@ -1,6 +1,7 @@
 //! The cadence service: what its board and predictions show of simulated stores, and which restocks it finds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +12,6 @@ use schemas::views::accounts::Tier;
 use schemas::views::cadence::{Item, Restock, millis};
 use serde_json::{Value, json};
 use simulator::{STORES, StoreFault};
-use upstreams::{Settings, Store};
 
 use crate::api::LocalApi;
 use crate::commands::NOWHERE;
@@ -214,7 +214,7 @@ fn the_demo_shows_what_is_promised() {
             held += f64::from(u8::from(next.is_some_and(|next| (from..=to).contains(&next))));
         }
     }
-    let (share, error) = (held / all, (0.8 * 0.2 / all as f64).sqrt());
+    let (share, error) = (held / all, (0.8_f64 * 0.2 / all).sqrt());
     println!("asOf 30 days ago: {held} of {all} windows held the next restock: {share:.3}");
     assert!(all > 40.0 && (0.75 - 3.0 * error..=0.85 + 3.0 * error).contains(&share), "{share} of {all}");
 
@@ -246,14 +246,8 @@ fn the_demo_shows_what_is_promised() {
     assert_eq!(server.terminate().code(), Some(0));
 }
 
-/// Settings for the simulated stores, polled once a day.
-fn store_settings(simulated: &SimulatedUpstreams) -> Settings {
-    let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
-    Settings { stores: STORES.iter().map(store).collect(), ..simulated.settings() }
-}
-
 /// What a store shows: availability by product and variant.
-fn shown(simulated: &SimulatedUpstreams, host: &str) -> BTreeMap<(String, String), bool> {
+fn shown(simulated: &SimulatedUpstreams, host: &str) -> Availability {
     let mut shown = BTreeMap::new();
     for page in 1.. {
         let answer = simulated.sim.store_answer(host, "/products.json", &format!("limit=250&page={page}")).unwrap();
@@ -271,18 +265,21 @@ fn shown(simulated: &SimulatedUpstreams, host: &str) -> BTreeMap<(String, String
     unreachable!("pages end")
 }
 
+/// What is known of variants, by product and variant: whether they can be bought.
+type Availability = BTreeMap<(String, String), bool>;
+
 /// A model of the restocks of one store, written from the rules and independently of the service.
 #[derive(Default)]
 struct Model {
     /// What is known after each complete poll, with its time.
-    polls: Vec<(i64, BTreeMap<(String, String), bool>)>,
+    polls: Vec<(i64, Availability)>,
     /// The variants that the last poll did not show.
     missed: BTreeSet<(String, String)>,
 }
 
 impl Model {
     /// Adds a complete poll. A variant that only one poll lacks was skipped.
-    fn poll(&mut self, at_ms: i64, mut shown: BTreeMap<(String, String), bool>) {
+    fn poll(&mut self, at_ms: i64, mut shown: Availability) {
         let before = self.polls.last().map(|(_, known)| known.clone()).unwrap_or_default();
         let missing: BTreeMap<_, _> = before.into_iter().filter(|(variant, _)| !shown.contains_key(variant)).collect();
         let skipped: BTreeMap<_, _> = missing.into_iter().filter(|(variant, _)| !self.missed.contains(variant)).collect();
@@ -324,7 +321,7 @@ async fn only_true_restocks_are_found() {
     let simulated = SimulatedUpstreams::start(5, 20, Clock::Simulated(clock)).await;
     let mut api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
     let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
-    let settings = store_settings(&simulated);
+    let settings = simulated.settings();
     let mut models: BTreeMap<&str, Model> = STORES.iter().map(|(host, _)| (*host, Model::default())).collect();
     let faults = [
         StoreFault::Outdated,
@@ -396,6 +393,15 @@ async fn records(api: &LocalApi) -> BTreeMap<String, Item> {
     }
 }
 
+/// Configures a command for the simulated stores.
+pub(crate) fn with_stores(mut command: Command) -> Command {
+    let niches: Vec<String> = simulator::NICHES.iter().map(|(key, label)| format!("{{ key = \"{key}\", label = \"{label}\" }}")).collect();
+    let stores: Vec<String> = STORES.iter().map(|(host, niche)| format!("{{ host = \"{host}\", niche = \"{niche}\" }}")).collect();
+    command.env("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", format!("[{}]", niches.join(",")));
+    command.env("HIGHWATER_UPSTREAMS__SHOPIFY__STORES", format!("[{}]", stores.join(",")));
+    command
+}
+
 /// Proves that kills (`kill -9`) while stores are polled lose and double nothing: after the run that continues, every store was polled
 /// completely, every variant has one fact, and every item is new once. A poll that ended just before a kill may be made again, which changes
 /// no item.
@@ -409,15 +415,7 @@ async fn kills_lose_and_double_nothing() {
         let data = dir.path().join("data");
         let simulated = SimulatedUpstreams::start(seed % 1_000, 20, Clock::System).await;
         STORES.iter().for_each(|(host, _)| simulated.sim.set_store_fault(host, None));
-        let niches: Vec<String> =
-            simulator::NICHES.iter().map(|(key, label)| format!("{{ key = \"{key}\", label = \"{label}\" }}")).collect();
-        let stores: Vec<String> = STORES.iter().map(|(host, niche)| format!("{{ host = \"{host}\", niche = \"{niche}\" }}")).collect();
-        let command = || {
-            let mut command = highwater(&data, &simulated.base_url, &["ingest", "shopify", "--once"]);
-            command.env("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", format!("[{}]", niches.join(",")));
-            command.env("HIGHWATER_UPSTREAMS__SHOPIFY__STORES", format!("[{}]", stores.join(",")));
-            command
-        };
+        let command = || with_stores(highwater(&data, &simulated.base_url, &["ingest", "shopify", "--once"]));
         let mut slow = simulator::Faults::default();
         slow.set("slow", 1.0).unwrap();
         slow.set("slow_ms", 100.0).unwrap();
@@ -443,7 +441,7 @@ async fn kills_lose_and_double_nothing() {
             hosts.len() == STORES.len() && polls.len() <= STORES.len() + 3 && polls.iter().all(|poll| poll["complete"] == true),
             "{polls:?}"
         );
-        let variants: BTreeMap<(String, String), bool> = STORES.iter().flat_map(|(host, _)| shown(&simulated, host)).collect();
+        let variants: Availability = STORES.iter().flat_map(|(host, _)| shown(&simulated, host)).collect();
         assert_eq!(facts.len() - polls.len(), variants.len());
         let products: BTreeSet<&String> = variants.keys().map(|(product, _)| product).collect();
         let lines = stdout(highwater(&data, &simulated.base_url, &["export", "changes.cadence"]));

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use view_store::ScyllaStore;
 use view_store::scylla::Options as ScyllaOptions;
 
+use crate::cadence::with_stores;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, SimulatedUpstreams, upstream_names};
 use crate::process::{Server, get, highwater, status_output, stdout, wait_for};
@@ -146,12 +147,23 @@ async fn roles_equal_the_embedded_engine() {
     for upstream in upstream_names() {
         stdout(embedded(&["ingest", upstream, "--once"]));
     }
-    let digest = stdout(embedded(&["digest", "recalls"]));
-    for node in ["p1", "p2", "a3"] {
-        assert_eq!(stdout(cluster.command(node, &["digest", "recalls"])), digest, "the digest at {node}");
+    // Stores are polled only if they are configured.
+    let stores = ["ingest", "shopify", "--once"];
+    stdout(with_stores(cluster.command("i1", &stores)));
+    stdout(with_stores(embedded(&stores)));
+    for service in ["cadence", "recalls"] {
+        let digest = stdout(embedded(&["digest", service]));
+        for node in ["p1", "p2", "a3"] {
+            assert_eq!(stdout(cluster.command(node, &["digest", service])), digest, "the digest of {service} at {node}");
+        }
     }
     let alone = Server::ready(embedded(&["serve"]));
-    for path in ["/recalls/api/recalls?limit=300", "/recalls/api/recalls?category=food&limit=7", "/recalls/api/recalls?agency=USDA"] {
+    for path in [
+        "/recalls/api/recalls?limit=300",
+        "/recalls/api/recalls?category=food&limit=7",
+        "/recalls/api/recalls?agency=USDA",
+        "/cadence/niches",
+    ] {
         let wanted = alone.get(path, "").unwrap();
         assert_eq!(wanted.0, 200);
         for server in readers {

@@ -24,7 +24,7 @@ use simulator::{Entry, Options, Simulator};
 use table_file::Format;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use upstreams::Settings;
+use upstreams::{Settings, Store};
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
@@ -81,7 +81,9 @@ impl SimulatedUpstreams {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        settings(&self.base_url)
+        // Each run of a later day polls all stores.
+        let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
+        Settings { stores: simulator::STORES.iter().map(store).collect(), ..settings(&self.base_url) }
     }
 }
 

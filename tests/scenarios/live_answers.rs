@@ -37,8 +37,19 @@ struct Fixture {
 impl Fixture {
     async fn begin(dir: &Path, seed: u64) -> Self {
         let simulated = SimulatedUpstreams::start(seed, 300, fixed_clock()).await;
-        let mut api = LocalApi::open(dir, fixed_clock(), None).await;
+        let days_ago = |days: u64| fixed_clock().now() - Duration::from_secs(days * 86_400);
+        let past = SimulatedClock::new(days_ago(20), fixed_clock());
+        let mut api = LocalApi::open(dir, Clock::Simulated(past), None).await;
         let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+        // Items of stores are ranked after 14 days.
+        let stores = SimulatedUpstreams::start(seed, 20, Clock::Simulated(past)).await;
+        for days in [20, 10] {
+            past.move_to(days_ago(days));
+            for outcome in api.engine.run("shopify", &stores.settings()).await {
+                outcome.unwrap();
+            }
+        }
+        past.end();
         let mut settings = simulated.settings();
         settings.window_days = 30;
         for name in upstream_names() {

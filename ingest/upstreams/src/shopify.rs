@@ -210,6 +210,14 @@ fn read_page(stream: &Stream, poll: &mut Poll, number: i64, answer: &Answer, at:
         }
     }
     page.observations = products.into_iter().flat_map(|product| product.variants).collect();
+    for observation in &page.observations {
+        // Both are in UTC and of one form, so they are in the order of time.
+        if let FactData::Stock(fact) = &observation.data
+            && fact.updated_at > poll.newest_edit
+        {
+            poll.newest_edit.clone_from(&fact.updated_at);
+        }
+    }
     poll.tail = ids.into_iter().rev().take(cursor::TAIL_MAX).collect();
     if number >= PAGES_MAX {
         return end(stream, poll, at, Some(format!("more than {PAGES_MAX} pages")), page);
@@ -261,6 +269,7 @@ fn end(stream: &Stream, poll: &mut Poll, at: Timestamp, reason: Option<String>, 
         products: poll.products,
         variants: poll.variants,
         complete: is_complete,
+        newest_edit: poll.newest_edit.clone(),
         reason,
         ..StockFact::default()
     };

@@ -2,10 +2,11 @@
 //!
 //! Facts about variants are collected until the fact of their poll arrives, which follows them in the log. A complete poll closes the batch:
 //! all variants of a product that it saw restocked are one restock, and each product changes once. After a poll that is not complete the batch
-//! stays open, because an unchanged variant of such a poll was not seen. Stores and niches have decision state: the times of polls, and how
+//! stays open, because an unchanged variant of such a poll was not seen. What an outdated copy of a page says is not believed. Stores and niches have decision state: the times of polls, and how
 //! well forecasts fitted.
 
 mod batch;
+mod outdated;
 mod stats;
 
 use schemas::avro;
@@ -43,6 +44,8 @@ pub(crate) struct VariantState {
     pub(crate) removed: bool,
     /// When the fact that set `available` was observed, in milliseconds since 1970.
     pub(crate) since_ms: i64,
+    /// Whether its newest fact is from an outdated copy of the list.
+    pub(crate) is_outdated: bool,
     /// When the store had last edited it then, in milliseconds since 1970; 0 if unknown.
     pub(crate) updated_ms: i64,
 }
@@ -113,9 +116,19 @@ fn decide_variant(
     let key = variant_key(host, variant);
     let before: Option<VariantState> = state.source(&key)?;
     let updated_ms = millis(&data.updated_at);
-    if before.as_ref().is_some_and(|before| updated_ms > 0 && updated_ms < before.updated_ms) {
-        // An outdated copy of the page. The next answer shows the present state again.
-        return Ok(());
+    let observed = Observed {
+        variant: variant.to_owned(),
+        title: data.variant_title.clone(),
+        item: data.title.clone(),
+        vendor: data.vendor.clone(),
+        handle: data.handle.clone(),
+        available: Some(data.available),
+        before: before.clone(),
+        seen_ms: fact.observed_at,
+    };
+    if let Some(before) = before.as_ref().filter(|before| updated_ms > 0 && updated_ms < before.updated_ms) {
+        state.remember(&key, Some(&VariantState { is_outdated: true, ..before.clone() }))?;
+        return outdated::add(state, host, &data.product_id, observed);
     }
     let was = before.clone().unwrap_or_default();
     let has_moved = before.is_none() || was.removed || was.available != data.available;
@@ -125,19 +138,10 @@ fn decide_variant(
         ever: was.ever || data.available,
         removed: false,
         since_ms: if has_moved { fact.observed_at } else { was.since_ms },
+        is_outdated: false,
         updated_ms: updated_ms.max(was.updated_ms),
     };
     state.remember(&key, Some(&now))?;
-    let observed = Observed {
-        variant: variant.to_owned(),
-        title: data.variant_title.clone(),
-        item: data.title.clone(),
-        vendor: data.vendor.clone(),
-        handle: data.handle.clone(),
-        available: Some(data.available),
-        before,
-        seen_ms: fact.observed_at,
-    };
     batch::add(state, host, &data.product_id, observed)
 }
 
@@ -146,7 +150,8 @@ fn decide_withdrawn(state: &mut State<'_, CadenceRules>, host: &str, variant: &s
     let key = variant_key(host, variant);
     let Some(before): Option<VariantState> = state.source(&key)? else { return Ok(()) };
     let product = before.item.rsplit('/').next().unwrap_or_default().to_owned();
-    state.remember(&key, Some(&VariantState { available: false, removed: true, since_ms: seen_ms, ..before.clone() }))?;
+    state
+        .remember(&key, Some(&VariantState { available: false, removed: true, is_outdated: false, since_ms: seen_ms, ..before.clone() }))?;
     let observed = Observed { variant: variant.to_owned(), available: None, before: Some(before), seen_ms, ..Observed::default() };
     batch::add(state, host, &product, observed)
 }
@@ -165,6 +170,11 @@ fn decide_poll(state: &mut State<'_, CadenceRules>, host: &str, poll: &StockFact
     store.reason.clone_from(&poll.reason);
     store.add(at_ms, poll.complete, poll.variants);
     if poll.complete {
+        let newest_edit_ms = millis(&poll.newest_edit);
+        if newest_edit_ms >= earlier.newest_edit_ms {
+            outdated::settle(state, host, at_ms, &earlier)?;
+        }
+        store.newest_edit_ms = newest_edit_ms.max(earlier.newest_edit_ms);
         let batch = OpenBatch::read(state, host)?;
         let closing = batch::Closing { host, niche: &poll.niche, at_ms, earlier: &earlier, now: &store };
         let restocks = batch.close(state, &closing, &mut niche)?;

@@ -27,6 +27,8 @@ use crate::store::{Error, View};
 /// The number of changes in a full block: small, so that a page which starts anywhere reads little more than itself, but large enough that
 /// it reads few blocks.
 pub const FEED_BLOCK_LEN: usize = 50;
+/// How many blocks a page reads at most while none of their changes is shown. Their elements are empty, so that they are small.
+const EMPTY_BLOCKS_MAX: usize = 40;
 /// How many blocks are read together: each may cost a disk access.
 const BLOCKS_A_READ: usize = 24;
 /// The key columns of every feed table.
@@ -70,8 +72,8 @@ pub struct Page {
 
 /// Returns the changes after `after`, up to `upto`, until `limit` of them are shown. `upto` must not exceed the view's checkpoint.
 ///
-/// Reads at most `limit / 50` (rounded up) plus one blocks, so that a run of changes that are not shown makes a short page, not a slow one:
-/// continue reading from `to`. The page also covers changes that are not shown and follow the last shown one in its block.
+/// Reads at most `limit / 50` (rounded up) plus one blocks, and up to 40 until it finds a change that is shown, so that a run of changes that
+/// are not shown makes a short page, not a slow one: continue reading from `to`. The page also covers changes that are not shown and follow the last shown one in its block.
 ///
 /// # Errors
 /// [`Error::Damaged`] if a block is missing or damaged, and any error of reading rows.
@@ -200,8 +202,8 @@ impl Source<'_> {
     async fn page(&self, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
         let mut page = Page { from: after.next(), to: after, ..Page::default() };
         let blocks_max = limit.div_ceil(FEED_BLOCK_LEN) + 1;
-        for _ in 0..blocks_max {
-            if page.to >= upto || page.shown >= limit {
+        for read in 0..blocks_max.max(EMPTY_BLOCKS_MAX) {
+            if page.to >= upto || page.shown >= limit || (read >= blocks_max && page.shown > 0) {
                 break;
             }
             let first = page.to.next();

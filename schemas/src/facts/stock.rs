@@ -62,6 +62,8 @@ pub struct StockFact {
     pub variants: i64,
     /// Poll: whether it read every page, so that an unchanged variant was seen unchanged.
     pub complete: bool,
+    /// Poll: the newest edit of any variant that it saw, RFC 3339. A later poll that saw only older ones read an outdated copy.
+    pub newest_edit: String,
     /// Poll: why it is not complete.
     pub reason: String,
 }

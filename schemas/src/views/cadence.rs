@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Place, Record, Term};
 use crate::details::ChangeRecord;
-pub use state::{DayStats, NicheStats, PollDay, STORES_KEY, StoreState, niche_key, store_key};
+pub use state::{DayStats, NicheStats, Poll, PollCounts, PollDay, STORES_KEY, StoreState, niche_key, store_key};
 
 /// How many restocks of a product are kept: the newest.
 pub const RESTOCKS_MAX: usize = 64;

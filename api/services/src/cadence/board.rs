@@ -5,6 +5,7 @@ use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -80,21 +81,20 @@ pub struct BoardItem {
     pub url: String,
 }
 
-impl From<&Ranked> for BoardItem {
-    fn from(ranked: &Ranked) -> Self {
+impl BoardItem {
+    fn new(ranked: &Ranked, niche: &str) -> Self {
         let entry = &ranked.entry;
-        let item = &entry.item;
         Self {
-            id: item.id.clone(),
-            item: item.item.clone(),
-            store: item.store.clone(),
-            niche: item.niche.clone(),
+            id: entry.id.clone(),
+            item: entry.title.clone(),
+            store: entry.store.clone(),
+            niche: niche.to_owned(),
             restocks: ranked.restocks,
             per_month: Number::hundredths(ranked.per_month),
-            median_gap_days: ranked.median_gap.map(Number::hundredths),
+            median_gap_days: entry.median_gap.map(Number::hundredths),
             last_restock: entry.events.last().map_or_else(String::new, |at| rfc3339(*at)),
-            in_stock: item.in_stock,
-            url: item.url.clone(),
+            in_stock: entry.in_stock,
+            url: entry.url.clone(),
         }
     }
 }
@@ -125,6 +125,7 @@ impl Read for Arguments {
                 count. Order: `perMonth`, the highest first; then `medianGapDays`, the shortest first, null last; then `id`. Items that have \
                 been observed for less than 14 days are not ranked.",
             list: "items",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
             example: json!({ "niche": "sneakers", "limit": 10 }),
             ..Definition::read()
         }
@@ -137,15 +138,10 @@ impl Read for Arguments {
         if catalog.is_cut {
             reader.note(format!("the niche has more than {ITEMS_MAX} items; the others are not ranked"));
         }
-        let ranked = catalog.board(&reader.at);
-        let start = after.map_or(0, |place| {
-            let rank = (place.per_month, place.median_gap, place.id.as_str());
-            ranked.partition_point(|item| item.rank() <= rank)
-        });
+        let after = after.as_ref().map(|place| (place.per_month, place.median_gap, place.id.as_str()));
         let limit = reader.limit();
-        let rest = ranked.get(start..).unwrap_or_default();
-        let shown = rest.get(..limit.min(rest.len())).unwrap_or_default();
-        let last = shown.last().filter(|_| rest.len() > shown.len());
+        let (shown, has_more) = catalog.board(&reader.at, after, limit);
+        let last = shown.last().filter(|_| has_more);
         let next = last.map(|item| {
             let (per_month, median_gap, id) = item.rank();
             let place = Place { niche: self.niche.clone(), per_month, median_gap, id: id.to_owned() };
@@ -153,7 +149,7 @@ impl Read for Arguments {
             let text = format!("{PLACE}{}", serde_json::to_string(&place).unwrap_or_default());
             cursor::encode(&reader.context().secrets, SOURCE.service, Seq(0), &text)
         });
-        let items: Vec<BoardItem> = shown.iter().map(BoardItem::from).collect();
+        let items: Vec<BoardItem> = shown.iter().map(|ranked| BoardItem::new(ranked, &self.niche)).collect();
         let standing = reader.completeness().await?;
         Ok(Board {
             niche: self.niche,

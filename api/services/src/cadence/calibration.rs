@@ -36,7 +36,7 @@ fn score(catalog: &Catalog) -> Report {
 }
 
 fn score_item(report: &mut Report, catalog: &Catalog, entry: &Entry) {
-    let store = catalog.store(&entry.item.store);
+    let store = catalog.store(&entry.store);
     for (at, event) in entry.events.iter().enumerate().skip(GAPS_MIN + 1) {
         let known = entry.events.get(..at).unwrap_or_default();
         let gaps = gaps(known);

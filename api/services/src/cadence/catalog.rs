@@ -12,7 +12,9 @@ use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::views::cadence::{DAY_MS, Item, NicheStats, StoreState, TABLES, board, gaps, millis, niche_key, store_key};
+use schemas::views::cadence::{
+    DAY_MS, Item, NicheStats, Restock, StoreState, TABLES, VariantRestock, board, gaps, millis, niche_key, store_key,
+};
 
 use super::FEED;
 use super::prediction::{Basis, missing_share};
@@ -40,7 +42,7 @@ impl Part for Catalogs {}
 /// The items of a niche at a position.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    niche: String,
+    pub(super) niche: String,
     generation: u64,
     seq: Seq,
     /// The items that are at their stores, by id.
@@ -55,15 +57,38 @@ pub struct Catalog {
     pub(super) report: Arc<OnceLock<Report>>,
 }
 
-/// An item with what is computed once.
+/// What answers need of an item. Times are in milliseconds since 1970.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    pub(super) item: Item,
+    /// The host name of its store, slash, the id of the product.
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) store: String,
+    /// URL of the product's page.
+    pub(super) url: String,
+    pub(super) in_stock: bool,
+    /// When a poll last saw that no variant could be bought any more, RFC 3339; empty if none did.
+    pub(super) last_sold_out: String,
     /// The words of title and vendor.
     pub(super) words: Vec<String>,
-    /// The times of its restocks, in milliseconds since 1970.
+    /// The times of the restocks that predictions are made of, oldest first.
     pub(super) events: Vec<i64>,
+    /// The times of the restocks that are no trickles, oldest first.
+    counted: Vec<i64>,
+    /// The median of the newest gaps between restocks, in hundredths of a day; `None` under two gaps.
+    pub(super) median_gap: Option<i64>,
     pub(super) first_seen_ms: i64,
+    pub(super) variants: Vec<KnownVariant>,
+}
+
+/// What answers need of a variant.
+#[derive(Clone, Debug)]
+pub(super) struct KnownVariant {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) is_available: bool,
+    /// The times of its restocks, oldest first, in milliseconds since 1970.
+    pub(super) events: Vec<i64>,
 }
 
 /// An item on the board.
@@ -74,14 +99,35 @@ pub(super) struct Ranked {
     pub(super) restocks: usize,
     /// Restocks in 30 observed days, in hundredths.
     pub(super) per_month: i64,
-    /// The median of its gaps in days, in hundredths.
-    pub(super) median_gap: Option<i64>,
 }
 
 impl Entry {
     fn new(item: Item) -> Self {
-        let words = words(&[&item.item, &item.vendor]);
-        Self { words, events: item.events(), first_seen_ms: millis(&item.first_seen), item }
+        let events = item.events();
+        let mut counted: Vec<i64> = item.restocks.iter().filter(|restock| !restock.trickle).map(Restock::at_ms).collect();
+        counted.sort_unstable();
+        let gaps = gaps(&events);
+        let newest = schemas::forecast::newest(&gaps);
+        let median_gap = schemas::forecast::median(newest).filter(|_| newest.len() >= 2).map(hundredths);
+        let variants = item.variants.into_iter().map(|variant| {
+            let mut events: Vec<i64> = variant.restocks.iter().map(VariantRestock::at_ms).collect();
+            events.sort_unstable();
+            KnownVariant { id: variant.id, title: variant.title, is_available: variant.available, events }
+        });
+        Self {
+            words: words(&[&item.item, &item.vendor]),
+            events,
+            counted,
+            median_gap,
+            first_seen_ms: millis(&item.first_seen),
+            variants: variants.collect(),
+            id: item.id,
+            title: item.item,
+            store: item.store,
+            url: item.url,
+            in_stock: item.in_stock,
+            last_sold_out: item.last_sold_out,
+        }
     }
 }
 
@@ -173,7 +219,7 @@ impl Catalog {
 
     async fn read_states(mut self, at: &Position) -> Result<Self, Problem> {
         let table = TABLES.sources;
-        let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.item.store.clone()).collect();
+        let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.store.clone()).collect();
         hosts.sort_unstable();
         hosts.dedup();
         let mut keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
@@ -199,7 +245,7 @@ impl Catalog {
 
     /// What a prediction from some restocks of an item is made of.
     pub(super) fn basis<'a>(&self, entry: &Entry, events: &'a [i64], now_ms: i64) -> Basis<'a> {
-        let store = self.store(&entry.item.store);
+        let store = self.store(&entry.store);
         Basis {
             events,
             first_seen_ms: entry.first_seen_ms,
@@ -211,35 +257,44 @@ impl Catalog {
         }
     }
 
-    /// The board at a position: the items that have been observed long enough, the most often restocked first.
-    pub(super) fn board(&self, at: &Position) -> Vec<Ranked> {
+    /// The items on the board at a position, in no order: those that have been observed long enough.
+    pub(super) fn ranked(&self, at: &Position) -> impl Iterator<Item = Ranked> {
         let now_ms = at.now.as_millisecond();
-        let mut ranked: Vec<Ranked> = self.entries.values().filter_map(|entry| self.ranked(entry, now_ms)).collect();
-        ranked.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        ranked
+        let last = |(host, store): (&String, &Arc<StoreState>)| Some((host.clone(), store.last_complete_before(now_ms + 1)?));
+        let last_polls: HashMap<String, i64> = self.stores.iter().filter_map(last).collect();
+        self.entries.values().filter_map(move |entry| Ranked::new(entry, *last_polls.get(&entry.store)?, now_ms))
     }
 
-    fn ranked(&self, entry: &Arc<Entry>, now_ms: i64) -> Option<Ranked> {
-        let last_ms = self.store(&entry.item.store).last_complete_before(now_ms + 1)?;
-        let observed_ms = last_ms - entry.first_seen_ms;
-        if observed_ms < RANKED_FROM_MS {
-            return None;
+    /// A page of the board at a position, the most often restocked first: the items after a place, and whether more follow.
+    pub(super) fn board(&self, at: &Position, after: Option<(i64, i64, &str)>, limit: usize) -> (Vec<Ranked>, bool) {
+        let mut ranked: Vec<Ranked> = self.ranked(at).filter(|item| after.is_none_or(|after| item.rank() > after)).collect();
+        let has_more = ranked.len() > limit;
+        if has_more {
+            // Only the page is sorted.
+            ranked.select_nth_unstable_by(limit, |a, b| a.rank().cmp(&b.rank()));
+            ranked.truncate(limit);
         }
-        let since_ms = now_ms - COUNTED_DAYS * DAY_MS;
-        let restocks = entry.item.restocks.iter().filter(|restock| !restock.trickle && restock.at_ms() >= since_ms).count();
-        let observed_days = (last_ms - entry.first_seen_ms.max(since_ms)).max(DAY_MS) as f64 / DAY_MS as f64;
-        let gaps = gaps(&entry.events);
-        let newest = schemas::forecast::newest(&gaps);
-        let median = schemas::forecast::median(newest).filter(|_| newest.len() >= 2);
-        let per_month = hundredths(restocks as f64 * 30.0 / observed_days);
-        Some(Ranked { entry: Arc::clone(entry), restocks, per_month, median_gap: median.map(hundredths) })
+        ranked.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
+        (ranked, has_more)
     }
 }
 
 impl Ranked {
+    /// The place of an item; `None` if it has been observed for too short a time. `last_ms` is the last complete poll of its store.
+    fn new(entry: &Arc<Entry>, last_ms: i64, now_ms: i64) -> Option<Self> {
+        if last_ms - entry.first_seen_ms < RANKED_FROM_MS {
+            return None;
+        }
+        let since_ms = now_ms - COUNTED_DAYS * DAY_MS;
+        let restocks = entry.counted.len() - entry.counted.partition_point(|at| *at < since_ms);
+        let observed_days = (last_ms - entry.first_seen_ms.max(since_ms)).max(DAY_MS) as f64 / DAY_MS as f64;
+        let per_month = hundredths(restocks as f64 * 30.0 / observed_days);
+        Some(Self { entry: Arc::clone(entry), restocks, per_month })
+    }
+
     /// The place on the board: the smallest first. No two items have the same.
     pub(super) fn rank(&self) -> (i64, i64, &str) {
-        (-self.per_month, self.median_gap.unwrap_or(i64::MAX), self.entry.item.id.as_str())
+        (-self.per_month, self.entry.median_gap.unwrap_or(i64::MAX), self.entry.id.as_str())
     }
 }
 

@@ -5,7 +5,6 @@ use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
-use schemas::views::cadence::DAY_MS;
 use serde::Serialize;
 
 use super::niches::{Niches, stores};
@@ -40,21 +39,21 @@ impl HealthFields for Depth {
 async fn depth(ctx: &Context, at: &Position) -> Result<Depth, Problem> {
     let configured = Niches::of(ctx);
     let now_ms = at.now.as_millisecond();
-    let today = now_ms.div_euclid(DAY_MS);
     let mut depth = Depth::default();
     let (mut first_ms, mut last_ms) = (i64::MAX, i64::MIN);
     for (host, state) in stores(at).await? {
-        for day in state.days.iter().filter(|day| day.day <= today) {
-            depth.polls += day.polls;
-            depth.observations += day.variants;
-            depth.restocks += day.restocks;
-        }
-        let last = state.polls.iter().rev().find(|(at_ms, _)| *at_ms <= now_ms);
-        first_ms = first_ms.min(state.first_ms().unwrap_or(i64::MAX));
-        last_ms = last_ms.max(last.map_or(i64::MIN, |(at_ms, _)| *at_ms));
+        // Not yet polled then.
+        let Some(first) = state.first_ms().filter(|first| *first <= now_ms) else { continue };
+        let counts = state.counts_until(now_ms);
+        depth.polls += counts.polls;
+        depth.observations += counts.variants;
+        depth.restocks += counts.restocks;
+        let last = state.last_until(now_ms);
+        first_ms = first_ms.min(first);
+        last_ms = last_ms.max(last.map_or(i64::MIN, |poll| poll.at_ms));
         if configured.has_store(&host) {
             depth.stores += 1;
-            depth.stores_failing += usize::from(last.is_some_and(|(_, is_complete)| !is_complete));
+            depth.stores_failing += usize::from(last.is_some_and(|poll| !poll.is_complete));
         }
     }
     let time = |at_ms: i64| if at_ms > i64::MIN && at_ms <= now_ms { rfc3339(at_ms) } else { String::new() };

@@ -157,7 +157,7 @@ impl Read for Arguments {
         let mut niches = Vec::new();
         for (key, Known { label, stores }) in known(reader.context(), &reader.at).await? {
             let catalog = Catalog::of(reader.context(), &reader.at, &key).await?;
-            let ranked = catalog.board(&reader.at).len();
+            let ranked = catalog.ranked(&reader.at).count();
             niches.push(Niche { label, stores: stores.len(), items: catalog.entries.len(), ranked, key });
         }
         let standing = reader.completeness().await?;

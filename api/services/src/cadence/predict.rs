@@ -9,11 +9,11 @@ use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::forecast::{COVERAGE, METHOD};
 use schemas::views::accounts::Tier;
-use schemas::views::cadence::{DAY_MS, Variant, VariantRestock};
+use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, Entry, ITEMS_MAX};
+use super::catalog::{Catalog, Entry, ITEMS_MAX, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::niche;
@@ -167,7 +167,7 @@ pub struct Fit {
 struct Found {
     entry: Arc<Entry>,
     /// The variant that was asked for.
-    variant: Option<Variant>,
+    variant: Option<KnownVariant>,
     events: Vec<i64>,
     prediction: Prediction,
     poll_gap_ms: i64,
@@ -188,25 +188,18 @@ impl Arguments {
             reader.note(format!("the niche has more than {ITEMS_MAX} items; the others are not searched"));
         }
         let store = self.store.as_deref().map(|store| store.trim().to_lowercase());
-        let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.item.store == store) && have(&entry.words, &wanted);
+        let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
         let mut found: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
         found.sort_by(|a, b| {
             let rank = |entry: &Entry| std::cmp::Reverse(entry.events.len());
-            (rank(a), &a.item.item, &a.item.id).cmp(&(rank(b), &b.item.item, &b.item.id))
+            (rank(a), &a.title, &a.id).cmp(&(rank(b), &b.title, &b.id))
         });
         let mut found = found.into_iter();
         let nothing = || Problem::new(ErrorCode::NotFound, format!("no item of the niche {:?} matches {:?}", self.niche, self.query));
         let entry = found.next().ok_or_else(nothing)?;
         let alternatives = found.take(ALTERNATIVES_MAX).collect();
         let variant = self.variant.as_deref().map(|wanted| variant_of(&entry, wanted)).transpose()?;
-        let events = match &variant {
-            Some(variant) => {
-                let mut events: Vec<i64> = variant.restocks.iter().map(VariantRestock::at_ms).collect();
-                events.sort_unstable();
-                events
-            }
-            None => entry.events.clone(),
-        };
+        let events = variant.as_ref().map_or_else(|| entry.events.clone(), |variant| variant.events.clone());
         let now_ms = reader.at.now.as_millisecond();
         let basis = catalog.basis(&entry, &events, now_ms);
         let (prediction, poll_gap_ms) = (predict(&basis), basis.poll_gap_ms);
@@ -215,36 +208,35 @@ impl Arguments {
 }
 
 /// Finds a variant by its title or id.
-fn variant_of(entry: &Entry, wanted: &str) -> Result<Variant, Problem> {
+fn variant_of(entry: &Entry, wanted: &str) -> Result<KnownVariant, Problem> {
     let wanted = wanted.trim();
-    let is_wanted = |variant: &&Variant| variant.id == wanted || variant.title.to_lowercase() == wanted.to_lowercase();
-    entry.item.variants.iter().find(is_wanted).cloned().ok_or_else(|| {
-        let titles: Vec<&str> =
-            entry.item.variants.iter().map(|variant| variant.title.as_str()).filter(|title| !title.is_empty()).collect();
+    let is_wanted = |variant: &&KnownVariant| variant.id == wanted || variant.title.to_lowercase() == wanted.to_lowercase();
+    entry.variants.iter().find(is_wanted).cloned().ok_or_else(|| {
+        let titles: Vec<&str> = entry.variants.iter().map(|variant| variant.title.as_str()).filter(|title| !title.is_empty()).collect();
         let hint = schemas::names::hint(wanted, titles.iter().copied());
-        Problem::parameter("variant", format!("variant: {:?} has no variant {wanted:?}{hint}", entry.item.item))
+        Problem::parameter("variant", format!("variant: {:?} has no variant {wanted:?}{hint}", entry.title))
     })
 }
 
 impl Found {
     fn item(&self) -> ShownItem {
-        let item = &self.entry.item;
+        let entry = &self.entry;
         ShownItem {
-            id: item.id.clone(),
-            item: item.item.clone(),
-            store: item.store.clone(),
-            niche: item.niche.clone(),
+            id: entry.id.clone(),
+            item: entry.title.clone(),
+            store: entry.store.clone(),
+            niche: self.catalog.niche.clone(),
             variant: self.variant.as_ref().map(|variant| variant.title.clone()).unwrap_or_default(),
-            url: item.url.clone(),
+            url: entry.url.clone(),
         }
     }
 
     fn tracker(&self, now_ms: i64) -> Tracker {
         let since = |days: i64| self.events.iter().filter(|at| **at >= now_ms - days * DAY_MS).count();
         Tracker {
-            in_stock: self.variant.as_ref().map_or(self.entry.item.in_stock, |variant| variant.available),
+            in_stock: self.variant.as_ref().map_or(self.entry.in_stock, |variant| variant.is_available),
             last_restock: self.events.last().map_or_else(String::new, |at| rfc3339(*at)),
-            last_sold_out: self.entry.item.last_sold_out.clone(),
+            last_sold_out: self.entry.last_sold_out.clone(),
             restocks_30d: since(30),
             restocks_90d: since(90),
         }
@@ -254,7 +246,7 @@ impl Found {
         let stats = self.catalog.stats.at(now_ms);
         let day = |days: i64| if stats.forecasts > 0 { day_text(days * DAY_MS) } else { String::new() };
         Fit {
-            niche: self.entry.item.niche.clone(),
+            niche: self.catalog.niche.clone(),
             forecasts: stats.forecasts,
             coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 3)),
             from: day(stats.day - 89),
@@ -293,8 +285,8 @@ impl Read for Arguments {
         let found = self.find(reader).await?;
         let now_ms = reader.at.now.as_millisecond();
         Ok(Some(json!({
-            "item": found.entry.item.item,
-            "store": found.entry.item.store,
+            "item": found.entry.title,
+            "store": found.entry.store,
             "confidence": found.prediction.confidence,
             "eventsObserved": found.events.len(),
             "historyDays": found.prediction.history_days,
@@ -309,10 +301,8 @@ impl Read for Arguments {
         let (item, tracker, calibration) = (found.item(), found.tracker(now_ms), found.fit(now_ms));
         let Found { events, prediction, poll_gap_ms, alternatives, .. } = found;
         let window = prediction.window.map(|(from, to)| Window { from: to_the_minute(from), to: to_the_minute(to) });
-        let alternatives = alternatives.iter().map(|entry| {
-            let item = &entry.item;
-            Alternative { id: item.id.clone(), item: item.item.clone(), store: item.store.clone() }
-        });
+        let alternatives =
+            alternatives.iter().map(|entry| Alternative { id: entry.id.clone(), item: entry.title.clone(), store: entry.store.clone() });
         Ok(Predicted {
             item,
             probability: window.is_some().then_some(COVERAGE),

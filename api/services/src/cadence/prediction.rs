@@ -214,6 +214,7 @@ pub fn shown(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
     use jiff::Timestamp;
+    use schemas::views::cadence::Poll;
 
     /// The spread of similar items in the worked examples.
     fn stats() -> DayStats {
@@ -300,9 +301,9 @@ mod tests {
         assert_eq!(predict(&whole).confidence, Confidence::High);
         assert_eq!(predict(&Basis { missing: 0.41, ..whole }).confidence, Confidence::Insufficient);
         assert_eq!(predict(&Basis { poll_gap_ms: 2 * DAY_MS, ..whole }).confidence, Confidence::Medium);
-        assert_eq!(predict(&Basis { events: &events[..7], ..whole }).confidence, Confidence::Medium);
-        let store =
-            StoreState { interval_s: 86_400, polls: (1..=10).map(|day| (day * DAY_MS, day % 2 == 0)).collect(), ..StoreState::default() };
+        assert_eq!(predict(&Basis { events: &events[3..], ..whole }).confidence, Confidence::Medium);
+        let poll = |day: i64| Poll { at_ms: day * DAY_MS, is_complete: day % 2 == 0, ..Poll::default() };
+        let store = StoreState { interval_s: 86_400, polls: (1..=10).map(poll).collect(), ..StoreState::default() };
         assert_eq!(missing_share(&store, DAY_MS, 11 * DAY_MS), 0.5);
         assert_eq!(missing_share(&store, 11 * DAY_MS, 11 * DAY_MS), 0.0);
     }
@@ -345,6 +346,66 @@ mod tests {
             let more: Vec<f64> = equal.iter().copied().chain([equal[0]]).collect();
             assert!(width(&more) <= width(&equal) * (1.0 + 1e-12), "{equal:?}");
         }
+    }
+
+    /// Gaps of a series that a daily poll sees: log-normal, exponential, or with a change of the usual gap in the middle.
+    fn series(draw: &mut Draw, kind: usize) -> Vec<f64> {
+        let count = 6 + (draw.unit() * 20.0) as usize;
+        let mut at = 0.0_f64;
+        let mut last = -0.5;
+        let mut gaps = Vec::new();
+        for n in 0..count {
+            let normal = (0..12).map(|_| draw.unit()).sum::<f64>() - 6.0;
+            at += match kind {
+                0 => 7.0 * (0.08 * normal).exp(),
+                1 => 12.0 * (0.3 * normal).exp(),
+                2 => 9.0 * (0.6 * normal).exp(),
+                3 => 0.5 - 10.0 * (1.0 - draw.unit()).ln(),
+                _ if n < count / 2 => 7.0 * (0.2 * normal).exp(),
+                _ => 14.0 * (0.2 * normal).exp(),
+            };
+            let seen = at.ceil() - 0.5;
+            gaps.extend((seen > last).then_some(seen - last));
+            last = seen;
+        }
+        gaps
+    }
+
+    /// Proves on 400 synthetic series that of each label with 200 forecasts 70 to 90 % of the windows hold the next restock.
+    #[test]
+    fn labels_are_calibrated() {
+        let mut draw = Draw(7);
+        let all: Vec<Vec<f64>> = (0..400).map(|n| series(&mut draw, n % 5)).collect();
+        let spreads: Vec<f64> = all.iter().filter_map(|gaps| schemas::forecast::log_spread(newest(&gaps[..gaps.len() / 2]))).collect();
+        let stats = DayStats { spread: (median(&spreads).unwrap() * 10_000.0) as i64, ..DayStats::default() };
+        let mut by_label = std::collections::BTreeMap::<Confidence, (f64, f64)>::new();
+        for series in &all {
+            let events = ending(LAST, series);
+            for known in 5..events.len() {
+                let at = &events[..known];
+                let day_before = events[known] - DAY_MS;
+                let basis = Basis {
+                    events: at,
+                    first_seen_ms: events[0],
+                    last_poll_ms: day_before,
+                    poll_gap_ms: DAY_MS,
+                    missing: 0.0,
+                    stats,
+                    now_ms: at[known - 1],
+                };
+                let next = LogT::new(&gaps(at), stats.spread(), 1.0).unwrap();
+                let gap = (events[known] - at[known - 1]) as f64 / DAY_MS as f64;
+                let (held, count) = by_label.entry(label_of(&basis)).or_default();
+                *held += f64::from(u8::from(next.holds(gap, 0.5)));
+                *count += 1.0;
+            }
+        }
+        for (label, (held, count)) in &by_label {
+            let share = held / count;
+            println!("{}: {share:.3} of {count} windows", label.as_str());
+            assert!(*count < 200.0 || (0.70..=0.90).contains(&share), "{}: {share} of {count}", label.as_str());
+        }
+        assert!(by_label.values().filter(|(_, count)| *count >= 200.0).count() >= 3, "{by_label:?}");
     }
 
     /// Proves that the order in which two polls are recorded changes nothing.

@@ -4,7 +4,7 @@ use operation::schema::REFERENCE;
 use serde_json::{Map, Value, json};
 
 /// How deep examples go at most.
-const DEPTH_MAX: usize = 12;
+const DEPTH_MAX: usize = 16;
 
 /// An example that a schema allows. `types` are the named schemas.
 pub(crate) fn example(schema: &Value, types: &Map<String, Value>) -> Value {

@@ -34,6 +34,8 @@ pub(super) struct Poll {
     pub(super) products: i64,
     pub(super) variants: i64,
     pub(super) rejected: i64,
+    /// The newest edit of any variant that was seen, RFC 3339; empty before the first.
+    pub(super) newest_edit: String,
     /// The last products of the last page.
     pub(super) tail: Vec<String>,
     pub(super) memory: Memory,

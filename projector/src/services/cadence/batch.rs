@@ -98,7 +98,7 @@ pub(super) struct OpenBatch {
 }
 
 /// Reads all values. Rows that have not been fetched are all named before the decision is repeated, so that a large batch takes few rounds.
-fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
+pub(super) fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
     let mut misses = None;
     let mut out = Vec::new();
     for value in values {

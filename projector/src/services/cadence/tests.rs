@@ -111,6 +111,11 @@ impl Store {
     }
 
     fn end(&mut self, reason: &str) {
+        self.end_with(reason, self.now_ms);
+    }
+
+    /// Ends a poll that saw edits up to a time.
+    fn end_with(&mut self, reason: &str, newest_edit_ms: i64) {
         let data = StockFact {
             stream: "shopify".into(),
             kind: kind::POLL.into(),
@@ -119,6 +124,7 @@ impl Store {
             at: rfc3339(self.now_ms),
             interval_s: 86_400,
             complete: reason.is_empty(),
+            newest_edit: rfc3339(newest_edit_ms),
             reason: reason.into(),
             ..StockFact::default()
         };
@@ -189,7 +195,7 @@ fn failed_polls_create_no_restock() {
     assert_eq!(store.take_happened(), ["restock"]);
     assert_eq!(store.item("7").restocks, [Restock { after: day(1), before: day(3), variants: 1, trickle: false }]);
     let state: StoreState = store.source(&store_key(HOST));
-    assert_eq!(state.polls.iter().map(|poll| poll.1).collect::<Vec<_>>(), [true, true, false, false, true]);
+    assert_eq!(state.polls.iter().map(|poll| poll.is_complete).collect::<Vec<_>>(), [true, true, false, false, true]);
     assert_eq!(store.source::<Vec<String>>(STORES_KEY), [HOST]);
 }
 
@@ -248,6 +254,32 @@ fn outdated_pages_are_ignored() {
     store.variant(("1", "7", false), "Trail Runner", now_ms);
     store.end("");
     assert_eq!((store.take_happened().len(), store.item("7").restocks.len()), (0, 0));
+}
+
+/// Proves that a store whose present state equals what an outdated copy said, so that the variant has no new fact, is believed at the first poll
+/// of a present copy; not at the poll that read the outdated page, and not while copies are outdated.
+#[test]
+fn outdated_pages_that_become_true_are_believed() {
+    let mut store = Store::new();
+    store.poll(&[("1", "7", true), ("2", "8", true)]);
+    store.poll(&[("1", "7", false), ("2", "8", false)]);
+    store.take_happened();
+    // One page is outdated, others are not.
+    store.variant(("1", "7", true), "Trail Runner", START_MS);
+    store.end("");
+    // The whole list is outdated, then the store cannot be read.
+    store.end_with("", START_MS);
+    store.end("status 503");
+    assert_eq!((store.take_happened(), store.item("7").in_stock), (Vec::new(), false));
+    store.end("");
+    assert_eq!((store.take_happened(), store.item("7").in_stock), (vec!["restock".to_owned()], true));
+    assert_eq!(store.item("7").restocks, [Restock { after: day(3), before: day(5), variants: 1, trickle: false }]);
+    // A new fact counts, and what the outdated copy said does not.
+    store.variant(("2", "8", true), "Trail Runner", START_MS);
+    store.end("");
+    store.poll(&[("2", "8", false)]);
+    store.end("");
+    assert_eq!((store.take_happened(), store.item("8").restocks.len()), (Vec::new(), 0));
 }
 
 /// Proves that forecasts are scored from the fifth gap on and that the spread of a niche is that of its items once there are ten.

@@ -59,12 +59,51 @@ pub struct StoreState {
     pub niche: String,
     /// The configured interval between two polls, in seconds.
     pub interval_s: i64,
-    /// The newest polls, oldest first: the time in milliseconds since 1970, and whether the poll is complete.
-    pub polls: Vec<(i64, bool)>,
+    /// The newest polls, oldest first.
+    pub polls: Vec<Poll>,
     /// The polls of each day, oldest first.
     pub days: Vec<PollDay>,
+    /// The newest edit of any variant that complete polls saw, in milliseconds since 1970; 0 if unknown.
+    pub newest_edit_ms: i64,
     /// Why the last poll is not complete; empty if it is.
     pub reason: String,
+}
+
+/// A poll of a store. It is stored as a list of its fields, because a row holds many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(i64, bool, i64, i64)", into = "(i64, bool, i64, i64)")]
+pub struct Poll {
+    /// Its time, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Whether the whole list of products was read.
+    pub is_complete: bool,
+    /// The number of variants that it saw.
+    pub variants: i64,
+    /// The number of products that it saw restocked.
+    pub restocks: i64,
+}
+
+impl From<(i64, bool, i64, i64)> for Poll {
+    fn from((at_ms, is_complete, variants, restocks): (i64, bool, i64, i64)) -> Self {
+        Self { at_ms, is_complete, variants, restocks }
+    }
+}
+
+impl From<Poll> for (i64, bool, i64, i64) {
+    fn from(poll: Poll) -> Self {
+        (poll.at_ms, poll.is_complete, poll.variants, poll.restocks)
+    }
+}
+
+/// The number of polls until a time, and what they saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollCounts {
+    /// The number of polls, complete or not.
+    pub polls: i64,
+    /// How often a variant was seen.
+    pub variants: i64,
+    /// The number of restocks of products that they showed.
+    pub restocks: i64,
 }
 
 /// The polls of a store on one day.
@@ -90,8 +129,8 @@ pub struct PollDay {
 impl StoreState {
     /// Adds a poll. One that arrives late takes its place by its time.
     pub fn add(&mut self, at_ms: i64, is_complete: bool, variants: i64) {
-        let place = self.polls.partition_point(|(at, _)| *at <= at_ms);
-        self.polls.insert(place, (at_ms, is_complete));
+        let place = self.polls.partition_point(|poll| poll.at_ms <= at_ms);
+        self.polls.insert(place, Poll { at_ms, is_complete, variants, restocks: 0 });
         let excess = self.polls.len().saturating_sub(POLLS_MAX);
         self.polls.drain(..excess);
         let day = self.day_mut(at_ms);
@@ -106,9 +145,39 @@ impl StoreState {
         self.days.drain(..excess);
     }
 
-    /// Adds restocks of products to the day of a poll.
+    /// Adds restocks of products to a poll and to its day.
     pub fn add_restocks(&mut self, at_ms: i64, restocks: i64) {
+        if let Some(poll) = self.polls.iter_mut().rev().find(|poll| poll.at_ms == at_ms) {
+            poll.restocks += restocks;
+        }
         self.day_mut(at_ms).restocks += restocks;
+    }
+
+    /// Counts the polls until a time. Of a day whose polls are not kept one by one any more, all count.
+    #[must_use]
+    pub fn counts_until(&self, now_ms: i64) -> PollCounts {
+        let mut counts = PollCounts::default();
+        let today = now_ms.div_euclid(DAY_MS);
+        let is_kept = |day: &PollDay| self.polls.first().is_some_and(|oldest| oldest.at_ms <= day.first_ms);
+        for day in self.days.iter().filter(|day| day.day < today || (day.day == today && !is_kept(day))) {
+            counts.polls += day.polls;
+            counts.variants += day.variants;
+            counts.restocks += day.restocks;
+        }
+        if self.days.iter().any(|day| day.day == today && is_kept(day)) {
+            for poll in self.polls.iter().filter(|poll| poll.at_ms.div_euclid(DAY_MS) == today && poll.at_ms <= now_ms) {
+                counts.polls += 1;
+                counts.variants += poll.variants;
+                counts.restocks += poll.restocks;
+            }
+        }
+        counts
+    }
+
+    /// Returns the last poll at or before a time.
+    #[must_use]
+    pub fn last_until(&self, now_ms: i64) -> Option<&Poll> {
+        self.polls.iter().rev().find(|poll| poll.at_ms <= now_ms)
     }
 
     fn day_mut(&mut self, at_ms: i64) -> &mut PollDay {
@@ -123,7 +192,7 @@ impl StoreState {
     /// The time of the last complete poll before a time.
     #[must_use]
     pub fn last_complete_before(&self, at_ms: i64) -> Option<i64> {
-        let recent = self.polls.iter().rev().find(|(at, is_complete)| *is_complete && *at < at_ms).map(|(at, _)| *at);
+        let recent = self.polls.iter().rev().find(|poll| poll.is_complete && poll.at_ms < at_ms).map(|poll| poll.at_ms);
         let earlier = || self.days.iter().rev().map(|day| day.last_complete_ms).find(|last| *last > 0 && *last < at_ms);
         recent.or_else(earlier)
     }
@@ -131,7 +200,7 @@ impl StoreState {
     /// The time of the first poll at or after a time.
     #[must_use]
     pub fn first_at_or_after(&self, at_ms: i64) -> Option<i64> {
-        self.polls.iter().map(|(at, _)| *at).find(|at| *at >= at_ms)
+        self.polls.iter().map(|poll| poll.at_ms).find(|at| *at >= at_ms)
     }
 
     /// The time of the first poll of all.
@@ -144,7 +213,8 @@ impl StoreState {
     /// the polls that are kept one by one it is the usual gap of the last two weeks before it.
     #[must_use]
     pub fn poll_gap_ms(&self, now_ms: i64) -> i64 {
-        let complete: Vec<i64> = self.polls.iter().filter(|(at, is_complete)| *is_complete && *at <= now_ms).map(|(at, _)| *at).collect();
+        let complete = self.polls.iter().filter(|poll| poll.is_complete && poll.at_ms <= now_ms).map(|poll| poll.at_ms);
+        let complete: Vec<i64> = complete.collect();
         let mut gaps: Vec<i64> = complete.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let excess = gaps.len().saturating_sub(POLL_GAPS_MAX);
         gaps.drain(..excess);
@@ -160,8 +230,8 @@ impl StoreState {
     /// How many complete polls there were from a time to another.
     #[must_use]
     pub fn complete_between(&self, from_ms: i64, to_ms: i64) -> i64 {
-        let oldest = self.polls.first().map_or(i64::MAX, |(at, _)| *at);
-        let recent = self.polls.iter().filter(|(at, is_complete)| *is_complete && (from_ms..=to_ms).contains(at)).count();
+        let oldest = self.polls.first().map_or(i64::MAX, |poll| poll.at_ms);
+        let recent = self.polls.iter().filter(|poll| poll.is_complete && (from_ms..=to_ms).contains(&poll.at_ms)).count();
         let recent = i64::try_from(recent).unwrap_or(i64::MAX);
         if oldest <= from_ms {
             return recent;
@@ -334,5 +404,34 @@ impl NicheStats {
         if let Some(count) = self.scores.get_mut(&day).and_then(|scores| scores.get_mut(&step)) {
             *count = count.saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the polls until a time are counted one by one while they are kept, and by days beyond; and that a poll reads back.
+    #[test]
+    fn polls_are_counted_until_a_time() {
+        let mut store = StoreState { interval_s: 3_600, ..StoreState::default() };
+        let hour = DAY_MS / 24;
+        for poll in 0..24 * 12 {
+            store.add(10 * DAY_MS + poll * hour, poll % 2 == 0, 5);
+            store.add_restocks(10 * DAY_MS + poll * hour, i64::from(poll % 24 == 3));
+        }
+        let count = |now_ms: i64| {
+            let PollCounts { polls, variants, restocks } = store.counts_until(now_ms);
+            (polls, variants, restocks)
+        };
+        assert_eq!(count(20 * DAY_MS - 1), (240, 1_200, 10));
+        assert_eq!(count(20 * DAY_MS + 2 * hour), (243, 1_215, 10));
+        assert_eq!(count(20 * DAY_MS + 3 * hour), (244, 1_220, 11));
+        // A day that is not kept poll by poll counts as a whole.
+        assert_eq!(count(11 * DAY_MS + 2 * hour), (48, 240, 2));
+        assert_eq!(count(9 * DAY_MS), (0, 0, 0));
+        assert_eq!(store.last_until(20 * DAY_MS + hour / 2).map(|poll| (poll.at_ms, poll.restocks)), Some((20 * DAY_MS, 0)));
+        let stored = serde_json::to_string(&store).unwrap();
+        assert_eq!(serde_json::from_str::<StoreState>(&stored).unwrap(), store);
     }
 }
