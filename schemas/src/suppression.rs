@@ -30,8 +30,11 @@ pub const PERSON: KeyKind = KeyKind { name: "person", about: "the name of a pers
 /// One record, by `SERVICE/ID`: `labs/nih:11223344`.
 pub const RECORD: KeyKind = KeyKind { name: "record", about: "one record, as SERVICE/ID", compared: |text| text.trim().to_owned() };
 
+/// A shop, by its host name: `shop.example`.
+pub const SHOP: KeyKind = KeyKind { name: "shop", about: "a shop, by its host name", compared: |text| text.trim().to_lowercase() };
+
 /// THE LIST of kinds.
-pub const KINDS: [&KeyKind; 2] = [&PERSON, &RECORD];
+pub const KINDS: [&KeyKind; 3] = [&PERSON, &RECORD, &SHOP];
 
 impl KeyKind {
     /// Returns the kind with a name.

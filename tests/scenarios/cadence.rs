@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::sync::Arc;
 
+use access::suppression;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use projector::rebuild::Progress;
 use schemas::clock::{Clock, SimulatedClock};
+use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
 use schemas::facts::stock::{StockFact, kind};
 use schemas::views::accounts::Tier;
@@ -391,6 +395,63 @@ async fn records(api: &LocalApi) -> BTreeMap<String, Item> {
             out.insert(row.record.id.clone(), row.record);
         }
     }
+}
+
+/// Proves that the items of a suppressed shop are on no board and in no prediction, which say so; that their records and changes show neither
+/// title nor variants; and that everything is back when the suppression is taken back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn suppressed_shops_are_hidden() {
+    let dir = tempfile::tempdir().unwrap();
+    let first: Timestamp = "2026-07-01T22:00:00Z".parse().unwrap();
+    let clock = SimulatedClock::new(first, Clock::Fixed(first));
+    let simulated = SimulatedUpstreams::start(5, 20, Clock::Simulated(clock)).await;
+    STORES.iter().for_each(|(host, _)| simulated.sim.set_store_fault(host, None));
+    let mut api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
+    let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+    for day in [0, 7, 15] {
+        clock.move_to(first + SignedDuration::from_hours(24 * day));
+        for outcome in api.engine.run("shopify", &simulated.settings()).await {
+            outcome.unwrap();
+        }
+        api.decide().await;
+    }
+    stop.send_replace(true);
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+
+    let (host, niche) = STORES[1];
+    let board = async || api.ask("cadence", "cadence_board", &json!({ "niche": niche, "limit": 200 }), Tier::Pro).await.unwrap();
+    let of_host = |board: &Value| board["items"].as_array().unwrap().iter().filter(|item| item["store"] == host).count();
+    let query = json!({ "niche": niche, "query": "harbor", "store": host });
+    let predict = async || api.ask("cadence", "predict_restock", &query, Tier::Pro).await;
+    let changes = async || {
+        let all = json!({ "start": "earliest", "store": host, "limit": 200 });
+        api.ask("cadence", "whats_changed_since", &all, Tier::Pro).await.unwrap()["changes"].take()
+    };
+    let before = (board().await, changes().await, predict().await.unwrap());
+    assert!(of_host(&before.0) > 3 && of_host(&before.0) < before.0["items"].as_array().unwrap().len(), "{}", before.0);
+    let (id, title) = (before.2["item"]["id"].as_str().unwrap(), before.2["item"]["item"].as_str().unwrap());
+
+    suppression::suppress(&api.context, "shop", "Harbor-Kicks.example", "on request").await.unwrap();
+    let hidden = board().await;
+    assert!(of_host(&hidden) == 0 && hidden["note"].as_str().unwrap().contains("items are hidden on request"), "{hidden}");
+    assert_eq!(hidden["count"].as_u64().unwrap() as usize + of_host(&before.0), before.0["count"].as_u64().unwrap() as usize);
+    assert_eq!(predict().await.unwrap_err().code, ErrorCode::NotFound);
+    let record = api.ask("cadence", "record", &json!({ "id": id }), Tier::Pro).await.unwrap()["record"].take();
+    for shown in changes().await.as_array().unwrap().iter().chain([&record]) {
+        let fields = (&shown["suppressed"], &shown["item"], &shown["url"], &shown["variants"]);
+        assert_eq!(fields, (&json!(true), &json!(""), &json!(""), &json!([])), "{shown}");
+        assert!(!shown.to_string().contains(title), "{shown}");
+    }
+    let progress: Progress = Arc::new(|_, _| ());
+    let digest = async || api.engine.projector.service("cadence").unwrap().digest(true, None).await.unwrap();
+    let digest_before = digest().await;
+    api.engine.projector.service("cadence").unwrap().replay(&progress).await.unwrap();
+    assert_eq!((digest().await, of_host(&board().await)), (digest_before, 0));
+
+    suppression::unsuppress(&api.context, "shop", host, "withdrawn by the shop").await.unwrap();
+    assert_eq!((board().await, changes().await, predict().await.unwrap()), before);
+    api.close().await;
 }
 
 /// Configures a command for the simulated stores.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Place, Record, Term};
 use crate::details::ChangeRecord;
+use crate::suppression::{Hides, RECORD, SHOP};
 pub use state::{DayStats, NicheStats, Poll, PollCounts, PollDay, STORES_KEY, StoreState, niche_key, store_key};
 
 /// How many restocks of a product are kept: the newest.
@@ -48,6 +49,9 @@ pub struct Item {
     pub last_sold_out: String,
     /// Whether the product is gone from the store.
     pub withdrawn: bool,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
     /// The newest restocks, oldest first; at most 64.
     pub restocks: Vec<Restock>,
     /// The number of its variants at the store.
@@ -215,7 +219,11 @@ pub fn details(before: Option<&Item>, after: &Item) -> ItemDetails {
     ItemDetails { restock, happened }
 }
 
-crate::record_tables!("cadence", places);
+/// What is hidden of the items of a suppressed shop: everything that shows what the item is. Boards, searches and predictions leave them out.
+const HIDDEN: &[&str] = &["item", "vendor", "url", "variants"];
+const HIDES: &[Hides] = &[Hides { kind: &SHOP, field: "store", hidden: HIDDEN }, Hides { kind: &RECORD, field: "id", hidden: HIDDEN }];
+
+crate::record_tables!("cadence", places, hides: HIDES);
 
 #[cfg(test)]
 mod tests {
@@ -240,6 +248,7 @@ mod tests {
             launched: "2026-09-02T00:00:00.000Z".into(),
             last_sold_out: "2026-09-05T00:00:00.000Z".into(),
             withdrawn: true,
+            suppressed: false,
             restocks: vec![restock("2026-09-07T00:00:00.000Z", "2026-09-08T00:00:00.000Z")],
             variant_count: 3,
             variants_in_stock: 1,

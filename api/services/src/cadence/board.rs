@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SOURCE;
-use super::catalog::{Catalog, ITEMS_MAX, Ranked};
+use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::niche;
@@ -135,9 +135,7 @@ impl Read for Arguments {
         let label = niche(reader.context(), &reader.at, &self.niche).await?.label;
         let after = self.after.as_deref().map(|text| place(reader, &self.niche, text)).transpose()?;
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
-        if catalog.is_cut {
-            reader.note(format!("the niche has more than {ITEMS_MAX} items; the others are not ranked"));
-        }
+        catalog.notes().for_each(|note| reader.note(note));
         let after = after.as_ref().map(|place| (place.per_month, place.median_gap, place.id.as_str()));
         let limit = reader.limit();
         let (shown, has_more) = catalog.board(&reader.at, after, limit);

@@ -1,7 +1,7 @@
 //! The items of a niche at a position, with what answers need of them. A process keeps them for the newest position and brings them up to date
 //! from the changes since; for an earlier position they are read and kept for a while.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use feed::filter::Criteria;
@@ -22,7 +22,7 @@ use super::report::Report;
 use super::words::words;
 
 /// The most items of a niche that are ranked and searched.
-pub(super) const ITEMS_MAX: usize = 5_000;
+const ITEMS_MAX: usize = 5_000;
 /// Items that have been observed for a shorter time are not ranked.
 const RANKED_FROM_MS: i64 = 14 * DAY_MS;
 /// The days that restocks are counted in.
@@ -44,15 +44,19 @@ impl Part for Catalogs {}
 pub struct Catalog {
     pub(super) niche: String,
     generation: u64,
+    /// Which keys were suppressed when the items were read.
+    rendition: u64,
     seq: Seq,
     /// The items that are at their stores, by id.
     pub(super) entries: BTreeMap<String, Arc<Entry>>,
+    /// The ids of the items that operators suppressed: they have no title, and are neither ranked nor searched.
+    hidden: BTreeSet<String>,
     /// The state of their stores, which does not depend on the position.
     stores: HashMap<String, Arc<StoreState>>,
     /// The statistics of the niche.
     pub(super) stats: Arc<NicheStats>,
     /// Whether the niche has more items than are read.
-    pub(super) is_cut: bool,
+    is_cut: bool,
     /// How well forecasts for the items fitted; computed when it is first asked for.
     pub(super) report: Arc<OnceLock<Report>>,
 }
@@ -139,12 +143,14 @@ impl Catalog {
     pub(super) async fn of(ctx: &Context, at: &Position, niche: &str) -> Result<Arc<Self>, Problem> {
         let catalogs = Catalogs::of(ctx);
         let generation = at.view.generation();
-        let is_here = |known: &Arc<Self>| known.niche == niche && known.generation == generation && known.seq == at.seq;
+        let rendition = at.view.rendition();
+        let is_of_view = |known: &Arc<Self>| known.generation == generation && known.rendition == rendition;
+        let is_here = |known: &Arc<Self>| known.niche == niche && is_of_view(known) && known.seq == at.seq;
         let newest = lock(&catalogs.newest).get(niche).cloned();
         if let Some(known) = newest.clone().filter(is_here).or_else(|| lock(&catalogs.past).iter().find(|known| is_here(known)).cloned()) {
             return Ok(known);
         }
-        let earlier = newest.filter(|known| known.generation == generation && known.seq < at.seq);
+        let earlier = newest.filter(|known| is_of_view(known) && known.seq < at.seq);
         let updated = match earlier {
             Some(earlier) => earlier.advanced(ctx, at).await?,
             None => None,
@@ -166,12 +172,16 @@ impl Catalog {
 
     async fn read(ctx: &Context, at: &Position, niche: &str) -> Result<Self, Problem> {
         let list = board(niche);
-        let (mut entries, mut after, mut is_cut) = (BTreeMap::new(), None::<String>, false);
+        let (mut entries, mut hidden, mut after, mut is_cut) = (BTreeMap::new(), BTreeSet::new(), None::<String>, false);
         loop {
             let part = Segment { buckets: 0..=0, ranks: 0..=0 };
             let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
             let page = FEED.ranked::<Item>(ctx, at, walk, None).await?;
             for item in page.items {
+                if item.suppressed {
+                    hidden.insert(item.id);
+                    continue;
+                }
                 entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
             }
             after = page.next;
@@ -186,8 +196,10 @@ impl Catalog {
         let empty = Self {
             niche: niche.to_owned(),
             generation: at.view.generation(),
+            rendition: at.view.rendition(),
             seq: at.seq,
             entries,
+            hidden,
             stores: HashMap::new(),
             stats: Arc::default(),
             is_cut,
@@ -207,10 +219,13 @@ impl Catalog {
         // The newest change of an item comes first.
         for change in found.changes.into_iter().rev() {
             let item = change.record;
-            if item.niche == self.niche && !item.withdrawn {
+            next.entries.remove(&item.id);
+            next.hidden.remove(&item.id);
+            let is_here = item.niche == self.niche && !item.withdrawn;
+            if is_here && item.suppressed {
+                next.hidden.insert(item.id);
+            } else if is_here {
                 next.entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
-            } else {
-                next.entries.remove(&item.id);
             }
         }
         next.is_cut = next.entries.len() > ITEMS_MAX;
@@ -236,6 +251,13 @@ impl Catalog {
             }
         }
         Ok(self)
+    }
+
+    /// What answers say about the items that they leave out.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let cut = self.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
+        let hidden = (!self.hidden.is_empty()).then(|| format!("{} items are hidden on request", self.hidden.len()));
+        cut.into_iter().chain(hidden)
     }
 
     /// The state of a store; an empty one if it is unknown.

@@ -13,7 +13,7 @@ use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, Entry, ITEMS_MAX, KnownVariant};
+use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::niche;
@@ -184,9 +184,7 @@ impl Arguments {
             return Err(Problem::parameter("query", format!("query: {:?} has neither letters nor digits", self.query)));
         }
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
-        if catalog.is_cut {
-            reader.note(format!("the niche has more than {ITEMS_MAX} items; the others are not searched"));
-        }
+        catalog.notes().for_each(|note| reader.note(note));
         let store = self.store.as_deref().map(|store| store.trim().to_lowercase());
         let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
         let mut found: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
