@@ -7,6 +7,8 @@ use std::process::Child;
 use std::sync::Arc;
 
 use access::Access;
+use bytes::Bytes;
+use http::Response;
 use operation::context::{Context, Part as _, ServiceSettings};
 use operation::secrets::Secrets;
 use operation::signing_state::SigningState;
@@ -21,6 +23,8 @@ use crate::{Failure, Settings};
 
 /// The environment variable with the mode of `serve-child`.
 pub(crate) const MODE: &str = "BENCH_MODE";
+/// The environment variable with the directory of PostgreSQL's socket, for the modes that need it.
+pub(crate) const SOCKET: &str = "BENCH_SOCKET";
 /// The number of keys: a key of the largest tier is limited to a million calls a day.
 const KEYS: usize = 8;
 
@@ -71,6 +75,13 @@ impl Drop for ChildServer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns an answer with a JSON body.
+pub(crate) fn json_response(body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+    response
 }
 
 /// Mints keys, which requests use in turn.

@@ -1,7 +1,11 @@
 //! Realistic facts to append: those that `ingest` got from the simulated upstreams, read from its log.
 
+use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Record};
+use schemas::avro::Encoder;
+use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::facts::{self, FactData};
 use schemas::position::LogOffset;
 use schemas::topics::RECALLS;
 
@@ -48,4 +52,28 @@ async fn partition_of(log: &dyn EventLog, partition: u32, facts_max: usize) -> R
 pub(crate) fn bytes_of(record: &Record) -> usize {
     let headers: usize = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     record.key.len() + record.value.len() + headers
+}
+
+/// Makes the next fact of a key, which continues its chain.
+pub(crate) fn observe(encoder: &mut Encoder, head: &mut Head, key: &str, data: &FactData, at_ms: i64) -> Result<Append, Failure> {
+    let (topic, kind, version) = (data.topic(), FactKind::Observed, head.version + 1);
+    let content_hash = content_hash(kind, &data.canonical());
+    let id = fact_id(topic.name, key, version, &head.id, &content_hash);
+    let fact = Fact {
+        id,
+        kind,
+        key,
+        version,
+        prev_hash: head.id,
+        content_hash,
+        upstream: "bench",
+        observed_at: at_ms,
+        superseded_by: "",
+        data: Some(data),
+        run: None,
+    };
+    *head = fact.head();
+    let value = Bytes::from(facts::encode(encoder, fact)?);
+    let partition = topic.partition_of(key.as_bytes());
+    Ok(Append { topic, partition, record: Record { key: Bytes::from(key.to_owned()), value, at_ms, ..Record::default() } })
 }

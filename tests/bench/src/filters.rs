@@ -5,16 +5,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use event_log::{Append, Record};
+use event_log::Append;
 use feed::cursor;
 use operation::context::Context;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
-use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::event::Head;
+use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::facts::filings::FilingFact;
-use schemas::facts::{self, FactData};
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
 use schemas::views::{awards, filings};
@@ -25,7 +24,7 @@ use crate::child_server::{ChildServer, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::load::{Round, Target};
 use crate::report::{figure, heading, line, median, ratio};
-use crate::{Failure, Settings};
+use crate::{Failure, Settings, facts};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "filters";
@@ -179,7 +178,12 @@ async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u6
     }
     while n < records {
         let upto = records.min(n + APPEND_RECORDS);
-        let batch: Result<Vec<Append>, Failure> = (n..upto).map(|n| append(&mut encoder, &fact(n, records))).collect();
+        let batch: Result<Vec<Append>, Failure> = (n..upto)
+            .map(|n| {
+                let (key, data) = fact(n, records);
+                facts::observe(&mut encoder, &mut Head::default(), &key, &data, Clock::System.now().as_millisecond())
+            })
+            .collect();
         engine.log.append(batch?).await?;
         n = upto;
         if n % AHEAD_MAX == 0 || n == records {
@@ -189,29 +193,6 @@ async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u6
         }
     }
     Ok(())
-}
-
-/// Returns the append of the first fact of a key.
-fn append(encoder: &mut Encoder, (key, data): &(String, FactData)) -> Result<Append, Failure> {
-    let (topic, kind, at_ms) = (data.topic(), FactKind::Observed, Clock::System.now().as_millisecond());
-    let (head, content_hash) = (Head::default(), content_hash(kind, &data.canonical()));
-    let id = fact_id(topic.name, key, 1, &head.id, &content_hash);
-    let fact = Fact {
-        id,
-        kind,
-        key: key.as_str(),
-        version: 1,
-        prev_hash: head.id,
-        content_hash,
-        upstream: "bench",
-        observed_at: at_ms,
-        superseded_by: "",
-        data: Some(data),
-        run: None,
-    };
-    let value = Bytes::from(facts::encode(encoder, fact)?);
-    let partition = topic.partition_of(key.as_bytes());
-    Ok(Append { topic, partition, record: Record { key: Bytes::from(key.clone()), value, at_ms, ..Record::default() } })
 }
 
 /// Returns the key and data of the n-th award.
@@ -267,6 +248,6 @@ fn industry(n: u64) -> String {
 }
 
 /// Returns pseudo-random numbers that are the same in every run.
-fn scattered(n: u64) -> u64 {
+pub(crate) fn scattered(n: u64) -> u64 {
     (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) >> 8
 }

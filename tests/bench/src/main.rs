@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks [--records N] [--dir DIR] [--quick] [--json FILE]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! each measurement has its own process, so that time and memory can be attributed to it.
 
 mod append;
+mod cadence;
 mod child_server;
 mod cql;
 mod engine;
@@ -123,6 +124,12 @@ enum Command {
     Visible,
     /// The time from a change at an upstream to its delivery, and the effect of a thousand bad targets on nine thousand others.
     Webhooks,
+    /// Predictions and boards of restocks, the scores of past forecasts, and a poll of a large store, compared with PostgreSQL. `--records` is
+    /// the number of items, at most 200,000.
+    Cadence,
+    /// The process that polls a store, measured by `cadence`.
+    #[command(hide = true)]
+    CadencePollChild,
     /// The process that ingests, measured by `ingest`.
     #[command(hide = true)]
     IngestChild,
@@ -178,6 +185,7 @@ fn main() -> Result<(), Failure> {
         only: cli.only.clone(),
     };
     match cli.command {
+        Command::CadencePollChild => cadence::poll_child(&settings),
         Command::IngestChild => ingest::child(&settings),
         Command::OpenChild => ingest::open_child(&settings),
         Command::PagesChild => pages::child(&settings),
@@ -229,6 +237,9 @@ fn main() -> Result<(), Failure> {
             if on_servers(Command::Webhooks) {
                 webhooks::embedded(&settings)?;
                 webhooks::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
+            }
+            if on_servers(Command::Cadence) {
+                cadence::run(&settings)?;
             }
             summary::finish(&machine, settings.records, cli.json.as_deref())
         }

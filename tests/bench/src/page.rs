@@ -10,20 +10,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use feed::cursor;
-use http::Response;
 use schemas::position::Seq;
 use schemas::views::recalls;
 use serde_json::json;
 use surfaces::server::{Server, listen};
 use warp::Filter;
 
-use crate::child_server::{ChildServer, MODE, api_context, mint_keys};
+use crate::child_server::{ChildServer, MODE, SOCKET, api_context, json_response, mint_keys};
 use crate::engine::Engine;
 use crate::load::{Round, Target};
 use crate::report::{figure, heading, line, median, number, ratio};
-use crate::{Failure, Settings, filters, ingest, postgres};
+use crate::{Failure, Settings, cadence, filters, ingest, postgres};
 
-const SOCKET: &str = "BENCH_SOCKET";
 const BODY_BYTES: &str = "BENCH_BODY_BYTES";
 const LIMIT: u64 = 200;
 /// The number of different cursors.
@@ -122,6 +120,8 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     runtime.block_on(async {
         match std::env::var(MODE)?.as_str() {
             "api" => serve_api(settings).await,
+            cadence::MODE => cadence::serve(settings).await,
+            cadence::PEER_MODE => cadence::serve_peer().await,
             filters::MODE => filters::serve(settings).await,
             "ready" => serve_ready(std::env::var(BODY_BYTES)?.parse()?).await,
             _ => serve_postgres(Path::new(&std::env::var(SOCKET)?)).await,
@@ -184,12 +184,6 @@ async fn serve_postgres(socket: &Path) -> Result<(), Failure> {
         }
     });
     serve(route).await
-}
-
-fn json_response(body: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
-    response
 }
 
 async fn serve<F, R>(route: F) -> Result<(), Failure>
