@@ -194,7 +194,10 @@ fn main() -> Result<(), Failure> {
         Command::ServeChild => page::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
-        Command::Compare { before, after } => summary::compare(&before, &after),
+        Command::Compare { before, after } => {
+            summary::compare(&before, &after)?.iter().for_each(|line| report::line(line));
+            Ok(())
+        }
         command => {
             let machine = report::machine();
             let wanted = |this| command == Command::All || command == this;
@@ -241,7 +244,12 @@ fn main() -> Result<(), Failure> {
             if on_servers(Command::Cadence) {
                 cadence::run(&settings)?;
             }
-            summary::finish(&machine, settings.records, cli.json.as_deref())
+            report::line("");
+            summary::table().iter().for_each(|line| report::line(line));
+            match &cli.json {
+                Some(file) => summary::write(&machine, settings.records, file),
+                None => Ok(()),
+            }
         }
     }
 }

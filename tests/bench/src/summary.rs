@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::report::line;
 
 /// A figure that was printed.
 pub(crate) struct Figure {
@@ -41,22 +40,25 @@ pub(crate) fn verdict(is_met: bool) -> &'static str {
     if is_met { "met" } else { "NOT MET" }
 }
 
-/// Prints the ratios of the run in one table, and writes all figures to a file if one is named.
-pub(crate) fn finish(machine: &str, records: u64, file: Option<&Path>) -> Result<(), Failure> {
+/// The lines of a table of all ratios of the run.
+pub(crate) fn table() -> Vec<String> {
     let figures = FIGURES.lock().unwrap_or_else(PoisonError::into_inner);
-    line(&format!("\n{:<12} {:<50} {:>9}  {:<10} verdict", "benchmark", "ratio", "value", "target"));
+    let mut lines = vec![format!("{:<12} {:<50} {:>9}  {:<10} verdict", "benchmark", "ratio", "value", "target")];
     for (benchmark, figure) in figures.iter() {
         if let Some((target, is_met)) = &figure.target {
             let (name, value) = (figure.name.trim(), &figure.value);
-            line(&format!("{benchmark:<12} {name:<50} {value:>9}  {target:<10} {}", verdict(*is_met)));
+            lines.push(format!("{benchmark:<12} {name:<50} {value:>9}  {target:<10} {}", verdict(*is_met)));
         }
     }
-    if let Some(file) = file {
-        let figures: Vec<Value> = figures.iter().map(|(benchmark, figure)| shown(benchmark, figure)).collect();
-        let run = json!({ "machine": machine, "records": records, "figures": figures });
-        std::fs::write(file, serde_json::to_vec_pretty(&run)?)?;
-    }
-    Ok(())
+    lines
+}
+
+/// Writes all figures of the run to a file, as JSON.
+pub(crate) fn write(machine: &str, records: u64, file: &Path) -> Result<(), Failure> {
+    let figures = FIGURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let figures: Vec<Value> = figures.iter().map(|(benchmark, figure)| shown(benchmark, figure)).collect();
+    let run = json!({ "machine": machine, "records": records, "figures": figures });
+    Ok(std::fs::write(file, serde_json::to_vec_pretty(&run)?)?)
 }
 
 fn shown(benchmark: &str, figure: &Figure) -> Value {
@@ -68,18 +70,18 @@ fn shown(benchmark: &str, figure: &Figure) -> Value {
     shown
 }
 
-/// Prints the figures that two files have in common, with the change in percent.
-pub(crate) fn compare(before: &Path, after: &Path) -> Result<(), Failure> {
+/// The lines of a table of the figures that two files have in common, with the change in percent.
+pub(crate) fn compare(before: &Path, after: &Path) -> Result<Vec<String>, Failure> {
     let (before, after) = (numbers(before)?, numbers(after)?);
     let earlier: HashMap<&str, f64> = before.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    line(&format!("{:<64} {:>12} {:>12} {:>8}", "figure", "before", "after", "change"));
+    let mut lines = vec![format!("{:<64} {:>12} {:>12} {:>8}", "figure", "before", "after", "change")];
     for (name, after) in &after {
         if let Some(before) = earlier.get(name.as_str()) {
             let change = if *before == 0.0 { 0.0 } else { (after / before - 1.0) * 100.0 };
-            line(&format!("{name:<64} {before:>12} {after:>12} {change:>+7.1}%"));
+            lines.push(format!("{name:<64} {before:>12} {after:>12} {change:>+7.1}%"));
         }
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// The figures of a file that are single numbers, by benchmark and name.
