@@ -139,6 +139,18 @@ async fn free_lists_are_the_beginning_of_paid_ones() {
     let order: Vec<(&str, &str)> = events(&paid).iter().map(|event| (text(event, "window/from"), text(event, "id"))).collect();
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(paid["tier"], "pro");
+    // By its id, a caller without a key gets the events of the next 30 days, and no other.
+    let path = |event: &Value| format!("/v1/records/{}", text(event, "id").replace(':', "%3A"));
+    let near = events(&free)[0];
+    let record = day.free(&path(near));
+    assert_eq!((&record["id"], &record["record"]["verifyHash"]), (&near["id"], &near["verifyHash"]));
+    assert_eq!(day.free(&format!("{}/history", path(near)))["versions"][0]["record"]["id"], near["id"]);
+    let far = events(&paid).into_iter().find(|event| text(event, "window/from") > "2026-12-20").unwrap();
+    for path in [path(far), format!("{}/history", path(far))] {
+        let (status, problem) = day.ask("GET", &path, "", &Value::Null);
+        assert_eq!((status, &problem["code"], &problem["parameter"]), (403, &json!("tier-too-low"), &json!("id")), "{path}");
+        day.paid(&path);
+    }
     let kinds: BTreeSet<&str> = events(&paid).iter().map(|event| text(event, "kind")).collect();
     assert_eq!(kinds, ["adcom", "pdufa", "readout"].into());
     for event in events(&paid) {

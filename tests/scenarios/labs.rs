@@ -180,6 +180,27 @@ async fn free_callers_see_signals_and_terms() {
     let whole = fixture.get("/labs/v1/changes?start=earliest", &fixture.key, 200).await;
     assert!(whole["changes"][0]["record"]["id"].as_str().unwrap().starts_with("nih:"));
 
+    // A record by its id is what the lists show: the redacted form within the free window, without an id.
+    let (leads, _) = fixture.leads("days=365").await;
+    let of = |lead: &Value| format!("/labs/v1/records/{}", lead["id"].as_str().unwrap().replace(':', "%3A"));
+    let recent = of(leads.iter().find(|lead| lead["noticeDate"].as_str() >= Some("2026-11-07")).unwrap());
+    let old = of(leads.iter().find(|lead| lead["noticeDate"].as_str() < Some("2026-11-07")).unwrap());
+    let record = fixture.get(&recent, "", 200).await;
+    assert!(record["note"].as_str().unwrap().contains("redacted") && record["id"].is_null() && record["seq"].is_u64(), "{record}");
+    let history = fixture.get(&format!("{recent}/history"), "", 200).await;
+    let versions = history["versions"].as_array().unwrap();
+    assert!(!versions.is_empty() && history["id"].is_null(), "{history}");
+    let tool = fixture.call_tool("record", json!({"id": recent.rsplit('/').next().unwrap().replace("%3A", ":")}), "").await;
+    for shown in versions.iter().map(|version| &version["record"]).chain([&record["record"], &tool["structuredContent"]["record"]]) {
+        let names: Vec<&String> = shown.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["amountBand", "category", "month", "state"]);
+    }
+    for path in [old.clone(), format!("{old}/history")] {
+        assert_eq!(fixture.get(&path, "", 403).await["code"], "tier-too-low");
+        assert_eq!(fixture.get(&path, &fixture.key, 200).await["id"], old.rsplit('/').next().unwrap().replace("%3A", ":"));
+    }
+    fixture.get("/labs/v1/records/nih%3A0", "", 404).await;
+
     for (query, parameter, part) in [
         ("state=Mass", "state", ""),
         ("state=ZZ", "state", "ZZ"),

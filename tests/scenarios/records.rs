@@ -170,16 +170,15 @@ fn every_record_has_an_address() {
             assert_eq!((answer.status, &problem["code"], &problem["parameter"]), (404, &json!("not-found"), &json!("id")), "{problem}");
             assert_eq!(answer.header("content-type"), "application/problem+json");
         }
-        // A free key sees what the feeds show it: whole records, or redacted ones, which have no id and so no address.
-        // The first pages may be empty.
+        // A free key sees what the lists show it: whole records, or redacted ones within the free window. The first pages may be empty.
         let mut page = demo.server.json(&format!("/{service}/v1/changes?start=earliest&limit=1"), &demo.free);
         while page["changes"] == json!([]) && page["hasMore"] == true {
             page = demo.server.json(&format!("/{service}/v1/changes?limit=1&cursor={}", page["cursor"].as_str().unwrap()), &demo.free);
         }
-        let is_whole = page["changes"][0]["record"]["id"].is_string();
-        let record = changes.keys().next().unwrap();
-        let status = demo.server.get(&format!("/{service}/v1/records/{}", encoded(record)), &demo.free).unwrap().0;
-        assert_eq!(status, if is_whole { 200 } else { 403 }, "{service}");
+        let shown = page["changes"][0]["record"]["id"].as_str();
+        let id = shown.unwrap_or_else(|| changes.keys().next().unwrap());
+        let status = demo.server.get(&format!("/{service}/v1/records/{}", encoded(id)), &demo.free).unwrap().0;
+        assert!(status == 200 || (shown.is_none() && status == 403), "{service}: {status}");
     }
     assert!(with_slashes > 0, "an id with slashes must be among them");
 }

@@ -87,17 +87,8 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
     };
     let mut operation =
         Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments));
-    if let Some(redaction) = &source.redaction
-        && let Some(record) = operation.output.pointer_mut("/properties/changes/items/properties/record")
-    {
-        let whole = record.take();
-        *record = json!({ "anyOf": [whole, redaction.schema()] });
-        for change in operation.named_output.types.values_mut().filter(|named| named.pointer("/properties/seq").is_some()) {
-            if let Some(record) = change.pointer_mut("/properties/record") {
-                let whole = record.take();
-                *record = json!({ "anyOf": [whole, redaction.schema()] });
-            }
-        }
+    if let Some(redaction) = &source.redaction {
+        redaction.add_to(&mut operation);
     }
     operation
 }

@@ -33,6 +33,15 @@ impl ResponseNotes {
         limit.min(self.rows_max)
     }
 
+    /// Shows only changes of the free window to a caller who sees the redacted form of records, and adds a note about it.
+    ///
+    /// # Errors
+    /// When the feed cannot be read.
+    pub async fn limit_to_free_window(&mut self, call: &Call, source: &Source, at: &Position) -> Result<(), Problem> {
+        self.after = sample(call, source, at, self.after, &mut self.notes).await?;
+        Ok(())
+    }
+
     /// Adds a note.
     pub fn add(&mut self, note: Option<String>) {
         self.notes.extend(note);

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use jiff::civil::Date;
+use operation::Operation;
 use operation::problem::Problem;
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
@@ -14,7 +15,7 @@ use schemas::views::accounts::Tier;
 use schemas::views::records::{Record, Redact};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Turns JSON into its redacted form; `None` if it is not shown on that day.
 type Redactor = fn(&[u8], Date) -> serde_json::Result<Option<Value>>;
@@ -30,6 +31,7 @@ pub struct Redaction {
     note: Option<&'static str>,
     record: Redactor,
     change: Redactor,
+    form: fn(&[u8]) -> serde_json::Result<Value>,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -58,7 +60,7 @@ impl Redaction {
     #[must_use]
     pub const fn of<R: Redact>() -> Self {
         let (whole_from, days, note) = (R::WHOLE_FROM, R::FREE_DAYS, R::NOTE);
-        Self { whole_from, days, note, record: record::<R>, change: change::<R>, schema: schema::<R> }
+        Self { whole_from, days, note, record: record::<R>, change: change::<R>, form: form::<R>, schema: schema::<R> }
     }
 
     /// The redacted form of a stored record, which is given as JSON. `None` if it is not shown on that day.
@@ -67,6 +69,14 @@ impl Redaction {
     /// `internal` if the record cannot be decoded.
     pub fn record(&self, record: &[u8], today: Date) -> Result<Option<Value>, Problem> {
         (self.record)(record, today).map_err(unreadable)
+    }
+
+    /// The redacted form of a record, whether or not it is shown on any day: only to compare it with another version.
+    ///
+    /// # Errors
+    /// `internal` if the record cannot be decoded.
+    pub fn form(&self, record: &[u8]) -> Result<Value, Problem> {
+        (self.form)(record).map_err(unreadable)
     }
 
     /// The redacted form of a change, which is given as JSON as the feed stores it. `None` if it is not shown on that day.
@@ -81,6 +91,17 @@ impl Redaction {
     #[must_use]
     pub fn schema(&self) -> Value {
         operation::schema::output_of(self.schema)
+    }
+
+    /// Adds the redacted form to the answer of an operation, wherever it has a change with its record: any object with the properties `seq` and
+    /// `record`. Such an object needs no `id`.
+    pub fn add_to(&self, operation: &mut Operation) {
+        let redacted = self.schema();
+        add_to(&mut operation.output, &redacted);
+        add_to(&mut operation.named_output.schema, &redacted);
+        for named in operation.named_output.types.values_mut() {
+            add_to(named, &redacted);
+        }
     }
 
     /// The note for callers who get the redacted form.
@@ -101,12 +122,37 @@ fn record<R: Redact>(record: &[u8], today: Date) -> serde_json::Result<Option<Va
     if is_shown(&record, today) { serde_json::to_value(record.redacted()).map(Some) } else { Ok(None) }
 }
 
+fn form<R: Redact>(record: &[u8]) -> serde_json::Result<Value> {
+    serde_json::to_value(serde_json::from_slice::<R>(record)?.redacted())
+}
+
 fn change<R: Redact>(change: &[u8], today: Date) -> serde_json::Result<Option<Value>> {
     let StoredChange::<R> { event, seq, recorded_at, record } = serde_json::from_slice(change)?;
     if !is_shown(&record, today) {
         return Ok(None);
     }
     serde_json::to_value(RedactedChange { event, seq, recorded_at, record: record.redacted() }).map(Some)
+}
+
+fn add_to(schema: &mut Value, redacted: &Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Object(properties)) = fields.get_mut("properties")
+                && properties.contains_key("seq")
+                && let Some(record) = properties.get_mut("record")
+            {
+                let whole = record.take();
+                *record = json!({ "anyOf": [whole, redacted] });
+                if let Some(Value::Array(required)) = fields.get_mut("required") {
+                    required.retain(|name| name != "id");
+                }
+                return;
+            }
+            fields.values_mut().for_each(|value| add_to(value, redacted));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| add_to(item, redacted)),
+        _ => {}
+    }
 }
 
 /// Whether callers below the tier see a record. Lists leave withdrawn records out.

@@ -28,6 +28,8 @@ pub struct Version<R: ChangeRecord> {
     pub change: Element<R>,
     /// The fields of the record whose values differ from the version before, sorted; none for the first version.
     pub changed: Vec<String>,
+    /// The record before the change; `None` for the first version.
+    pub before: Option<R>,
 }
 
 /// Versions of one record, newest first.
@@ -59,7 +61,7 @@ pub async fn version_at<R: ChangeRecord + DeserializeOwned>(
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned>(
+pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned + Clone>(
     ctx: &Context,
     source: &Source,
     at: &Position,
@@ -78,11 +80,9 @@ pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned>(
     while versions.len() < limit
         && let Some(change) = changes.next_if(|change| change.seq > after)
     {
-        let changed = match changes.peek() {
-            Some(earlier) => changed_fields(&earlier.record, &change.record)?,
-            None => Vec::new(),
-        };
-        versions.push(Version { change, changed });
+        let before = changes.peek().map(|earlier| earlier.record.clone());
+        let changed = before.as_ref().map_or_else(|| Ok(Vec::new()), |before| changed_fields(before, &change.record))?;
+        versions.push(Version { change, changed, before });
     }
     let has_more = changes.peek().is_some_and(|earlier| earlier.seq > after);
     let next = versions.last().filter(|_| has_more).map(|last| last.change.seq);
@@ -135,7 +135,10 @@ async fn changes_at<R: ChangeRecord + DeserializeOwned>(
 }
 
 /// The names of the fields in which two versions of a record differ, sorted.
-fn changed_fields<R: Serialize>(before: &R, after: &R) -> Result<Vec<String>, Problem> {
+///
+/// # Errors
+/// `internal` if a version cannot be written as JSON.
+pub fn changed_fields<R: Serialize>(before: &R, after: &R) -> Result<Vec<String>, Problem> {
     let [before, after] = [super::query::to_value(before)?, super::query::to_value(after)?];
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return Ok(Vec::new()) };
     let gone = before.keys().filter(|name| !after.contains_key(*name));

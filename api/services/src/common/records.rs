@@ -1,7 +1,8 @@
 //! `GET /v1/records/{id}` and `GET /v1/records/{id}/history`: one record of a service, and its versions. Every service has both, and one MCP tool for
 //! both.
 //!
-//! Below the paid tiers they show what the lists of the service show there: nothing that is older than the free window.
+//! Below the paid tiers they show what the lists of the service show there: nothing that is older than the free window, and of a service with a
+//! redacted form that form, of the records that its lists show on the day of the answer. A redacted row has no id.
 
 use std::borrow::Cow;
 
@@ -10,8 +11,10 @@ use feed::changes::Change;
 use feed::etag::{etag, matches_etag};
 use feed::filter::Element;
 use feed::notes::notes;
-use feed::position::position;
-use feed::versions::{Version, version_at, versions_of};
+use feed::position::{Position, position};
+use feed::redaction::Redaction;
+use feed::versions::{Version, changed_fields, version_at, versions_of};
+use jiff::civil::Date;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation, Surface};
@@ -160,10 +163,22 @@ pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
         list: "versions",
         ..words()
     };
-    vec![
+    let mut operations = vec![
         Operation::define::<Arguments, Either<R>, _, _>(record, move |call, arguments| answer::<R>(source, call, arguments)),
         Operation::define::<HistoryArguments, History<R>, _, _>(history, move |call, arguments| versions::<R>(source, call, arguments)),
-    ]
+    ];
+    if let Some(redaction) = &source.redaction {
+        for operation in &mut operations {
+            redaction.add_to(operation);
+            // A history of redacted rows has no id, either.
+            for schema in [&mut operation.output, &mut operation.named_output.schema] {
+                if let Some(Value::Array(required)) = schema.get_mut("required") {
+                    required.retain(|name| name != "id");
+                }
+            }
+        }
+    }
+    operations
 }
 
 async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
@@ -176,11 +191,19 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
         return Err(Problem::parameter(name, format!("{name}: only with `history`")));
     }
     let ctx = &call.context;
-    check_whole(source, &call)?;
+    let redaction = source.redaction_for(&call);
     let at = position(ctx, &source, as_of.as_deref()).await?;
-    let notes = notes(&call, &source, &at).await?;
+    let mut notes = notes(&call, &source, &at).await?;
     let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
-    let (after, note) = (notes.after, notes.note());
+    // A list shows every record that is free on the day, whenever it changed.
+    let redacted = match redaction {
+        Some(redaction) => {
+            notes.add(Some(redaction.note()));
+            Some(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?)
+        }
+        None => None,
+    };
+    let (after, note, today) = (notes.after, notes.note(), today_of(redaction, &at));
     if change.seq <= after {
         return Err(too_old(source));
     }
@@ -192,31 +215,45 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
             "record",
             &id,
             &change.seq.to_string(),
+            &today,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
         ],
     );
-    rendered(&call, source, etag, 1, || json_of(&Shown { id, version: shown(change), note }))
+    rendered(&call, source, etag, 1, || match redacted {
+        Some(record) => {
+            let mut shown = redacted_change(&change, record);
+            let note = note.map(|note| ("note".to_owned(), note.into()));
+            shown.extend(id_of(&shown).map(|id| ("id".to_owned(), id)).into_iter().chain(note));
+            Ok(Value::Object(shown))
+        }
+        None => json_of(&Shown { id, version: shown(change), note }),
+    })
 }
 
 async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryArguments) -> Result<Answer, Problem> {
     let HistoryArguments { id, as_of, limit, after: before } = arguments;
     let ctx = &call.context;
-    check_whole(source, &call)?;
+    let redaction = source.redaction_for(&call);
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
+    if redaction.is_some() {
+        notes.limit_to_free_window(&call, &source, &at).await?;
+    }
     let limit = notes.limit(limit);
     let (after, note) = (notes.after, notes.note());
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?;
-    if found.versions.is_empty() {
-        match version_at::<R>(ctx, &source, &at, &id).await? {
-            None => return Err(not_found(as_of.is_some())),
-            Some(change) if change.seq <= after => return Err(too_old(source)),
+    if redaction.is_some() || found.versions.is_empty() {
+        let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+        match redaction {
+            Some(redaction) => drop(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?),
+            None if change.seq <= after => return Err(too_old(source)),
             // The page before this one ended with the first version.
-            Some(_) => {}
+            None => {}
         }
     }
+    let today = today_of(redaction, &at);
     let [first, last] = [found.versions.first(), found.versions.last()].map(|version| version.map_or(Seq(0), |version| version.change.seq));
     let etag = etag(
         &*at.view,
@@ -228,13 +265,33 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
             &first.to_string(),
             &last.to_string(),
             if found.next.is_some() { "more" } else { "end" },
+            &today,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
         ],
     );
+    if let Some(redaction) = redaction {
+        let mut versions = Vec::with_capacity(found.versions.len());
+        for Version { change, before, .. } in found.versions {
+            let Some(record) = redacted(redaction, &change.record, at.today())? else { continue };
+            // Only the fields that the redacted form has; their values before the change are needed for no more than this.
+            let before = before.map(|before| redaction.form(&json_bytes(&before)?)).transpose()?;
+            let changed = before.map_or_else(|| Ok(Vec::new()), |before| changed_fields(&before, &record))?;
+            let mut version = redacted_change(&change, record);
+            version.insert("changed".to_owned(), json!(changed));
+            versions.push(version);
+        }
+        let id = versions.first().and_then(id_of);
+        return rendered(&call, source, etag, versions.len(), || {
+            let mut answer = serde_json::Map::from_iter([("versions".to_owned(), json!(versions)), ("next".to_owned(), json!(found.next))]);
+            let note = note.map(|note| ("note".to_owned(), note.into()));
+            answer.extend(id.map(|id| ("id".to_owned(), id)).into_iter().chain(note));
+            Ok(Value::Object(answer))
+        });
+    }
     let versions: Vec<ShownVersion<R>> =
-        found.versions.into_iter().map(|Version { change, changed }| ShownVersion { version: shown(change), changed }).collect();
+        found.versions.into_iter().map(|Version { change, changed, .. }| ShownVersion { version: shown(change), changed }).collect();
     rendered(&call, source, etag, versions.len(), || json_of(&History { id, versions, next: found.next, note }))
 }
 
@@ -265,12 +322,38 @@ fn json_of<T: Serialize>(value: &T) -> Result<Value, Problem> {
     }
 }
 
-/// Refuses a caller who sees the records of the service in their redacted form, which has no id.
-fn check_whole(source: Source, call: &Call) -> Result<(), Problem> {
-    match source.redaction_for(call) {
-        Some(redaction) => Err(Problem::new(ErrorCode::TierTooLow, redaction.note()).about("id")),
-        None => Ok(()),
-    }
+/// The redacted form of a record; `None` if lists do not show it on that day.
+fn redacted<R: Serialize>(redaction: &Redaction, record: &R, today: Date) -> Result<Option<Value>, Problem> {
+    redaction.record(&json_bytes(record)?, today)
+}
+
+/// A change as callers see it who see redacted records: without details.
+fn redacted_change<R: ChangeRecord>(change: &Element<R>, record: Value) -> serde_json::Map<String, Value> {
+    let Element { event, seq, recorded_at, .. } = change;
+    let fields = [("event", json!(event)), ("seq", json!(seq)), ("recordedAt", json!(recorded_at)), ("record", record)];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The id of a change's record, if the redacted form has one.
+fn id_of(change: &serde_json::Map<String, Value>) -> Option<Value> {
+    change.get("record")?.get("id").cloned()
+}
+
+/// The day of the answer, on which what a redaction shows depends; empty for callers who see whole records.
+fn today_of(redaction: Option<&Redaction>, at: &Position) -> String {
+    redaction.map_or_else(String::new, |_| at.today().to_string())
+}
+
+fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(record).map_err(|error| {
+        tracing::error!(%error, "a record cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "a stored record cannot be read")
+    })
+}
+
+/// The problem of a record that the lists of the service show to paid tiers only.
+fn not_free(redaction: &Redaction) -> Problem {
+    Problem::new(ErrorCode::TierTooLow, redaction.note()).about("id")
 }
 
 fn not_found(is_as_of: bool) -> Problem {

@@ -7,16 +7,19 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::SOURCE;
-use super::rows::{Filter, listed};
+use super::rows::{Filter, ListPage, ListPlace, listed};
 use super::search::words::query_words;
+use feed::cursor;
 use feed::etag::{etag, matches_etag};
-use feed::position::{day_text, parse_date, position};
+use feed::position::{day_text, lagging, parse_date, position};
+use operation::context::Context;
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
@@ -24,7 +27,7 @@ use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
 /// The version of the answer's form. It changes whenever the same position is answered with other bytes.
-const RENDERING: &str = "3";
+const RENDERING: &str = "4";
 
 /// The kind of product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +80,9 @@ pub struct Arguments {
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
+    /// The `next` of an earlier answer, with the same other arguments, to get the recalls that follow. `limit` may differ.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
 }
 
 /// A recall.
@@ -131,6 +137,9 @@ pub struct Feed {
     pub schema: [&'static str; 8],
     /// The recalls, newest first, ties by identity.
     pub recalls: Vec<Record>,
+    /// Send it as `after` to get the recalls that follow; only if some do. All pages show the state of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The operation.
@@ -144,14 +153,13 @@ pub fn operation() -> Operation {
         when: "Use it for any question about recalls of a product, brand or agency.",
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
             `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
-            no stemming. At most 300 recalls an answer: narrow `from` and `to` to see more, or follow `changes`. Withdrawn recalls are \
-            left out. A recall that several agencies announced is one record; with `agency` it shows the title, URL and date of that \
+            no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies announced is one record; with `agency` it shows the title, URL and date of that \
             agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,
         surface: Surface::Both,
         counted: true,
         list: "recalls",
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid, ErrorCode::Unavailable],
         example: json!({ "category": "food", "agency": "FDA", "limit": 10 }),
         aliases: &[("q", "keyword")],
     };
@@ -166,7 +174,19 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
     }
     let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
-    let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
+    let mut at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
+    let words = keyword.as_ref().map_or_else(String::new, |words| words.join(" "));
+    let search = serde_json::to_string(&(filter.category, filter.agency, &filter.from, &filter.to, &words, &arguments.as_of));
+    let search = search.map_err(|error| unwritable(&error))?;
+    let after = arguments.after.as_deref().map(|text| read_after(ctx, &search, text)).transpose()?;
+    if let Some((seq, _)) = &after {
+        // The pages after the first show the same state.
+        if *seq > at.last {
+            return Err(lagging());
+        }
+        at.seq = *seq;
+    }
+    let after = after.map(|(_, place)| place);
     let tier = call.caller.tier.max(Tier::Free).as_str();
     let etag = etag(
         &*at.view,
@@ -178,7 +198,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             filter.agency.unwrap_or_default(),
             filter.from.as_deref().unwrap_or_default(),
             filter.to.as_deref().unwrap_or_default(),
-            &keyword.as_ref().map_or_else(String::new, |words| words.join(" ")),
+            &words,
+            arguments.after.as_deref().unwrap_or_default(),
             &limit.to_string(),
             tier,
             call.form.as_str(),
@@ -187,23 +208,25 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if matches_etag(call.if_none_match.as_deref(), &etag) {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
     }
-    let recalls = match keyword {
-        Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
+    let ListPage { recalls, next } = match keyword {
+        Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, after.as_ref(), limit).await?,
         None => {
             // The lists also hold recalls that are announced for a later date.
             let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
-            listed(at.view.as_ref(), &filter, at.seq, limit, month_max).await?
+            listed(at.view.as_ref(), &filter, at.seq, after.as_ref(), limit, month_max).await?
         }
     };
     let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
+    let next = next.map(|place| after_text(ctx, &search, at.seq, &place)).transpose()?;
+    let next_cursor = next.clone().unwrap_or_default();
     let body = if call.form == Form::Lines {
         Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
     } else {
         let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
-        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls })?])
+        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
     };
-    Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+    Ok(Answer { body, etag, next_cursor, status: 200 })
 }
 
 /// The filter of the arguments.
@@ -222,9 +245,26 @@ fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
 }
 
+/// The value of `after` for the recalls that follow a place, in a search with these arguments as of `seq`.
+fn after_text(ctx: &Context, search: &str, seq: Seq, place: &ListPlace) -> Result<String, Problem> {
+    let place = serde_json::to_string(place).map_err(|error| unwritable(&error))?;
+    Ok(cursor::encode(&ctx.secrets, SOURCE.service, seq, &format!("list\n{search}\n{place}")))
+}
+
+/// Decodes a value of `after`.
+fn read_after(ctx: &Context, search: &str, text: &str) -> Result<(Seq, ListPlace), Problem> {
+    let (seq, made_for) = cursor::read(&ctx.secrets, SOURCE.service, text).map_err(|problem| problem.about("after"))?;
+    let of_search = made_for.strip_prefix("list\n").and_then(|rest| rest.strip_prefix(search)).and_then(|rest| rest.strip_prefix('\n'));
+    let place = of_search.and_then(|place| serde_json::from_str(place).ok());
+    let invalid = || cursor::invalid("`after` belongs to a search with other arguments; start again without it").about("after");
+    Ok((seq, place.ok_or_else(invalid)?))
+}
+
 fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
-        tracing::error!(%error, "an answer cannot be written as JSON");
-        Problem::new(ErrorCode::Internal, "the answer could not be written")
-    })
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &serde_json::Error) -> Problem {
+    tracing::error!(%error, "an answer cannot be written as JSON");
+    Problem::new(ErrorCode::Internal, "the answer could not be written")
 }

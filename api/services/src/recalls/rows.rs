@@ -13,7 +13,10 @@ use view_store::{Range, View};
 
 use operation::context::{seq_column, store_problem, stored};
 use operation::problem::Problem;
+use serde::{Deserialize, Serialize};
 
+/// The day of a record without a date, which is after all other days in lists.
+pub(super) const UNDATED: i64 = -1_000_000;
 /// The first month that is searched, January of 1966. All recalls are later.
 const MONTH_MIN: i64 = 1966 * 12;
 /// The month of the lists' partition for records without a date.
@@ -65,69 +68,140 @@ impl Filter {
     }
 }
 
-/// The matching recalls as of `seq`, as the filter shows them, newest first, ties by identity. The search starts at `month_max` at the latest.
+/// The place of a recall in the order of lists: newest first, ties by identity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListPlace {
+    /// The date of the record; empty for one without a date.
+    date: String,
+    id: String,
+}
+
+impl ListPlace {
+    /// The place of a record.
+    #[must_use]
+    pub fn of(record: &Recall) -> Self {
+        Self { date: record.date.clone(), id: record.id.clone() }
+    }
+
+    /// The day of the place; [`UNDATED`] for a record without a date.
+    fn day(&self) -> i64 {
+        if self.date.is_empty() { UNDATED } else { day_of(&self.date) }
+    }
+
+    /// Whether a record of a day comes after this place; [`UNDATED`] is the day of a record without a date.
+    #[must_use]
+    pub fn is_before(&self, day: i64, id: &str) -> bool {
+        (Reverse(self.day()), self.id.as_str()) < (Reverse(day), id)
+    }
+
+    /// Whether records of a day may come after this place.
+    #[must_use]
+    pub fn reaches(&self, day: i64) -> bool {
+        day <= self.day()
+    }
+}
+
+/// A page of recalls.
+pub struct ListPage {
+    /// The recalls as the filter shows them, newest first, ties by identity.
+    pub recalls: Vec<Recall>,
+    /// The place of the last one, if more follow.
+    pub next: Option<ListPlace>,
+}
+
+impl ListPage {
+    /// The first `limit` recalls of those that were found, which are in the order of lists.
+    pub(super) fn of(mut found: Vec<(ListPlace, Recall)>, filter: &Filter, limit: usize) -> Self {
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| has_more).map(|(place, _)| place.clone());
+        let mut recalls: Vec<Recall> = found.into_iter().map(|(_, recall)| recall).collect();
+        filter.sort(&mut recalls);
+        Self { recalls, next }
+    }
+}
+
+/// A page of the matching recalls as of `seq`: those after a place, if one is given. The search starts at `month_max` at the latest.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, month_max: i64) -> Result<Vec<Recall>, Problem> {
-    let by_record = filter.by_record_date();
-    let oldest = by_record.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
-    let mut newest = by_record.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
-    let mut out = Vec::new();
-    let mut months = 1;
-    while out.len() < limit && oldest <= newest {
-        read_months(view, filter, seq, limit, (newest - months + 1).max(oldest)..=newest, &mut out).await?;
-        newest -= months;
-        months = (months * 4).min(MONTHS_AT_ONCE);
-    }
-    if out.len() < limit && filter.from.is_none() && filter.to.is_none() {
-        read_months(view, filter, seq, limit, MONTH_NONE..=MONTH_NONE, &mut out).await?;
-    }
-    out.truncate(limit);
-    filter.sort(&mut out);
-    Ok(out)
-}
-
-/// Adds recalls from the partitions of some months, up to `limit`.
-async fn read_months(
+pub async fn listed(
     view: &dyn View,
     filter: &Filter,
     seq: Seq,
+    after: Option<&ListPlace>,
     limit: usize,
-    months: RangeInclusive<i64>,
-    out: &mut Vec<Recall>,
-) -> Result<(), Problem> {
-    let (names, by_record) = (filter.lists(), filter.by_record_date());
-    let list = |month: i64| names.iter().map(move |name| (name, month));
-    let mut lists: Vec<Listing> = months.flat_map(list).map(|(name, month)| Listing::new(name, &by_record, month)).collect();
-    let rows_max = limit.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
-    try_join_all(lists.iter_mut().map(|list| list.fill(view, seq, rows_max))).await?;
-    let mut last = String::new();
-    while out.len() < limit {
-        let mut ids = Vec::new();
-        while out.len() + ids.len() < limit {
-            for list in &mut lists {
-                list.fill(view, seq, rows_max).await?;
-            }
-            let newest = lists.iter_mut().filter(|list| !list.entries.is_empty()).min_by(|a, b| a.entries.front().cmp(&b.entries.front()));
-            let Some((_, id)) = newest.and_then(|list| list.entries.pop_front()) else { break };
-            // A recall of several agencies is in the list of each.
-            if id != last {
-                last.clone_from(&id);
-                ids.push(id);
-            }
-        }
-        if ids.is_empty() {
-            break;
-        }
-        for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
-            match row.filter(|row| by_record.matches(&row.record)) {
-                Some(row) => out.extend(filter.shown(view, row.record, seq).await?),
-                None => tracing::error!(id, seq = seq.0, "a list names a recall that has no matching row"),
-            }
-        }
+    month_max: i64,
+) -> Result<ListPage, Problem> {
+    let by_record = filter.by_record_date();
+    let oldest = by_record.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
+    let mut newest = by_record.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
+    // Later months come before the place.
+    newest = after.map_or(newest, |after| month_of(&after.date).min(newest));
+    let search = MonthSearch { view, filter, seq, after, wanted: limit.saturating_add(1) };
+    let mut out = Vec::new();
+    let mut months = 1;
+    while out.len() < search.wanted && oldest <= newest {
+        search.read((newest - months + 1).max(oldest)..=newest, &mut out).await?;
+        newest -= months;
+        months = (months * 4).min(MONTHS_AT_ONCE);
     }
-    Ok(())
+    if out.len() < search.wanted && filter.from.is_none() && filter.to.is_none() {
+        search.read(MONTH_NONE..=MONTH_NONE, &mut out).await?;
+    }
+    Ok(ListPage::of(out, filter, limit))
+}
+
+/// A search of recalls in months.
+struct MonthSearch<'a> {
+    view: &'a dyn View,
+    filter: &'a Filter,
+    seq: Seq,
+    after: Option<&'a ListPlace>,
+    wanted: usize,
+}
+
+impl MonthSearch<'_> {
+    /// Adds recalls from the partitions of some months, until there are as many as wanted.
+    async fn read(&self, months: RangeInclusive<i64>, out: &mut Vec<(ListPlace, Recall)>) -> Result<(), Problem> {
+        let Self { view, filter, seq, after, wanted } = *self;
+        let (names, by_record) = (filter.lists(), filter.by_record_date());
+        let list = |month: i64| names.iter().map(move |name| (name, month));
+        let mut lists: Vec<Listing> =
+            months.flat_map(list).map(|(name, month)| Listing::new(name, &by_record, month, after.cloned())).collect();
+        let rows_max = wanted.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
+        try_join_all(lists.iter_mut().map(|list| list.fill(view, seq, rows_max))).await?;
+        let mut last = String::new();
+        while out.len() < wanted {
+            let mut ids = Vec::new();
+            while out.len() + ids.len() < wanted {
+                for list in &mut lists {
+                    list.fill(view, seq, rows_max).await?;
+                }
+                let newest =
+                    lists.iter_mut().filter(|list| !list.entries.is_empty()).min_by(|a, b| a.entries.front().cmp(&b.entries.front()));
+                let Some((_, id)) = newest.and_then(|list| list.entries.pop_front()) else { break };
+                // A recall of several agencies is in the list of each.
+                if id != last {
+                    last.clone_from(&id);
+                    ids.push(id);
+                }
+            }
+            if ids.is_empty() {
+                break;
+            }
+            for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
+                match row.filter(|row| by_record.matches(&row.record)) {
+                    Some(row) => {
+                        let place = ListPlace::of(&row.record);
+                        out.extend(filter.shown(view, row.record, seq).await?.map(|recall| (place, recall)));
+                    }
+                    None => tracing::error!(id, seq = seq.0, "a list names a recall that has no matching row"),
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// One month of one list, read in pieces.
@@ -135,6 +209,10 @@ struct Listing {
     prefix: Key,
     /// The start of the first piece. Later pieces start after the last row that was read.
     from: Option<Key>,
+    /// Only entries after this place count.
+    place: Option<ListPlace>,
+    /// Whether the entries have no date.
+    is_undated: bool,
     after: Option<Key>,
     /// The last day of the search.
     day_min: Option<i64>,
@@ -144,11 +222,22 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(name: &str, filter: &Filter, month: i64) -> Self {
-        let of_month = |date: &Option<String>| date.as_deref().filter(|date| month_of(date) == month).map(day_of);
-        let from = of_month(&filter.to).map(|day| key![name, month, day]);
-        let day_min = of_month(&filter.from);
-        Self { prefix: key![name, month], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
+    fn new(name: &str, filter: &Filter, month: i64, place: Option<ListPlace>) -> Self {
+        let of_month = |date: &str| Some(date).filter(|date| month_of(date) == month).map(day_of);
+        let place = place.filter(|place| month_of(&place.date) == month);
+        let newest = filter.to.as_deref().and_then(of_month).into_iter().chain(place.as_ref().map(|place| day_of(&place.date))).min();
+        let from = newest.map(|day| key![name, month, day]);
+        let day_min = filter.from.as_deref().and_then(of_month);
+        Self {
+            prefix: key![name, month],
+            from,
+            place,
+            is_undated: month == MONTH_NONE,
+            after: None,
+            day_min,
+            entries: VecDeque::new(),
+            is_read: false,
+        }
     }
 
     /// Reads until there is an entry, or until the list ends.
@@ -164,6 +253,10 @@ impl Listing {
                 if self.day_min.is_some_and(|least| *day < least) {
                     self.is_read = true;
                     break;
+                }
+                let day_in_order = if self.is_undated { UNDATED } else { *day };
+                if self.place.as_ref().is_some_and(|place| !place.is_before(day_in_order, id)) {
+                    continue;
                 }
                 let until = stored::<ListEntry>(&LISTS, &value)?.until;
                 if seq_column(&LISTS, &key, 4)? <= seq && (until == Seq(0) || until > seq) {

@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use schemas::views::recalls::{Recall, Row};
+use schemas::views::recalls::Row;
 use tantivy::Searcher;
 use tokio::sync::{Semaphore, watch};
 use view_store::View;
 
 use self::index::{Fields, Hit};
 use self::words::{Document, days};
-use super::rows::{Filter, rows_at};
+use super::rows::{Filter, ListPage, ListPlace, rows_at};
 use feed::position::LAG_WAIT_MAX;
 use operation::problem::Problem;
 
@@ -91,12 +91,19 @@ impl Search {
         let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
     }
 
-    /// The recalls as of `seq` that contain all words (in lower case) and match the filter, as the filter shows them, newest first,
-    /// ties by identity.
+    /// A page of the recalls as of `seq` that contain all words (in lower case) and match the filter: those after a place, if one is given.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
-    pub async fn find(&self, view: &dyn View, words: Vec<String>, filter: &Filter, seq: Seq, limit: usize) -> Result<Vec<Recall>, Problem> {
+    pub async fn find(
+        &self,
+        view: &dyn View,
+        words: Vec<String>,
+        filter: &Filter,
+        seq: Seq,
+        after: Option<&ListPlace>,
+        limit: usize,
+    ) -> Result<ListPage, Problem> {
         let shown = self.reaching(seq).await?;
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
         let by_record = filter.by_record_date();
@@ -106,12 +113,18 @@ impl Search {
         }
         .map_err(|error| broken(&error))?;
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
-        let mut out = Vec::new();
-        while out.len() < limit && !hits.is_empty() {
-            let mut batch = next_days(&mut hits, limit - out.len());
+        let (mut out, wanted) = (Vec::new(), limit.saturating_add(1));
+        while let Some(ByDay(hit)) = hits.peek()
+            && after.is_some_and(|after| !after.reaches(hit.day))
+        {
+            hits.pop();
+        }
+        while out.len() < wanted && !hits.is_empty() {
+            let mut batch = next_days(&mut hits, wanted - out.len());
             let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
             let mut proposed: Vec<(i64, String, Seq)> =
                 batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
+            proposed.retain(|(newest_first, id, _)| after.is_none_or(|after| after.is_before(-newest_first, id)));
             proposed.sort_unstable();
             let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
             unread.sort_unstable();
@@ -124,13 +137,12 @@ impl Search {
                 if let Some(row) = stands
                     && by_record.matches(&row.record)
                 {
-                    out.extend(filter.shown(view, row.record, seq).await?);
+                    let place = ListPlace::of(&row.record);
+                    out.extend(filter.shown(view, row.record, seq).await?.map(|recall| (place, recall)));
                 }
             }
         }
-        out.truncate(limit);
-        filter.sort(&mut out);
-        Ok(out)
+        Ok(ListPage::of(out, filter, limit))
     }
 
     /// Waits until queries see a change, and returns what they read.

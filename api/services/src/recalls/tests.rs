@@ -80,6 +80,23 @@ async fn compare(world: &World, ctx: &Arc<Context>, chance: &mut Chance, rounds:
         assert_eq!(urls(&answer), wanted, "{arguments:?}");
         assert_eq!(answer["count"], wanted.len());
         found += wanted.len();
+        // The pages that follow.
+        let mut whole = arguments.clone();
+        whole.insert("limit".to_owned(), json!(1_000_000));
+        let whole = expected(world, seq, &whole);
+        let (mut shown, mut next) = (wanted.len(), answer["next"].clone());
+        for _ in 0..4 {
+            assert_eq!(next.is_null(), shown == whole.len(), "{arguments:?}");
+            if next.is_null() {
+                break;
+            }
+            arguments.insert("after".to_owned(), next);
+            arguments.insert("limit".to_owned(), json!([1, 7, 90][chance.below(3)]));
+            let page = value(ctx, &operation, Value::Object(arguments.clone())).await;
+            let urls = urls(&page);
+            assert_eq!(urls, whole[shown..whole.len().min(shown + urls.len())], "{arguments:?}");
+            (shown, next) = (shown + urls.len(), page["next"].clone());
+        }
     }
     assert!(found > rounds, "the comparison must compare something");
 }
@@ -146,6 +163,37 @@ async fn no_index_yet() {
     let problem = ask(&ctx, &list::operation(), json!({ "keyword": "bat" })).await.unwrap_err();
     assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::Unavailable, 2));
     assert!(ask(&ctx, &list::operation(), json!({})).await.is_ok());
+}
+
+/// Proves that the pages of a list show the state of the first one while records change, that lines name the next page in their cursor, and that
+/// an `after` of other arguments, of another kind or altered is refused by name.
+#[tokio::test]
+async fn pages_show_the_state_of_the_first() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(16), 600, 200).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let operation = list::operation();
+    let whole = value(&ctx, &operation, json!({ "category": "food", "limit": 300 })).await;
+    let (whole, mut shown) = (urls(&whole), Vec::new());
+    let mut arguments = json!({ "category": "food", "limit": 5 });
+    let mut chance = Chance(17);
+    loop {
+        let page = value(&ctx, &operation, arguments.clone()).await;
+        shown.extend(urls(&page).into_iter().map(str::to_owned));
+        let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
+        let next = page.get("next").and_then(Value::as_str);
+        assert_eq!(lines.next_cursor, next.unwrap_or_default());
+        let Some(next) = next else { break };
+        arguments["after"] = json!(next);
+        fill(&mut world, &mut chance, 20, 200).await;
+    }
+    assert_eq!(shown, whole);
+    let after = arguments["after"].as_str().unwrap().to_owned();
+    let cursor = feed::cursor::encode(&ctx.secrets, "recalls", Seq(1), "");
+    for (category, after) in [("drugs", after.as_str()), ("food", &after[1..]), ("food", &cursor), ("food", "x")] {
+        let problem = ask(&ctx, &operation, json!({ "category": category, "after": after })).await.unwrap_err();
+        assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::CursorInvalid, "after"), "{category} {after}");
+    }
 }
 
 /// Proves that wrong arguments are refused and named.

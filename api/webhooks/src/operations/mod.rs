@@ -23,6 +23,7 @@ use schemas::views::deliveries::{Delivery, State, TABLES};
 use schemas::views::records::Row;
 use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
+use view_store::View;
 
 use crate::DeliveryOutcome;
 use crate::NewMatcher;
@@ -158,9 +159,14 @@ pub(crate) async fn target(call: &Call, config: WebhookConfig, id: &str) -> Resu
 
 /// Reads the delivery state of a watch.
 pub(crate) async fn delivery_state(ctx: &Context, watch: &SavedItem) -> Result<Delivery, Problem> {
-    let view = ctx.live(TABLES.view).await?;
+    Ok(state_row(&*ctx.live(TABLES.view).await?, watch).await?.record)
+}
+
+/// Reads the delivery state of a watch, and the seq of the change that made it; 0 before the first.
+pub(crate) async fn state_row(view: &dyn View, watch: &SavedItem) -> Result<Row<Delivery>, Problem> {
     let row = view.get(TABLES.records, &key![watch.id.as_str()]).await.map_err(store_problem)?;
-    row.map_or_else(|| Ok(Delivery { done: watch.after, ..Delivery::default() }), |bytes| read(&bytes))
+    let initial = || Row { record: Delivery { done: watch.after, ..Delivery::default() }, ..Row::default() };
+    row.map_or_else(|| Ok(initial()), |bytes| stored(TABLES.records, &bytes))
 }
 
 /// Decodes a stored row.

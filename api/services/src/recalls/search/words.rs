@@ -3,11 +3,9 @@
 use schemas::position::Seq;
 use schemas::views::recalls::{Recall, day_of};
 
-use crate::recalls::rows::Filter;
+use crate::recalls::rows::{Filter, UNDATED};
 use operation::problem::Problem;
 
-/// The day of a record without a date, which is before all other days.
-pub(super) const UNDATED: i64 = -1_000_000;
 /// The longest word in the index, in characters; longer words are cut.
 const WORD_CHARS_MAX: usize = 256;
 /// The longest keyword, in characters.
