@@ -222,6 +222,18 @@ async fn events_of_companies_and_drugs() {
     let over = day.paid("/v1/drug?name=larchazine");
     assert!(events(&over).iter().any(|event| event["status"] == "met"), "{over}");
     assert!(events(&day.free("/v1/drug?name=larchazine")).iter().all(|event| event["status"] == "upcoming"));
+    // The free tools show at most five rows of the next 30 days, and how many there are.
+    for (tool, arguments, path) in [
+        ("catalyst_for_company", json!({"ticker": "CLDB"}), "/v1/company?ticker=CLDB&limit=200"),
+        ("catalyst_for_drug", json!({"drug": "calderinib"}), "/v1/drug?name=calderinib&limit=200"),
+    ] {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+        let (_, answer) = day.ask("POST", "/mcp", "", &call);
+        let shown = &answer["result"]["structuredContent"];
+        assert!((1..=5).contains(&events(shown).len()) && shown["count"] == events(shown).len(), "{answer}");
+        assert!(events(shown).iter().all(|event| text(event, "window/from") <= "2026-12-20"), "{shown}");
+        assert_eq!(shown["total"], day.paid(path)["total"], "{tool}");
+    }
     let nobody = day.paid("/v1/company?ticker=ZZZZ");
     assert_eq!((&nobody["count"], &nobody["total"]), (&json!(0), &json!(0)));
     day.end().await;
@@ -244,11 +256,36 @@ async fn bad_values_are_refused() {
         ("/v1/company?ticker=A%20B", "ticker", "ticker"),
         ("/v1/drug?name=ab", "name", ""),
         ("/v1/drug?name=a+b+c", "name", "3 letters"),
+        ("/v1/company", "ticker", "missing"),
+        ("/v1/company?ticker=ABCDEFGHIJK", "ticker", "10"),
+        ("/v1/upcoming?days=soon", "days", "whole number"),
+        ("/v1/upcoming?kind=pdufa&kind=adcom", "kind", "twice"),
     ] {
         let (status, problem) = day.ask("GET", path, &day.key, &Value::Null);
         assert_eq!((status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
         assert!(text(&problem, "detail").contains(part), "{path}: {problem}");
     }
+    for (tool, arguments, parameter) in [
+        ("upcoming_catalysts", json!({"days": 731}), "days"),
+        ("upcoming_catalysts", json!({"kind": "earnings"}), "kind"),
+        ("catalyst_for_company", json!({"ticker": ""}), "ticker"),
+        ("catalyst_for_drug", json!({"drug": "ab"}), "drug"),
+    ] {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+        let (status, answer) = day.ask("POST", "/mcp", &day.key, &call);
+        let document: Value = serde_json::from_str(text(&answer, "result/content/0/text")).unwrap();
+        assert_eq!((status, &answer["result"]["isError"], text(&document, "parameter")), (200, &json!(true), parameter), "{answer}");
+    }
+    for (entity, detail) in [
+        (json!({"type": "tickr", "value": "CLDB"}), "entity.type: \"tickr\""),
+        (json!({"type": "kind", "value": "earnings"}), "entity.value: \"earnings\""),
+    ] {
+        let (status, problem) = day.ask("POST", "/v1/watchlist", &day.key, &json!({ "entity": entity }));
+        assert_eq!((status, text(&problem, "parameter")), (400, "entity"), "{problem}");
+        assert!(text(&problem, "detail").starts_with(detail), "{problem}");
+    }
+    let (status, problem) = day.ask("POST", "/v1/watchlist", "", &json!({"entity": {"type": "ticker", "value": "CLDB"}}));
+    assert!(matches!(status, 401..=403), "{status}: {problem}");
     day.end().await;
 }
 
@@ -304,6 +341,66 @@ async fn a_moved_date_is_one_change() {
     let silent: Progress = Arc::new(|_, _| ());
     assert!(catalysts.replay(&silent).await.unwrap() > 0);
     assert_eq!([digests(false).await, digests(true).await], known);
+    day.end().await;
+}
+
+/// Proves that a trial that is terminated, withdrawn or suspended leaves the list and is `cancelled` in one change, that a completed one is
+/// `met`, that a postponed one is one change with both dates, that a month is no day, and that lists as of the day before still hold all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_trials_leave_the_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
+    let (day, _) = OneDay::begin(dir.path(), &simulated, FRIDAY).await;
+    let listed = |day: &OneDay, query: &str| -> BTreeMap<String, Value> {
+        let answer = day.paid(&format!("/v1/upcoming?days=730&limit=200&kind=readout{query}"));
+        assert_eq!(answer["total"], answer["count"], "one page holds all");
+        let own = events(&answer).into_iter().filter(|event| text(event, "title").starts_with("Calderinib in a Trial That"));
+        own.map(|event| (text(event, "title").rsplit(' ').next().unwrap().to_owned(), event.clone())).collect()
+    };
+    let before = listed(&day, "");
+    assert_eq!(before.keys().collect::<Vec<_>>(), ["Completed", "Enrolls", "Month", "Paused", "Postponed", "Soon", "Stopped"]);
+    let month = &before["Month"];
+    assert_eq!((text(month, "date"), text(month, "datePrecision")), ("", "month"));
+    assert_eq!((text(month, "window/from"), text(month, "window/to")), ("2027-06-01", "2027-06-30"));
+    assert_eq!((text(month, "verifyBody/date"), text(month, "ticker"), text(month, "drug")), ("2027-06", "CLDB", "Calderinib"));
+    // Its month begins within 30 days, but not within 10.
+    let soon = text(&before["Soon"], "id").to_owned();
+    assert_eq!((text(&before["Soon"], "window/from"), text(&before["Soon"], "date")), ("2026-12-01", ""));
+    assert!(ids(&day.paid("/v1/upcoming?days=30&limit=200")).contains(&soon));
+    assert!(!ids(&day.paid("/v1/upcoming?days=10&limit=200")).contains(&soon));
+    // A trial that was stopped before it was first read has no record.
+    assert!(day.changes().iter().all(|change| change["record"]["title"] != "Calderinib in a Trial That Was Stopped"));
+    day.end().await;
+
+    let (day, failed) = OneDay::begin(dir.path(), &simulated, MONDAY).await;
+    assert_eq!(failed, 0);
+    let after = listed(&day, "");
+    assert_eq!(after.keys().collect::<Vec<_>>(), ["Month", "Postponed", "Soon"]);
+    assert_eq!(listed(&day, "&asOf=2026-11-22"), before);
+    assert_eq!(after["Month"], before["Month"], "a reading that finds the event as it was is no change");
+    let changes = day.changes();
+    let of = |id: &str| changes.iter().filter(|change| change["record"]["id"] == id).collect::<Vec<_>>();
+    for (name, status) in
+        [("Stopped", "cancelled"), ("Enrolls", "cancelled"), ("Paused", "cancelled"), ("Completed", "met"), ("Postponed", "upcoming")]
+    {
+        let own = of(text(&before[name], "id"));
+        // Before, the list of tickers may have come after the trial.
+        let (last, earlier) = own.split_last().unwrap();
+        assert_eq!((text(last, "event"), text(last, "record/status")), ("modified", status), "{name}");
+        assert!(earlier.iter().all(|change| change["record"]["verifyHash"] == before[name]["verifyHash"]), "{name}: {own:?}");
+        assert_eq!(earlier.last().map(|change| &change["record"]), Some(&before[name]), "{name}");
+        assert_anchored(&last["record"]);
+    }
+    let last = |name: &str| *of(text(&before[name], "id")).last().unwrap();
+    let moved = last("Postponed");
+    assert_eq!((text(moved, "dateBefore"), text(moved, "dateAfter")), ("2027-02-03", "2027-05-03"));
+    assert_eq!((moved["slipDays"].as_i64(), moved["record"]["slips"].as_i64()), (Some(89), Some(1)));
+    let completed = last("Completed");
+    assert_eq!((text(completed, "record/dateType"), text(completed, "record/verifyBody/type")), ("ACTUAL", "ACTUAL"));
+    // What is over is found by its company, after what is ahead.
+    let company = day.paid("/v1/company?ticker=CLDB&days=730&limit=200");
+    let statuses: Vec<bool> = events(&company).iter().map(|event| event["status"] == "upcoming").collect();
+    assert!(statuses.is_sorted_by(|one, other| one >= other) && statuses.contains(&false), "{statuses:?}");
     day.end().await;
 }
 

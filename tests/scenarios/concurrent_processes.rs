@@ -59,15 +59,21 @@ async fn relay(mut stream: TcpStream, upstream: String, hold: Arc<Mutex<Hold>>) 
             Err(_) => return,
         }
     }
+    let text = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    if stream.read_exact(&mut body).await.is_err() {
+        return;
+    }
     head.truncate(head.len() - 2);
     head.extend_from_slice(b"connection: close\r\n\r\n");
     let mut server = TcpStream::connect(upstream).await.unwrap();
-    server.write_all(&head).await.unwrap();
+    server.write_all(&[head.as_slice(), &body].concat()).await.unwrap();
     let mut answer = Vec::new();
     server.read_to_end(&mut answer).await.unwrap();
     let wait = {
         let mut hold = hold.lock().unwrap();
-        let fits = String::from_utf8_lossy(&head).starts_with(&format!("GET {}", hold.path));
+        let fits = String::from_utf8_lossy(&head).split(' ').nth(1).is_some_and(|target| target.starts_with(hold.path));
         if fits && hold.pass > 0 {
             hold.pass -= 1;
             None

@@ -1,7 +1,7 @@
 //! The labs service as callers see it, over HTTP, with the awards of the simulator that have a part to play: each line of the contract's
 //! acceptance list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
@@ -114,6 +114,19 @@ impl Fixture {
         }
     }
 
+    /// All changes from a place on, and the place after them.
+    async fn changes(&self, from: &str) -> (Vec<Value>, String) {
+        let (mut changes, mut place) = (Vec::new(), from.to_owned());
+        loop {
+            let page = self.get(&format!("/labs/v1/changes?limit=200&{place}"), &self.key, 200).await;
+            changes.extend(page["changes"].as_array().unwrap().clone());
+            place = format!("cursor={}", page["cursor"].as_str().unwrap());
+            if page["hasMore"] != true {
+                return (changes, place);
+            }
+        }
+    }
+
     async fn call_tool(&self, tool: &str, arguments: Value, key: &str) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
         let answer = self.send("POST", "/labs/mcp", &[("x-api-key", key)], body.to_string()).await;
@@ -143,6 +156,16 @@ async fn free_callers_see_signals_and_terms() {
     for row in rows {
         let names: Vec<&String> = row.as_object().unwrap().keys().collect();
         assert_eq!(names, ["amountBand", "category", "month", "state"]);
+    }
+    let (whole, _) = fixture.leads("days=14").await;
+    for query in ["", "?state=OH", "?category=Microscopy%20and%20imaging"] {
+        let shown = fixture.get(&format!("/labs/sample{query}"), "", 200).await["leads"].to_string();
+        for lead in &whole {
+            for field in ["pi", "org", "title", "noticeDate"] {
+                let value = lead[field].as_str().unwrap();
+                assert!(value.is_empty() || !shown.contains(value), "{field} {value} in {shown}");
+            }
+        }
     }
     let of_category = fixture.get("/labs/sample?category=Microscopy%20and%20imaging", "", 200).await;
     assert_eq!(texts(of_category["leads"].as_array().unwrap(), "category"), BTreeSet::from(["Microscopy and imaging"]));
@@ -219,6 +242,23 @@ async fn free_callers_see_signals_and_terms() {
         assert_eq!(problem["parameter"], parameter, "{query}: {problem}");
         assert!(problem["detail"].as_str().unwrap().contains(part), "{query}: {problem}");
     }
+    for (path, parameter) in [("/sample?state=ZZ", "state"), ("/sample?category=foo", "category"), ("/sample?days=3", "days")] {
+        assert_eq!(fixture.get(&format!("/labs{path}"), "", 400).await["parameter"], parameter, "{path}");
+    }
+    for (tool, arguments, parameter) in [
+        ("newly_funded_labs", json!({"category": "foo"}), "category"),
+        ("lab_lead_feed", json!({"state": "ZZ"}), "state"),
+        ("lab_lead_feed", json!({"days": 400}), "days"),
+    ] {
+        let result = fixture.call_tool(tool, arguments, &fixture.key).await;
+        let problem: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&result["isError"], &problem["parameter"]), (&json!(true), &json!(parameter)), "{result}");
+    }
+    let watch = json!({"entity": {"type": "lab", "value": "oh"}}).to_string();
+    let refused = fixture.send("POST", "/labs/v1/watchlist", &[("x-api-key", &fixture.key)], watch).await;
+    let problem: Value = serde_json::from_slice(&refused.body).unwrap();
+    assert_eq!((refused.status, &problem["parameter"]), (400, &json!("entity")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().starts_with("entity.type: \"lab\" is none of category, state, org, pi"), "{problem}");
     fixture.end().await;
 }
 
@@ -270,17 +310,16 @@ async fn paid_callers_see_whole_leads() {
     assert_eq!((&late["noticeDate"], &late["spendWindow"]["from"]), (&json!("2026-11-17"), &json!("2026-11-17")));
     assert_eq!(of("Bioreactors without a notice of award")["noticeDate"], "2026-11-19");
 
-    let query = "days=7&state=OH&min_amount=310000";
-    let (few, _) = fixture.leads(query).await;
-    assert!(!few.is_empty());
-    for lead in &few {
-        assert!(lead["state"] == "OH" && lead["amount"].as_i64().unwrap() >= 310_000, "{lead}");
-        assert!(("2026-11-14".."2026-11-21").contains(&lead["noticeDate"].as_str().unwrap()), "{lead}");
+    for (state, least) in [("OH", 310_000), ("OH", 500_000), ("CA", 500_000), ("CA", 0)] {
+        let (few, totals) = fixture.leads(&format!("days=7&state={state}&min_amount={least}")).await;
+        let obeys = |lead: &&Value| {
+            let is_recent = ("2026-11-14".."2026-11-21").contains(&lead["noticeDate"].as_str().unwrap());
+            lead["state"] == state && lead["amount"].as_i64().unwrap() >= least && is_recent
+        };
+        let expected: Vec<Value> = leads.iter().filter(obeys).cloned().collect();
+        assert_eq!(few, expected, "{state} {least}");
+        assert!(totals.iter().all(|total| *total == few.len()) && (state == "CA" || !few.is_empty()), "{state} {least}: {totals:?}");
     }
-    let expected = leads.iter().filter(|lead| {
-        lead["state"] == "OH" && lead["amount"].as_i64().unwrap() >= 310_000 && lead["noticeDate"].as_str().unwrap() >= "2026-11-14"
-    });
-    assert_eq!(few.len(), expected.count());
     let headers = [("x-api-key", fixture.key.as_str()), ("accept", "application/x-ndjson")];
     let lines = fixture.send("GET", "/labs/v1/leads?limit=5", &headers, String::new()).await;
     assert_eq!(lines.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 5);
@@ -335,8 +374,7 @@ impl Lexicon for OneWord {
 }
 
 /// Proves that an amended amount is one change and that `asOf` shows the old one before it; that an award that two full reads lack is
-/// withdrawn, and one that only one lacks is not; that lists as of a time still hold it; that a replay gives the same digest; and that another
-/// lexicon moves leads by `modified` changes.
+/// withdrawn, and one that only one lacks is not; that lists as of a time still hold it; and that a replay gives the same digest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leads_change_and_go() {
     let fixture = Fixture::begin().await;
@@ -354,12 +392,7 @@ async fn leads_change_and_go() {
     assert!(find(GONE, "").await.is_none() && find(BACK, "").await.is_some());
     assert!(find(GONE, "&asOf=2026-12-05").await.is_some(), "one full read that lacks it is not enough");
 
-    let (mut changes, mut cursor, mut more) = (Vec::new(), begin, true);
-    while more {
-        let page = fixture.get(&format!("/labs/v1/changes?limit=200&cursor={cursor}"), &fixture.key, 200).await;
-        changes.extend(page["changes"].as_array().unwrap().clone());
-        (cursor, more) = (page["cursor"].as_str().unwrap().to_owned(), page["hasMore"] == true);
-    }
+    let (changes, _) = fixture.changes(&format!("cursor={begin}")).await;
     let of = |title: &str| -> Vec<&Value> { changes.iter().filter(|change| change["record"]["title"] == title).collect() };
     assert_eq!(of(AMENDED).len(), 1);
     assert_eq!((&of(AMENDED)[0]["event"], &of(AMENDED)[0]["record"]["amount"]), (&json!("modified"), &json!(650_000)));
@@ -376,17 +409,55 @@ async fn leads_change_and_go() {
     assert_eq!(fixture.leads("days=365").await.0, leads);
     assert_eq!(labs.redecide(&progress).await.unwrap(), 0, "the same lexicon decides the same");
 
-    // Under another lexicon, readers with old cursors get the leads that move as modified.
+    fixture.end().await;
+}
+
+/// Proves that deciding again under another lexicon appends each lead that moves once, as `modified`: readers with a cursor at the end and
+/// with an old one get it after the changes that were there before, whose bytes stay; lists follow, lists as of the day before do not; and
+/// the lexicon of before moves the leads back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_lexicon_moves_leads_once() {
+    let fixture = Fixture::begin().await;
+    let (before, cursor) = fixture.changes("start=earliest").await;
+    let first = fixture.get("/labs/v1/changes?start=earliest&limit=5", &fixture.key, 200).await;
+    let old_cursor = format!("cursor={}", first["cursor"].as_str().unwrap());
+    let (leads, _) = fixture.leads("days=365").await;
+    fixture.clock.move_to(noon(FIRST.tomorrow().unwrap()));
+
+    let progress: Progress = Arc::new(|_, _| ());
     let parts = &fixture.api.engine.parts;
     let view = fixture.api.engine.store.live(schemas::views::labs::TABLES.view).await.unwrap();
     let decider: Decider<Records<RulesUnder<OneWord>>> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);
     let moved = rebuild::redecide::<Records<RulesUnder<OneWord>>>(parts, &live, &progress).await.unwrap();
-    let page = fixture.get(&format!("/labs/v1/changes?limit=200&wait=5&cursor={cursor}"), &fixture.key, 200).await;
-    assert!(moved > 20 && page["changes"].as_array().unwrap().iter().all(|change| change["event"] == "modified"), "{moved}");
-    let (leads, _) = fixture.leads("days=365&category=Microscopy%20and%20imaging").await;
-    assert!(!leads.is_empty() && leads.iter().all(|lead| lead["title"].as_str().unwrap().to_lowercase().contains("confocal")));
+    assert_eq!(rebuild::redecide::<Records<RulesUnder<OneWord>>>(parts, &live, &progress).await.unwrap(), 0, "once");
+
+    let (after, end) = fixture.changes(&cursor).await;
+    let ids: BTreeSet<&str> = after.iter().map(|change| change["record"]["id"].as_str().unwrap()).collect();
+    assert!(moved > 20 && after.len() as u64 == moved && ids.len() == after.len(), "{moved} of {}", after.len());
+    for change in &after {
+        let record = &change["record"];
+        assert_eq!(change["event"], "modified", "{change}");
+        let has_word = record["title"].as_str().unwrap().to_lowercase().contains("confocal");
+        assert_eq!(record["category"], if has_word { "Microscopy and imaging" } else { GENERAL });
+    }
+    assert_eq!(fixture.changes(&old_cursor).await.0, [&before[5..], &after].concat());
+    let listed = |leads: &[Value]| -> BTreeMap<String, Value> {
+        leads.iter().map(|lead| (lead["id"].as_str().unwrap().to_owned(), lead["category"].clone())).collect()
+    };
+    let mut followed = listed(&leads);
+    followed.extend(listed(&after.iter().map(|change| change["record"].clone()).collect::<Vec<_>>()));
+    let now = listed(&fixture.leads("days=365").await.0);
+    assert!(now.iter().all(|(id, category)| followed[id] == *category), "a reader by cursor has other categories");
+    assert_eq!(listed(&fixture.leads("days=365&asOf=2026-11-20").await.0), listed(&leads));
+    let (confocal, _) = fixture.leads("days=365&category=Microscopy%20and%20imaging").await;
+    assert!(!confocal.is_empty() && confocal.len() < leads.len());
+
+    let labs = fixture.api.engine.projector.service("labs").unwrap();
+    assert_eq!(labs.redecide(&progress).await.unwrap(), moved, "the lexicon of before");
+    assert_eq!(fixture.changes(&end).await.0.len() as u64, moved);
+    assert_eq!(listed(&fixture.leads("days=365").await.0), listed(&leads));
     fixture.end().await;
 }
 

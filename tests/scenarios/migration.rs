@@ -34,13 +34,32 @@ fn ingest(command: impl Fn(&[&str]) -> Command) {
     }
 }
 
-/// Returns the digests of all views, with and without history.
-pub(crate) fn digests(command: impl Fn(&[&str]) -> Command) -> [String; 4] {
-    [&["digest", "recalls"][..], &["digest", "recalls", "--history"], &["digest", "accounts"], &["digest", "accounts", "--history"]]
-        .map(|arguments| stdout(command(arguments)))
+/// Returns the digests of views, with and without history.
+pub(crate) fn digests(command: impl Fn(&[&str]) -> Command) -> Vec<String> {
+    let of = |view| [&["digest", view][..], &["digest", view, "--history"]].map(|arguments| stdout(command(arguments)));
+    ["recalls", "accounts", "labs", "catalysts"].into_iter().flat_map(of).collect()
 }
 
-/// Returns what a reader gets: lists, and the whole feed page by page.
+/// The lists of services that are read, with every filter that has lists of its own.
+pub(crate) const LISTS: &[&str] = &[
+    "/recalls/api/recalls?limit=300",
+    "/recalls/api/recalls?category=food&limit=7",
+    "/recalls/api/recalls?agency=USDA",
+    "/labs/sample",
+    "/labs/categories",
+    "/labs/v1/leads?days=365&limit=200",
+    "/labs/v1/leads?days=365&limit=3&category=Microscopy%20and%20imaging",
+    "/labs/v1/leads?days=365&limit=3&state=OH",
+    "/labs/v1/leads?days=365&limit=200&category=Animal%20research&state=CA&min_amount=100000",
+    "/catalysts/v1/upcoming?days=730&limit=200",
+    "/catalysts/v1/upcoming?days=730&limit=3&kind=pdufa",
+    "/catalysts/v1/upcoming?days=730&limit=200&phase=PHASE3&kind=readout",
+    "/catalysts/v1/company?ticker=CLDB&days=730&limit=200",
+    "/catalysts/v1/drug?name=rowanl&days=730",
+    "/cadence/niches",
+];
+
+/// Returns what a reader with a paid key gets: lists, and whole feeds page by page.
 pub(crate) fn answers(server: &Server, key: &str) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut ask = |path: &str| {
@@ -49,12 +68,14 @@ pub(crate) fn answers(server: &Server, key: &str) -> Vec<Vec<u8>> {
         out.push(body.clone());
         serde_json::from_slice::<serde_json::Value>(&body).unwrap()
     };
-    for path in ["/recalls/api/recalls?limit=300", "/recalls/api/recalls?category=food&limit=7", "/recalls/api/recalls?agency=USDA"] {
+    for path in LISTS {
         ask(path);
     }
-    let mut page = ask("/recalls/v1/changes?start=earliest&limit=100");
-    while page["hasMore"] == true {
-        page = ask(&format!("/recalls/v1/changes?limit=100&cursor={}", page["cursor"].as_str().unwrap()));
+    for service in ["recalls", "labs", "catalysts"] {
+        let mut page = ask(&format!("/{service}/v1/changes?start=earliest&limit=100"));
+        while page["hasMore"] == true {
+            page = ask(&format!("/{service}/v1/changes?limit=100&cursor={}", page["cursor"].as_str().unwrap()));
+        }
     }
     out
 }

@@ -376,6 +376,8 @@ const EXPECTED: &[(&str, Holds)] = &[
     ("appl_id", |project| id_of(project).is_some()),
     ("project_num", |project| project.appl_id.is_absent() || project.project_num.is_text()),
     ("project_title", |project| project.appl_id.is_absent() || is_text(&project.project_title)),
+    ("award_type", |project| project.appl_id.is_absent() || is_text(&project.award_type)),
+    ("activity_code", |project| project.appl_id.is_absent() || is_text(&project.activity_code)),
     ("award_amount", |project| project.appl_id.is_absent() || project.award_amount.is_null() || project.award_amount.integer().is_some()),
     ("award_notice_date", |project| project.appl_id.is_absent() || is_text(&project.award_notice_date)),
     ("date_added", |project| project.appl_id.is_absent() || is_text(&project.date_added)),

@@ -4,6 +4,7 @@
 //! end. Pages are reached by tokens, only the first page has the total, and empty fields are omitted. Not simulated: distances, the lists
 //! of enums and areas, statistics, CSV.
 
+mod cast;
 mod essie;
 mod pieces;
 mod study;
@@ -85,7 +86,7 @@ fn refusal(status: u16, words: &str) -> Answer {
 }
 
 fn all(world: &World) -> impl Iterator<Item = Study> {
-    DAILY.all(world).map(|place| Study::of(world, place))
+    DAILY.all(world).map(|place| Study::of(world, place)).chain(cast::all(world))
 }
 
 /// The requested fields; `None` means all.

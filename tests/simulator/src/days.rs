@@ -12,7 +12,7 @@ const FULL_DAYS: i64 = 60;
 /// The number of days before those, in which the records become fewer.
 const THIN_DAYS: i64 = 5 * 365;
 /// The upper limit of a record's number within its day.
-const A_DAY_MAX: u64 = 10;
+pub(crate) const A_DAY_MAX: u64 = 10;
 /// The day from which days are counted; there are no earlier ones.
 const EPOCH: Date = Date::constant(2000, 1, 1);
 

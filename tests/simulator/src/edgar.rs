@@ -11,7 +11,9 @@ use std::fmt::Write;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
+pub(crate) use self::biotech::BIOTECHS;
 use crate::answer::Answer;
+use crate::faults::Plan;
 use crate::query::Query;
 use crate::random::Random;
 use crate::words::BRAND_HEADS;
@@ -201,16 +203,16 @@ fn newest(world: &World) -> impl Iterator<Item = Filing> {
     days.take(DAYS as usize + 1).flat_map(|day| filings(world, day).collect::<Vec<_>>().into_iter().rev())
 }
 
-pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>) -> Answer {
+pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>, plan: &Plan) -> Answer {
     match route {
         Route::Current => current(world, query),
         // The index of a day is published in the evening.
         Route::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
         Route::Daily(_) | Route::Nothing => missing(403, "AccessDenied"),
         Route::List(cik) => list(world, cik),
-        Route::Search if query.get("q").is_some_and(|words| words.contains("PDUFA")) => biotech::search(world, query),
+        Route::Search if query.get("q").is_some_and(|words| words.contains("PDUFA")) => biotech::search(world, query, plan),
         Route::Search => search::answer(world, query),
-        Route::Tickers => biotech::tickers(world),
+        Route::Tickers => biotech::tickers(world, plan),
         Route::Document(filing, document) => biotech::document(world, filing, document),
         Route::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
         Route::Submission(..) => missing(403, "AccessDenied"),

@@ -102,7 +102,8 @@ pub(crate) fn answer(world: &World, raw: &str, query: &Query<'_>, plan: &Plan) -
     }
     let page: usize = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1);
     let pages = found.len().div_ceil(PAGE);
-    let results = found.iter().skip((page - 1) * PAGE).take(PAGE).map(|(day, at)| {
+    let start = usize::try_from(plan.start(((page - 1) * PAGE) as u64, PAGE as u64)).unwrap_or(usize::MAX);
+    let results = found.iter().skip(start).take(PAGE).map(|(day, at)| {
         let mut record = document(world, *day, *at);
         if !fields.is_empty() {
             record.retain(|name, _| fields.contains(&name.as_str()));

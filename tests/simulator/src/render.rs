@@ -115,7 +115,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
     let query = Query::new(request.query);
     match endpoint {
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
-        Endpoint::Edgar(route) => edgar::answer(world, route, &query),
+        Endpoint::Edgar(route) => edgar::answer(world, route, &query, plan),
         Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
         Endpoint::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
         Endpoint::Socrata => nhtsa::socrata(world, &query, plan),

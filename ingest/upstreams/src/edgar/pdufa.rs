@@ -293,6 +293,10 @@ fn read(stream: &Stream, cursor: Cursor, hit: &Hit, answer: &Answer) -> Result<P
     if is_block_page(&source) {
         return Err(json::later(stream.name, "a page of the server instead of a document"));
     }
+    if is_cut_off(&source) {
+        // A sentence at its end may be cut as well. It stays unknown, so the next run requests it again.
+        return Ok(Page { next, warnings: vec![format!("the document {} has no end", hit.path())], ..Page::default() });
+    }
     let (found, left_out) = statements(&source);
     let mut fields = FieldCounts::default();
     fields.count([("sentences", !found.is_empty())]);
@@ -324,7 +328,17 @@ fn read(stream: &Stream, cursor: Cursor, hit: &Hit, answer: &Answer) -> Result<P
 /// Whether a text is a page with which the server answers instead of a document.
 fn is_block_page(source: &str) -> bool {
     let head: String = source.chars().take(4_000).collect();
-    DOCUMENT_BACK_OFF.markers.iter().chain(&["SEC.gov | File Unavailable", "Service Unavailable</"]).any(|mark| head.contains(mark))
+    DOCUMENT_BACK_OFF
+        .markers
+        .iter()
+        .chain(&["SEC.gov | File Unavailable", "Service Unavailable</", "<title>Access Denied</title>", "<TITLE>Access Denied</TITLE>"])
+        .any(|mark| head.contains(mark))
+}
+
+/// Whether an HTML document begins but does not end. Documents without a tag for the whole are text.
+fn is_cut_off(source: &str) -> bool {
+    let lower = source.to_ascii_lowercase();
+    lower.contains("<html") && !lower.contains("</html")
 }
 
 /// Finds the sentences about the subject, each once, with the text before it; and how many were left out.

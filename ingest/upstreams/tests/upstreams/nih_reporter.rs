@@ -12,7 +12,7 @@ const STREAM: &str = "nih_reporter";
 
 fn project(number: usize, added: &str) -> Value {
     json!({"appl_id": 10_000_000 + number, "subproject_id": null, "project_num": format!("5R01CA{number:06}-02"), "project_title": "Title",
-           "award_amount": 1, "award_notice_date": "2026-03-01T00:00:00", "date_added": format!("{added}T16:15:57"),
+           "award_type": "5", "activity_code": "R01", "award_amount": 1, "award_notice_date": "2026-03-01T00:00:00", "date_added": format!("{added}T16:15:57"),
            "organization": null, "principal_investigators": []})
 }
 
@@ -175,9 +175,14 @@ fn an_ignored_criterion_stops() {
 /// Proves that a field missing or of another type on most records stops the stream with an error that names it, and that null does not.
 #[test]
 fn drift_names_the_field() {
-    for (field, changed) in
-        [("project_title", json!(7)), ("organization", json!("X")), ("principal_investigators", json!({})), ("award_amount", json!("much"))]
-    {
+    for (field, changed) in [
+        ("project_title", json!(7)),
+        ("award_type", json!({})),
+        ("activity_code", json!(1)),
+        ("organization", json!("X")),
+        ("principal_investigators", json!({})),
+        ("award_amount", json!("much")),
+    ] {
         for (count, value) in [(11, None), (11, Some(changed)), (20, Some(Value::Null))] {
             let is_null = value == Some(Value::Null);
             let mut results: Vec<_> = (0..20).map(|number| project(number, "2026-03-07")).collect();

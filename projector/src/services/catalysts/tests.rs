@@ -362,6 +362,112 @@ fn order_does_not_matter() {
     }
 }
 
+/// Random numbers, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    /// A trial of one of six numbers, in any state.
+    fn trial(&mut self) -> Fact<CatalystFact> {
+        let number = format!("NCT0000000{}", self.below(6));
+        let date = self.one(&["2026-07", "2026-09-15", "2026-12", "2027-02-28", "", "soon"]);
+        let status = self.one(&["RECRUITING", "RECRUITING", "COMPLETED", "TERMINATED", "SUSPENDED", "UNKNOWN"]);
+        let (sponsor, class) =
+            (self.one(&["Acme Bio, Inc.", "ACME BIO INC", "Bolt Bio", "Cyan Bio"]), self.one(&["INDUSTRY", "INDUSTRY", "OTHER"]));
+        let (phase, kind) = (self.one(&["PHASE1", "PHASE1/PHASE2", "PHASE3", "N/A"]), self.one(&["ACTUAL", "ESTIMATED"]));
+        let day = self.one(&["2026-06-20", "2026-06-21"]);
+        let fact_of = trial(date, |trial| {
+            (trial.number, trial.sponsor, trial.sponsor_class) = (number.clone(), sponsor.into(), class.into());
+            (trial.status, trial.phase, trial.primary_completion_type) = (status.into(), phase.into(), kind.into());
+        });
+        let data = if self.below(12) == 0 { None } else { fact_of.data };
+        fact(&format!("clinical_trials/{number}"), day, data)
+    }
+
+    /// A sentence of one of five filings.
+    fn sentence(&mut self) -> Fact<CatalystFact> {
+        let filing = self.below(5);
+        let (accession, filed) = (format!("0001234567-26-00000{filing}"), format!("2026-0{}-01", 2 + filing));
+        let drug = self.one(&["acmezumab", "bolunib", "Zepvia", "the drug"]);
+        let date =
+            self.one(&["August 22, 2026", "November 22, 2026", "the fourth quarter of 2026", "mid-2027", "December 2026", "April 1, 2031"]);
+        let text = match self.below(5) {
+            0 => format!("The FDA set a PDUFA target action date of {date} for {drug}."),
+            1 => format!("The PDUFA date of {drug} is {date}."),
+            2 => format!("The FDA approved {drug} ahead of its PDUFA date of {date}."),
+            3 => format!("The FDA extended the PDUFA date of {drug} from August 22, 2026 to {date}."),
+            _ => format!("{date} and {date}: PDUFA dates, respectively."),
+        };
+        let n = i64::try_from(1 + self.below(2)).unwrap();
+        sentence(&accession, &filed, self.one(&["a.htm", "ex99-1.htm"]), n, &text)
+    }
+
+    /// A notice of one of three dockets.
+    fn notice(&mut self) -> Fact<CatalystFact> {
+        let docket = self.below(3);
+        let title = self.one(&[
+            "Oncologic Drugs Advisory Committee; Notice of Meeting — From Acme Bio, Inc. for Acmezumab",
+            "Oncologic Drugs Advisory Committee; Amendment of Notice",
+            "Oncologic Drugs Advisory Committee; Cancellation of Meeting",
+            "Tobacco Products Scientific Advisory Committee; Notice of Meeting",
+        ]);
+        let dates = self.one(&["October 1, 2026", "The meeting will be held on November 5, 2026.", "Comments due by June 30, 2026", ""]);
+        notice(&format!("2026-{docket}{}", self.below(3)), title, dates, &format!("FDA-2026-N-900{docket}"))
+    }
+
+    fn fact(&mut self) -> Fact<CatalystFact> {
+        match self.below(7) {
+            0..3 => self.trial(),
+            3..5 => self.sentence(),
+            5 => self.notice(),
+            _ => {
+                let cik = self.one(&["0000000012", "0000000013"]);
+                tickers(cik, self.one(&["ACME BIO INC", "Bolt Bio Holdings"]), &[self.one(&["ACME", "BOLT", "AC-A"])])
+            }
+        }
+    }
+}
+
+/// Proves for random facts of every kind: in any order in which each key keeps its own, they give the same events; every change has the five
+/// fields of its anchor, whose hash can be computed again; no date but a day has a day; and windows are in order.
+#[test]
+fn invariants_of_events() {
+    let mut shown = 0;
+    for seed in 0..60 {
+        let mut chance = Chance(seed);
+        let facts: Vec<Fact<CatalystFact>> = (0..40).map(|_| chance.fact()).collect();
+        let mut worlds = Vec::new();
+        for shuffle in 0..3 {
+            let (mut left, mut mixed): (Vec<&Fact<CatalystFact>>, _) = (facts.iter().collect(), Engine::default());
+            while !left.is_empty() {
+                let at = if shuffle == 0 { 0 } else { chance.below(left.len()) };
+                let first = left.iter().position(|fact| fact.key == left[at].key).unwrap();
+                mixed.decide(left.remove(first));
+            }
+            for change in &mixed.changes {
+                let record = change.after.as_ref().unwrap();
+                let anchor = [&record.source, &record.source_url, &record.source_field, &record.verified_as_of, &record.verify_hash];
+                assert!(anchor.iter().all(|field| !field.is_empty()), "{record:?}");
+                assert_eq!(verify_hash(&record.verify_body), record.verify_hash);
+                assert_eq!(record.date.is_empty(), record.date_precision != "day", "{record:?}");
+                assert!(record.window.from <= record.window.to && !record.window.from.is_empty(), "{record:?}");
+            }
+            worlds.push(mixed.all().into_iter().filter(|(_, record)| record.status != "withdrawn").collect::<BTreeMap<_, _>>());
+        }
+        shown += worlds[0].len();
+        assert!(worlds.iter().all(|world| *world == worlds[0]), "seed {seed}: {worlds:#?}");
+    }
+    assert!(shown > 200, "{shown}");
+}
+
 /// Proves that a company that gets, changes or loses its ticker changes its events, and that a name without a match has none.
 #[test]
 fn tickers_move() {

@@ -150,6 +150,8 @@ fn random_grants(chance: &mut Chance, count: usize) -> Vec<GrantFact> {
         award_type: chance.one(&["1", "1", "1", "2", "3", "5"]).into(),
         state: chance.one(&["OH", "CA", "TX", ""]).into(),
         amount: [None, Some(90_000), Some(600_000)][chance.below(3)],
+        pi: format!("Investigator {}", chance.below(40)),
+        org: format!("UNIVERSITY {}", chance.below(9)),
         title: text(chance),
         terms: (0..chance.below(4)).map(|_| chance.one(&phrases).to_owned()).collect(),
         summary: text(chance),
@@ -219,7 +221,7 @@ fn invariants_of_leads() {
         let window = &lead.spend_window;
         assert!(window.from <= window.peak_to && window.peak_to <= window.to, "{window:?}");
         let sample = serde_json::to_string(&schemas::views::records::Redact::redacted(lead)).unwrap();
-        for protected in [&lead.id, &lead.title, &lead.notice_date, &lead.amount.to_string()] {
+        for protected in [&lead.id, &lead.pi, &lead.org, &lead.title, &lead.notice_date, &lead.amount.to_string()] {
             assert!(!sample.contains(protected.as_str()), "{protected} in {sample}");
         }
     }

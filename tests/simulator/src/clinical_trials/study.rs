@@ -54,6 +54,14 @@ impl Study {
         Self { nct_id, alias, first_posted, updated, place, random, state, today: world.today, value: OnceCell::new() }
     }
 
+    /// Changes the whole record, for a study with a part to play. It was last updated on a day.
+    pub(super) fn replace(&mut self, updated: Date, change: impl FnOnce(&mut Value)) {
+        (self.alias, self.updated) = (None, updated);
+        let mut value = self.record();
+        change(&mut value);
+        self.value = OnceCell::from(pruned(value).unwrap_or(Value::Null));
+    }
+
     /// The value that determines whether a fault applies.
     pub(super) fn random(&self) -> Random {
         self.random

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CIK_MIN, COMPANIES, company, missing, symbol, typed};
 use crate::answer::Answer;
+use crate::faults::{Fault, Plan};
 use crate::query::Query;
 use crate::world::World;
 
@@ -180,7 +181,7 @@ pub(super) fn document(world: &World, index: usize, at: usize) -> Answer {
 }
 
 /// Answers a full-text search for documents about target action dates.
-pub(super) fn search(world: &World, query: &Query<'_>) -> Answer {
+pub(super) fn search(world: &World, query: &Query<'_>, plan: &Plan) -> Answer {
     let forms: Vec<&str> = query.get("forms").map(|forms| forms.split(',').collect()).unwrap_or_default();
     let day = |name: &str| query.get(name).and_then(|day| day.parse::<Date>().ok());
     let (first, last) = (day("startdt").unwrap_or(Date::MIN), day("enddt").unwrap_or(Date::MAX));
@@ -190,11 +191,14 @@ pub(super) fn search(world: &World, query: &Query<'_>) -> Answer {
         let documents = filing.documents.iter().filter(move |_| fits);
         documents.map(move |(name, _)| hit(index, filing, filed, name)).collect::<Vec<_>>()
     });
-    let found: Vec<Value> = hits.collect();
+    let found: Vec<Value> = if plan.has(Fault::Outage) { Vec::new() } else { hits.collect() };
     let from = query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
     let page: Vec<&Value> = found.iter().skip(from).take(PAGE).collect();
+    let page: Vec<&Value> = if plan.has(Fault::DuplicatedPage) { [page.clone(), page].concat() } else { page };
     let total = json!({"value": found.len(), "relation": "eq"});
-    Answer::json(json!({"took": 7, "timed_out": false, "hits": {"total": total, "max_score": null, "hits": page}}).to_string().into_bytes())
+    let mut body = json!({"took": 7, "timed_out": false, "hits": {"total": total, "max_score": null, "hits": page}});
+    plan.schema.apply(&mut body);
+    Answer::json(body.to_string().into_bytes())
 }
 
 fn hit(index: usize, filing: &Filing, filed: Date, name: &str) -> Value {
@@ -209,7 +213,7 @@ fn hit(index: usize, filing: &Filing, filed: Date, name: &str) -> Value {
 }
 
 /// Answers a request for the list of companies with tickers: those of all filings, and those with drugs.
-pub(super) fn tickers(world: &World) -> Answer {
+pub(super) fn tickers(world: &World, plan: &Plan) -> Answer {
     let others = (0..COMPANIES).map(|number| (CIK_MIN + number, symbol(world, number), company(world, number)));
     let others = others.filter(|(_, symbol, _)| symbol != "NONE");
     let own = BIOTECHS.iter().enumerate().filter(|(_, biotech)| !biotech.ticker.is_empty()).flat_map(|(at, biotech)| {
@@ -219,5 +223,7 @@ pub(super) fn tickers(world: &World) -> Answer {
     });
     let row = |(at, (cik, ticker, title))| (at, json!({"cik_str": cik, "ticker": ticker, "title": title}));
     let rows: Map<String, Value> = others.chain(own).enumerate().map(row).map(|(at, row)| (at.to_string(), row)).collect();
-    Answer::json(Value::Object(rows).to_string().into_bytes())
+    let mut body = if plan.has(Fault::Outage) { json!({}) } else { Value::Object(rows) };
+    plan.schema.apply(&mut body);
+    Answer::json(body.to_string().into_bytes())
 }
