@@ -89,12 +89,13 @@ pub(super) async fn fill(settings: &Settings, socket: &Path) -> Result<u64, Fail
         rows = client.execute(&format!("copy {table} from '{}'", path.display()), &[]).await?;
         std::fs::remove_file(&path)?;
     }
-    client
-        .batch_execute(
-            "update items set words = to_tsvector('simple', title); create index on items using gin (words); create index on items (niche);
-            create index on restocks (n, at); vacuum analyze items; vacuum analyze restocks; checkpoint",
-        )
-        .await?;
+    let index =
+        "update items set words = to_tsvector('simple', title); create index on items using gin (words); create index on items (niche);
+        create index on restocks (n, at)";
+    // Statements that run together are one transaction, which cannot contain `vacuum`.
+    for statement in [index, "vacuum analyze items", "vacuum analyze restocks", "checkpoint"] {
+        client.batch_execute(statement).await?;
+    }
     Ok(rows)
 }
 
