@@ -146,8 +146,8 @@ fn add_to(schema: &mut Value, redacted: &Value) {
                 if let Some(Value::Array(required)) = fields.get_mut("required") {
                     required.retain(|name| name != "id");
                 }
-                return;
             }
+            // A redacted form has no `seq` of its own, so a record that was changed is not changed again.
             fields.values_mut().for_each(|value| add_to(value, redacted));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| add_to(item, redacted)),
