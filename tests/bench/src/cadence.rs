@@ -18,7 +18,7 @@ use surfaces::server::Server;
 use crate::child_server::{ChildServer, SOCKET, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::report::{figure, heading, latency, line, number, percentile, ratio};
-use crate::{Failure, Settings, postgres};
+use crate::{Failure, Settings, postgres, webhooks};
 
 pub(crate) use poll::child as poll_child;
 
@@ -118,7 +118,7 @@ struct Asker {
 
 impl Asker {
     fn new(server: &ChildServer, keys: Vec<String>) -> Result<Self, Failure> {
-        Ok(Self { client: reqwest::Client::builder().no_proxy().build()?, address: server.address(), keys })
+        Ok(Self { client: webhooks::client()?, address: server.address(), keys })
     }
 
     /// Sends requests one after another; returns the seconds of each.

@@ -238,7 +238,7 @@ impl Receiver {
 }
 
 /// Returns an HTTP client without proxies.
-fn client() -> Result<reqwest::Client, Failure> {
+pub(crate) fn client() -> Result<reqwest::Client, Failure> {
     // A second installation fails, which is fine.
     drop(rustls::crypto::ring::default_provider().install_default());
     Ok(reqwest::Client::builder().no_proxy().build()?)

@@ -20,7 +20,7 @@ use warp::Filter;
 use crate::child_server::json_response;
 use crate::engine::Engine;
 use crate::report::{figure, line, number, processor_s, ratio, run_child};
-use crate::{Failure, Settings, pages, postgres};
+use crate::{Failure, Settings, pages, postgres, webhooks};
 
 const BASE_URL: &str = "BENCH_BASE_URL";
 const HOST: &str = "large.example";
@@ -132,7 +132,7 @@ pub(crate) fn child(_settings: &Settings) -> Result<(), Failure> {
             Ok::<_, Failure>(engine.log.end(&STOCK, 0).await?.0)
         };
         let facts_before = sync().await?;
-        reqwest::Client::builder().no_proxy().build()?.get(format!("{base_url}/next")).send().await?;
+        webhooks::client()?.get(format!("{base_url}/next")).send().await?;
         let (started, cpu_before) = (Instant::now(), number(&processor_s(), "total"));
         let facts = sync().await?;
         let (seconds, cpu_s) = (started.elapsed().as_secs_f64(), number(&processor_s(), "total") - cpu_before);
