@@ -2,7 +2,8 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence [--records N] [--dir DIR] [--quick] [--json FILE]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence
+//!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
 //!
@@ -14,13 +15,17 @@
 
 mod append;
 mod cadence;
+mod catalysts;
 mod child_server;
 mod cql;
 mod engine;
 mod facts;
 mod filters;
 mod ingest;
+mod json_server;
 mod kafka;
+mod labs;
+mod lists;
 mod load;
 mod page;
 mod pages;
@@ -110,6 +115,12 @@ enum Command {
     Page,
     /// Pages of feeds and of selective filters, with a tenth of the records and with all.
     Filters,
+    /// Leads of one category and state, compared with PostgreSQL; grants classified on one core; all grants decided again. The targets are for
+    /// 500,000 records.
+    Labs,
+    /// Upcoming events and searches for a drug, compared with PostgreSQL; trials decided from nothing; documents read on one core. One trial in
+    /// thirty has an event: the targets are for 600,000 records.
+    Catalysts,
     /// Bytes of records and rows, for capacity planning.
     Sizes,
     /// Thousands of idle readers of events at one node: their memory, and the time until a change has reached all of them.
@@ -127,6 +138,12 @@ enum Command {
     /// Predictions and boards of restocks, the scores of past forecasts, and a poll of a large store, compared with PostgreSQL. `--records` is
     /// the number of items, at most 200,000.
     Cadence,
+    /// The process that decides grants, measured by `labs`.
+    #[command(hide = true)]
+    LabsChild,
+    /// The process that decides trials, measured by `catalysts`.
+    #[command(hide = true)]
+    CatalystsChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -192,6 +209,8 @@ fn main() -> Result<(), Failure> {
         Command::ReplayChild => replay::child(&settings),
         Command::ProjectChild => visible::child(),
         Command::ServeChild => page::child(&settings),
+        Command::LabsChild => labs::child(&settings),
+        Command::CatalystsChild => catalysts::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -217,6 +236,12 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Filters) {
                 filters::run(&settings)?;
+            }
+            if on_servers(Command::Labs) {
+                labs::run(&settings)?;
+            }
+            if on_servers(Command::Catalysts) {
+                catalysts::run(&settings)?;
             }
             if wanted(Command::Sizes) {
                 sizes::run(&settings)?;

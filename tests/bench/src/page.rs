@@ -13,14 +13,15 @@ use feed::cursor;
 use schemas::position::Seq;
 use schemas::views::recalls;
 use serde_json::json;
-use surfaces::server::{Server, listen};
+use surfaces::server::Server;
 use warp::Filter;
 
 use crate::child_server::{ChildServer, MODE, SOCKET, api_context, json_response, mint_keys};
 use crate::engine::Engine;
+use crate::json_server::serve;
 use crate::load::{Round, Target};
 use crate::report::{figure, heading, line, median, number, ratio};
-use crate::{Failure, Settings, cadence, filters, ingest, postgres};
+use crate::{Failure, Settings, cadence, catalysts, filters, ingest, labs, lists, postgres};
 
 const BODY_BYTES: &str = "BENCH_BODY_BYTES";
 const LIMIT: u64 = 200;
@@ -123,6 +124,9 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
             cadence::MODE => cadence::serve(settings).await,
             cadence::PEER_MODE => cadence::serve_peer().await,
             filters::MODE => filters::serve(settings).await,
+            labs::MODE => labs::serve(settings).await,
+            catalysts::MODE => catalysts::serve(settings).await,
+            lists::PEER_MODE => lists::serve_peer().await,
             "ready" => serve_ready(std::env::var(BODY_BYTES)?.parse()?).await,
             _ => serve_postgres(Path::new(&std::env::var(SOCKET)?)).await,
         }
@@ -184,16 +188,4 @@ async fn serve_postgres(socket: &Path) -> Result<(), Failure> {
         }
     });
     serve(route).await
-}
-
-async fn serve<F, R>(route: F) -> Result<(), Failure>
-where
-    F: Filter<Extract = (R,), Error: Into<warp::Rejection> + std::fmt::Debug> + Clone + Send + Sync + 'static,
-    R: warp::Reply,
-{
-    // The same socket options as in the API's server, so that only what is behind the sockets differs.
-    let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    line(&json!({ "address": listener.local_addr()?.to_string() }).to_string());
-    warp::serve(route).incoming(listener).run().await;
-    Ok(())
 }
