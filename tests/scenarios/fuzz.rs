@@ -166,6 +166,10 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     if request.target.contains("/mcp") && media_type == "application/json" && document()?["error"]["code"].is_i64() {
         return Ok(());
     }
+    // Whoever asks for a page gets one.
+    if status == 404 && media_type == "text/html" && request.bytes.windows(9).any(|part| part.eq_ignore_ascii_case(b"text/html")) {
+        return Ok(());
+    }
     let is_challenge = status == 402 && media_type == "application/json";
     if media_type != "application/problem+json" && !is_challenge {
         return Err(format!("the error is of type {media_type:?}"));
@@ -186,7 +190,9 @@ fn is_known(request: &Request, answer: &Answer) -> bool {
     let is_argument = request.has_key_argument && answer.status < 400;
     // The webhooks page includes its caller's key in its forms, in an answer that must not be stored.
     let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
-    is_argument || is_page
+    // The lists of saved items repeat what an earlier request saved.
+    let is_saved = ["/v1/watchlist", "/v1/filters"].iter().any(|path| request.target.contains(path)) && answer.status == 200;
+    is_argument || is_page || is_saved
 }
 
 /// Sends one request over a connection. Opens one if there is none, and keeps it open if possible.
