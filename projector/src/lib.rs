@@ -11,6 +11,8 @@ pub mod follow;
 pub mod heads;
 pub mod lag;
 pub mod metrics;
+#[cfg(test)]
+mod random;
 pub mod rebuild;
 pub mod rows;
 pub mod runtime;

@@ -24,6 +24,7 @@ pub mod json_type;
 pub mod names;
 pub mod note;
 pub mod phrases;
+pub mod plain_words;
 pub mod position;
 pub mod reason;
 pub mod receipt;

@@ -5,7 +5,8 @@
 //! rows stay as they are, so hashes and proofs stay valid and a suppression can be taken back.
 
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization;
+
+use crate::plain_words::plain_words;
 
 /// The most keys that can be suppressed at the same time. They are held in memory.
 pub const SUPPRESSIONS_MAX: usize = 50_000;
@@ -53,8 +54,7 @@ impl KeyKind {
 
 /// The words of a name in lower case, without accents, sorted.
 fn person(name: &str) -> String {
-    let plain: String = name.nfkd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
-    let mut words: Vec<&str> = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut words = plain_words(name);
     words.sort_unstable();
     words.join(" ")
 }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use jiff::tz::TimeZone;
 use projector::heads::Heads;
 use schemas::clock::{Clock, SimulatedClock};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-use crate::engine::{Engine, SimulatedUpstreams};
+use crate::engine::{Engine, SimulatedUpstreams, noon};
 
 const FIRST: Date = date(2026, 11, 20);
 /// After as many days all records of an upstream are read again.
@@ -41,10 +40,6 @@ struct Fixture {
     clock: &'static SimulatedClock,
     stop: watch::Sender<bool>,
     _dir: tempfile::TempDir,
-}
-
-fn noon(day: Date) -> jiff::Timestamp {
-    day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
 }
 
 impl Fixture {

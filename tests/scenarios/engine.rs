@@ -8,6 +8,8 @@ use std::sync::Arc;
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
 use ingest::{Error, Outcome, Runner};
+use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use projector::export;
 use projector::rebuild::Parts;
@@ -37,6 +39,11 @@ pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
 /// Returns a clock fixed at [`NOW`].
 pub(crate) fn fixed_clock() -> Clock {
     Clock::Fixed(NOW.parse().unwrap())
+}
+
+/// Returns noon of a day in UTC.
+pub(crate) fn noon(day: Date) -> Timestamp {
+    day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
 }
 
 /// The simulated upstreams, served on their own port until dropped.

@@ -166,8 +166,7 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     if request.target.contains("/mcp") && media_type == "application/json" && document()?["error"]["code"].is_i64() {
         return Ok(());
     }
-    // Whoever asks for a page gets one.
-    if status == 404 && media_type == "text/html" && request.bytes.windows(9).any(|part| part.eq_ignore_ascii_case(b"text/html")) {
+    if status == 404 && media_type == "text/html" && accepts_pages(request) {
         return Ok(());
     }
     let is_challenge = status == 402 && media_type == "application/json";
@@ -184,14 +183,27 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     if is_whole { Ok(()) } else { Err("its problem document is not whole".to_owned()) }
 }
 
-/// Whether the fault of an answer is known and accepted, for the reason given with each case.
-fn is_known(request: &Request, answer: &Answer) -> bool {
+/// Whether a header of the request asks for a page.
+fn accepts_pages(request: &Request) -> bool {
+    let text = String::from_utf8_lossy(&request.bytes).to_lowercase();
+    let head = text.split("\r\n\r\n").next().unwrap_or_default();
+    head.lines().any(|line| line.starts_with("accept:") && line.contains("text/html"))
+}
+
+/// Whether the request is about saved filters or watches.
+fn is_about_saved_items(request: &Request) -> bool {
+    ["/v1/watchlist", "/v1/filters"].iter().any(|path| request.target.contains(path))
+}
+
+/// Whether the fault of an answer is known and accepted, for the reason given with each case. `has_saved_key` says whether an earlier request may have
+/// saved a key as an argument.
+fn is_known(request: &Request, answer: &Answer, has_saved_key: bool) -> bool {
     // An answer repeats its input, such as the name that is searched for; the caller put a key there.
     let is_argument = request.has_key_argument && answer.status < 400;
     // The webhooks page includes its caller's key in its forms, in an answer that must not be stored.
     let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
     // The lists of saved items repeat what an earlier request saved.
-    let is_saved = ["/v1/watchlist", "/v1/filters"].iter().any(|path| request.target.contains(path)) && answer.status == 200;
+    let is_saved = has_saved_key && is_about_saved_items(request) && answer.status == 200;
     is_argument || is_page || is_saved
 }
 
@@ -242,12 +254,14 @@ struct Run<'a> {
     /// The number after the last request.
     end: u64,
     figures: Mutex<Figures>,
+    /// Whether a request was sent that may save a key as an argument of a filter or watch.
+    has_saved_key: AtomicBool,
     stop: AtomicBool,
 }
 
 /// Sends the requests of one connection until all numbers are taken.
 async fn work(worker: u8, run: &Run<'_>) {
-    let Run { server, material, seed, next, end, figures, stop } = run;
+    let Run { server, material, seed, next, end, figures, has_saved_key, stop } = run;
     let (seed, end) = (*seed, *end);
     let from = Ipv4Addr::new(127, 0, 7, worker + 1);
     let mut connection = None;
@@ -257,6 +271,9 @@ async fn work(worker: u8, run: &Run<'_>) {
             return;
         }
         let request = Generator::new(material, seed, number).request();
+        if request.has_key_argument && is_about_saved_items(&request) {
+            has_saved_key.store(true, Ordering::Relaxed);
+        }
         let started = Instant::now();
         let was_open = connection.is_some();
         let mut found = exchange(&mut connection, from, server, &request).await;
@@ -280,7 +297,7 @@ async fn work(worker: u8, run: &Run<'_>) {
             Ok(Some(answer)) => {
                 *figures.by_status.entry(answer.status).or_default() += 1;
                 let verdict = judge(material, &request, answer, took);
-                if verdict.is_err() && is_known(&request, answer) {
+                if verdict.is_err() && is_known(&request, answer, has_saved_key.load(Ordering::Relaxed)) {
                     figures.known += 1;
                     Ok(())
                 } else {
@@ -328,6 +345,7 @@ async fn no_request_breaks_the_server() {
         next: AtomicU64::new(first),
         end: first + requests,
         figures: Mutex::default(),
+        has_saved_key: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     };
     let workers = (0..CONNECTIONS).map(|worker| work(worker, &run));

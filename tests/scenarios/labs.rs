@@ -8,7 +8,6 @@ use std::sync::{Arc, LazyLock};
 use access::suppression;
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use jiff::tz::TimeZone;
 use operation::{Body, Call, Caller, Form, Stage};
 use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
@@ -26,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::{HttpApi, LocalApi};
-use crate::engine::SimulatedUpstreams;
+use crate::engine::{SimulatedUpstreams, noon};
 use crate::process::{Answer, send};
 
 const FIRST: Date = date(2026, 11, 20);
@@ -43,10 +42,6 @@ struct Fixture {
     key: String,
     stop: watch::Sender<bool>,
     _dir: tempfile::TempDir,
-}
-
-fn noon(day: Date) -> jiff::Timestamp {
-    day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
 }
 
 impl Fixture {

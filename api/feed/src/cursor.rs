@@ -11,6 +11,8 @@ use operation::problem::Problem;
 use operation::secrets::{CURSOR_GENERATION, Secrets};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
@@ -73,6 +75,26 @@ pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Stri
     }
     let filter = String::from_utf8(made_under.to_vec()).map_err(|_| foreign())?;
     Ok((Seq(u64::from_be_bytes(*seq)), filter))
+}
+
+/// Encodes the place after which the pages of a search continue, for `search`: a text that differs between searches with different arguments. Such a
+/// place is signed as a cursor is; `seq` is the position that all pages show.
+#[must_use]
+pub fn encode_place<P: Serialize>(secrets: &Secrets, service: &str, seq: Seq, search: &str, place: &P) -> String {
+    // Places are texts and numbers, so serialization cannot fail.
+    let place = serde_json::to_string(place).unwrap_or_default();
+    encode(secrets, service, seq, &format!("{search}\n{place}"))
+}
+
+/// Decodes a place that [`encode_place`] encoded for the same search, and its position.
+///
+/// # Errors
+/// `cursor-invalid`, naming `after`.
+pub fn read_place<P: DeserializeOwned>(secrets: &Secrets, service: &str, search: &str, text: &str) -> Result<(Seq, P), Problem> {
+    let (seq, made_for) = read(secrets, service, text).map_err(|problem| problem.about("after"))?;
+    let place = made_for.strip_prefix(search).and_then(|rest| rest.strip_prefix('\n')).and_then(|place| serde_json::from_str(place).ok());
+    let other = || invalid("`after` belongs to a search with other arguments; start again without it").about("after");
+    Ok((seq, place.ok_or_else(other)?))
 }
 
 /// The problem of a cursor that belongs to another filter.

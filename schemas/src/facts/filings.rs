@@ -75,24 +75,13 @@ pub fn has_items(form: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
+    use crate::facts::testing;
 
     /// Proves that every field is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
-        let empty = serde_json::to_value(FilingFact::default()).unwrap();
-        for (name, value) in empty.as_object().unwrap() {
-            let mut changed = empty.clone();
-            changed[name] = match value {
-                Value::String(_) => json!("x"),
-                Value::Array(_) => json!(["x"]),
-                _ => json!(true),
-            };
-            let fact: FilingFact = serde_json::from_value(changed).unwrap();
-            assert_ne!(fact.canonical(), FilingFact::default().canonical(), "{name}");
-        }
+        testing::assert_all_fields_are_hashed(FilingFact::canonical, &[]);
     }
 
     /// Proves which names are one form, and the URL of a filing's page.

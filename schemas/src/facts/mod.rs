@@ -9,6 +9,8 @@ pub mod meetings;
 pub mod recalls;
 pub mod statements;
 pub mod stock;
+#[cfg(test)]
+mod testing;
 pub mod trials;
 
 use serde::Serialize;

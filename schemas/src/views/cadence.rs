@@ -187,6 +187,13 @@ impl Item {
         events.dedup();
         events
     }
+
+    /// The newest restock, unless the item had it before.
+    #[must_use]
+    pub fn new_restock(&self, before: Option<&Self>) -> Option<&Restock> {
+        let known = before.and_then(|before| before.restocks.last());
+        self.restocks.last().filter(|newest| known.is_none_or(|known| known.before != newest.before))
+    }
 }
 
 /// The gaps between consecutive times, in days.
@@ -199,8 +206,7 @@ pub fn gaps(events: &[i64]) -> Vec<f64> {
 #[must_use]
 pub fn details(before: Option<&Item>, after: &Item) -> ItemDetails {
     let Some(before) = before else { return ItemDetails::default() };
-    let newest = |item: &Item| item.restocks.last().map(|restock| restock.before.clone());
-    let restock = after.restocks.last().filter(|restock| newest(before).as_deref() != Some(&restock.before)).cloned();
+    let restock = after.new_restock(Some(before)).cloned();
     let trickles = |item: &Item| item.restocks.iter().filter(|restock| restock.trickle).count();
     let (variants_before, variants_after) = (&before.variants, &after.variants);
     let known = |id: &str| variants_before.iter().find(|variant| variant.id == id);

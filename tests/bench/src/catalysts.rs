@@ -4,33 +4,29 @@
 //!
 //! One trial in thirty is a company's trial of a drug in phase 2 or 3 with a date in the next two years.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use bytes::Bytes;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use projector::services::catalysts::sentences;
-use schemas::clock::Clock;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
-use schemas::topics::TRIALS;
+use schemas::tables::ViewDef;
+use schemas::topics::{TRIALS, Topic};
 use schemas::views::catalysts::{Catalyst, TABLES, words};
 use serde_json::json;
-use surfaces::server::Server;
 use upstreams::{Answer, Window};
 
-use crate::child_server::{ChildServer, api_context, mint_keys};
-use crate::engine::Engine;
+use crate::child_server::ChildServer;
 use crate::filters::scattered;
 use crate::lists::{self, Kind};
-use crate::report::{figure, heading, line, median, number, ratio, run_child};
+use crate::pages::{self, today};
+use crate::report::{figure, heading, median, number, ratio, run_child};
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "catalysts";
+/// The service, its view and its topic.
+const SERVICE: (&str, &ViewDef, &Topic) = ("catalysts", TABLES.view, &TRIALS);
 const UPCOMING: &str = "upcoming";
 const PHASE: &str = "phase";
 const DRUG: &str = "drug";
@@ -53,8 +49,6 @@ const QUESTIONS: u64 = 2_000;
 const DECIDED: f64 = 600_000.0;
 const DECIDED_S_MAX: f64 = 180.0;
 const DOCUMENTS_PER_S_MIN: f64 = 200.0;
-/// How long each side reads documents in a round.
-const READING: Duration = Duration::from_secs(1);
 /// Paragraphs of a document: with these it has some 100 KB, as a press release with its tables has.
 const PARAGRAPHS: usize = 400;
 
@@ -123,15 +117,7 @@ fn read_documents(settings: &Settings) -> Result<(), Failure> {
     let upstream = upstreams::by_name("edgar").ok_or("no such upstream")?;
     let stream = upstream.manifest().streams.iter().find(|stream| stream.name == "edgar.pdufa").ok_or("no such stream")?;
     let today = Date::constant(2026, 11, 20);
-    let own = upstreams::Settings {
-        base_url: None,
-        api_key: None,
-        user_agent: "bench".to_owned(),
-        requests_per_second: 1.0,
-        window_days: 7,
-        backfill_days: 0,
-        stores: Vec::new(),
-    };
+    let own = pages::settings(None);
     let window = Window { from: Some(today), to: today };
     let hit = json!({"_id": "0001234567-26-000001:ex99-1.htm", "_source": {
         "ciks": ["0000900001"], "display_names": ["Pier Bio, Inc. (CIK 0000900001)"], "form": "8-K", "file_date": today.to_string(),
@@ -146,7 +132,7 @@ fn read_documents(settings: &Settings) -> Result<(), Failure> {
     let (mut dates, mut words) = (0, 0);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..settings.rounds {
-        ours.push(per_second(&documents, |document| {
+        ours.push(lists::per_second(&documents, |document| {
             let Ok(page) = upstream.map(stream, &cursor, document, today) else { return };
             for observation in page.observations {
                 if let FactData::Statement(fact) = observation.data {
@@ -154,7 +140,7 @@ fn read_documents(settings: &Settings) -> Result<(), Failure> {
                 }
             }
         }));
-        theirs.push(per_second(&documents, |document| {
+        theirs.push(lists::per_second(&documents, |document| {
             words += String::from_utf8_lossy(&document.body).matches("PDUFA").count();
         }));
     }
@@ -165,17 +151,6 @@ fn read_documents(settings: &Settings) -> Result<(), Failure> {
     figure("reading target dates / a scan", format!("{:.4}", ours / theirs));
     ratio("documents a second on one core", ours, ours >= DOCUMENTS_PER_S_MIN, ">= 200");
     Ok(())
-}
-
-fn per_second(documents: &[Answer], mut take: impl FnMut(&Answer)) -> f64 {
-    let (started, mut taken) = (Instant::now(), 0_u32);
-    while started.elapsed() < READING {
-        for document in documents {
-            take(document);
-            taken += 1;
-        }
-    }
-    f64::from(taken) / started.elapsed().as_secs_f64()
 }
 
 /// A press release with three sentences about target dates among its other paragraphs.
@@ -198,56 +173,29 @@ fn document(n: usize) -> String {
 
 /// `catalysts-child`: appends missing trials, and decides them.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let engine = Engine::open_with(&settings.dir.join(format!("catalysts-{}", settings.records)), false).await?;
-        let before = engine.store.live(TABLES.view).await?.checkpoint().await?.seq.0;
-        let fact = |n: u64| (format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n))));
-        lists::append_missing(&engine, &TRIALS, settings.records, fact).await?;
-        let times = lists::decide(&engine, "catalysts", &TRIALS).await?;
-        let after = engine.store.live(TABLES.view).await?.checkpoint().await?.seq.0;
-        engine.close().await?;
-        Ok::<_, Failure>(json!({ "raw_s": times.raw_s, "decide_s": times.decide_s, "decided": after - before }))
-    })?;
-    line(&result.to_string());
-    Ok(())
+    lists::child(settings, SERVICE, |n| (format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n)))))
 }
 
 /// Serves the events that `catalysts-child` decided.
 pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
-    let dir = settings.dir.join(format!("catalysts-{}", settings.records));
-    let engine = Engine::open(&dir).await?;
-    lists::wait_projected(&engine, TABLES.view, &TRIALS).await?;
-    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    let address = server.address();
-    let context = api_context(&engine, &dir, address)?;
-    let mut report = json!({ "address": address.to_string(), "keys": mint_keys(&context).await? });
     let today = today();
     let upcoming = (0..QUESTIONS).map(|n| {
         let days = 1 + scattered(n) % DAYS;
         let last = after(today, days);
         (format!("/catalysts/v1/upcoming?days={days}&limit=50"), format!("/0?{today}&{last}"))
     });
-    lists::report_paths(&mut report, UPCOMING, upcoming.collect());
     let of_phase = (0..QUESTIONS).map(|n| {
         let (days, phase) = (1 + scattered(n) % DAYS, phase(n));
         let last = after(today, days);
         (format!("/catalysts/v1/upcoming?days={days}&phase={phase}&limit=50"), format!("/1?{today}&{last}&{phase}"))
     });
-    lists::report_paths(&mut report, PHASE, of_phase.collect());
     let of_drug = (0..QUESTIONS).map(|n| {
         let word = drug(scattered(n)).to_lowercase();
         let word = word.get(..word.len() - 2).unwrap_or_default();
         (format!("/catalysts/v1/drug?name={word}&days=730&limit=50"), format!("/2?{word}"))
     });
-    lists::report_paths(&mut report, DRUG, of_drug.collect());
-    line(&report.to_string());
-    server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
-    Ok(())
-}
-
-fn today() -> Date {
-    Clock::System.now().to_zoned(TimeZone::UTC).date()
+    let paths = vec![(UPCOMING, upcoming.collect()), (PHASE, of_phase.collect()), (DRUG, of_drug.collect())];
+    lists::serve_own(settings, SERVICE, paths).await
 }
 
 fn after(day: Date, days: u64) -> Date {

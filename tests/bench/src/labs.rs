@@ -1,33 +1,28 @@
 //! The labs service: lists of leads of one category and state, compared with PostgreSQL with a composite index on the same rows; grants
 //! classified in a second on one core, compared with a plain scan of the texts; and deciding all grants again.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use jiff::ToSpan;
-use jiff::tz::TimeZone;
 use projector::services::labs::category::{CLASSIFIER, Texts};
 use projector::services::labs::rules;
-use schemas::clock::Clock;
 use schemas::facts::FactData;
 use schemas::facts::grants::GrantFact;
-use schemas::topics::GRANTS;
+use schemas::tables::ViewDef;
+use schemas::topics::{GRANTS, Topic};
 use schemas::values::US_STATES;
 use schemas::views::labs::TABLES;
 use schemas::views::labs::lexicon::LEXICON;
-use serde_json::json;
-use surfaces::server::Server;
 
-use crate::child_server::{ChildServer, api_context, mint_keys};
-use crate::engine::Engine;
+use crate::child_server::ChildServer;
 use crate::filters::scattered;
 use crate::lists::{self, Kind};
-use crate::report::{figure, heading, line, number, ratio, run_child};
+use crate::pages::today;
+use crate::report::{figure, heading, median, number, ratio, run_child};
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "labs";
+/// The service, its view and its topic.
+const SERVICE: (&str, &ViewDef, &Topic) = ("labs", TABLES.view, &GRANTS);
 const NAME: &str = "category and state";
 const KINDS: [Kind; 1] = [Kind { name: NAME, about: "leads of one category and state, pages of 50, newest first", p99_ms_max: 5.0 }];
 const QUERY: &str =
@@ -40,8 +35,6 @@ const CLASSIFIED_PER_S_MIN: f64 = 20_000.0;
 /// The number of grants of the target for deciding again, and its seconds.
 const REDECIDED: f64 = 250_000.0;
 const REDECIDED_S_MAX: f64 = 60.0;
-/// How long each side classifies in a round.
-const CLASSIFYING: Duration = Duration::from_secs(1);
 
 /// Fills an engine with grants, then compares.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
@@ -86,76 +79,34 @@ fn classify(settings: &Settings) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let mut scanned = 0;
     for _ in 0..settings.rounds {
-        ours.push(per_second(&grants, &mut own));
-        theirs.push(per_second(&grants, &mut |grant: &GrantFact| {
+        ours.push(lists::per_second(&grants, &mut own));
+        theirs.push(lists::per_second(&grants, |grant: &GrantFact| {
             let text = texts(grant);
             let words = LEXICON.entries.iter().flat_map(|category| &category.words);
             scanned += words.filter(|phrase| text.contains(phrase.as_str())).count();
         }));
     }
-    let (ours, theirs) = (crate::report::median(ours), crate::report::median(theirs));
+    let (ours, theirs) = (median(ours), median(theirs));
     figure("phrases found, ours / scan", format!("{found} / {scanned}"));
     figure("a scan for each phrase, grants a second", format!("{theirs:.0}"));
     figure("classifying / a scan for each phrase", format!("{:.1}", ours / theirs));
     ratio("classifying, grants a second on one core", ours, ours >= CLASSIFIED_PER_S_MIN, ">= 20,000");
 }
 
-fn per_second(grants: &[GrantFact], take: &mut impl FnMut(&GrantFact)) -> f64 {
-    let (started, mut taken) = (Instant::now(), 0_u32);
-    while started.elapsed() < CLASSIFYING {
-        for grant in grants {
-            take(grant);
-            taken += 1;
-        }
-    }
-    f64::from(taken) / started.elapsed().as_secs_f64()
-}
-
 /// `labs-child`: appends missing grants, decides them, and decides them again.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let engine = Engine::open_with(&settings.dir.join(format!("labs-{}", settings.records)), false).await?;
-        let before = engine.store.live(TABLES.view).await?.checkpoint().await?.seq.0;
-        lists::append_missing(&engine, &GRANTS, settings.records, |n| (format!("nih_reporter/{}", number_of(n)), fact(n))).await?;
-        let times = lists::decide(&engine, "labs", &GRANTS).await?;
-        let after = engine.store.live(TABLES.view).await?.checkpoint().await?.seq.0;
-        engine.close().await?;
-        Ok::<_, Failure>(json!({
-            "raw_s": times.raw_s, "decide_s": times.decide_s, "redecide_s": times.redecide_s, "decided": after - before,
-        }))
-    })?;
-    line(&result.to_string());
-    Ok(())
+    lists::child(settings, SERVICE, |n| (format!("nih_reporter/{}", number_of(n)), FactData::Grant(Box::new(grant(n)))))
 }
 
 /// Serves the leads that `labs-child` decided.
 pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
-    let dir = settings.dir.join(format!("labs-{}", settings.records));
-    let engine = Engine::open(&dir).await?;
-    lists::wait_projected(&engine, TABLES.view, &GRANTS).await?;
-    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    let address = server.address();
-    let context = api_context(&engine, &dir, address)?;
-    let mut report = json!({ "address": address.to_string(), "keys": mint_keys(&context).await? });
     let from = today().saturating_sub(364.days());
     let paths = (0..QUESTIONS).map(|n| {
         let (category, state) = (category(scattered(n)).replace(' ', "%20"), state(scattered(n)));
         let own = format!("/labs/v1/leads?category={category}&state={state}&days=365&limit=50");
         (own, format!("/0?{category}&{state}&{from}"))
     });
-    lists::report_paths(&mut report, NAME, paths.collect());
-    line(&report.to_string());
-    server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
-    Ok(())
-}
-
-fn today() -> jiff::civil::Date {
-    Clock::System.now().to_zoned(TimeZone::UTC).date()
-}
-
-fn fact(n: u64) -> FactData {
-    FactData::Grant(Box::new(grant(n)))
+    lists::serve_own(settings, SERVICE, vec![(NAME, paths.collect())]).await
 }
 
 fn number_of(n: u64) -> u64 {

@@ -3,10 +3,11 @@
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use event_log::Append;
@@ -18,10 +19,11 @@ use schemas::facts::FactData;
 use schemas::position::LogOffset;
 use schemas::tables::ViewDef;
 use schemas::topics::Topic;
-use serde_json::{Value, json};
+use serde_json::json;
+use surfaces::server::Server;
 use warp::Filter as _;
 
-use crate::child_server::{ChildServer, SOCKET, json_response};
+use crate::child_server::{ChildServer, SOCKET, api_context, json_response, mint_keys};
 use crate::engine::Engine;
 use crate::json_server::serve;
 use crate::load::{Round, Target};
@@ -37,6 +39,9 @@ const APPEND_RECORDS: u64 = 2_000;
 const READ_RECORDS: usize = 2_000;
 const READ_BYTES: usize = 4 << 20;
 
+/// How long each side takes items in a round.
+const TAKING: Duration = Duration::from_secs(1);
+
 /// A kind of requests: the name in the report of the server, a description, and the target of the 99th percentile in milliseconds.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -45,7 +50,7 @@ pub(crate) struct Kind {
 }
 
 /// Appends the facts of a topic that are missing, without waiting for their projection. Returns how many facts there are.
-pub(crate) async fn append_missing(
+async fn append_missing(
     engine: &Engine,
     topic: &'static Topic,
     records: u64,
@@ -71,7 +76,7 @@ pub(crate) async fn append_missing(
 }
 
 /// Waits until a view has processed everything in a topic.
-pub(crate) async fn wait_projected(engine: &Engine, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Failure> {
+async fn wait_projected(engine: &Engine, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Failure> {
     let live = engine.store.live(view).await?;
     for partition in 0..topic.partitions {
         view_store::engine::wait_past(&*live, topic, partition, engine.log.end(topic, partition).await?).await?;
@@ -80,17 +85,77 @@ pub(crate) async fn wait_projected(engine: &Engine, view: &'static ViewDef, topi
 }
 
 /// The times of a service with a filled topic, in seconds.
-pub(crate) struct Times {
+struct Times {
     /// Reading the topic and discarding it.
-    pub(crate) raw_s: f64,
+    raw_s: f64,
     /// Deciding everything from nothing; 0 if it was decided before.
-    pub(crate) decide_s: f64,
+    decide_s: f64,
     /// Deciding everything again.
-    pub(crate) redecide_s: f64,
+    redecide_s: f64,
+}
+
+/// What a hidden command does that fills a topic: appends the facts that are missing, lets a service decide them, and decide them again; prints the times
+/// and the number of changes.
+pub(crate) fn child(
+    settings: &Settings,
+    (service, view, topic): (&str, &'static ViewDef, &'static Topic),
+    fact: impl Fn(u64) -> (String, FactData),
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let engine = Engine::open_with(&data_dir(settings, service), false).await?;
+        let before = engine.store.live(view).await?.checkpoint().await?.seq.0;
+        append_missing(&engine, topic, settings.records, fact).await?;
+        let Times { raw_s, decide_s, redecide_s } = decide(&engine, service, topic).await?;
+        let after = engine.store.live(view).await?.checkpoint().await?.seq.0;
+        engine.close().await?;
+        Ok::<_, Failure>(json!({ "raw_s": raw_s, "decide_s": decide_s, "redecide_s": redecide_s, "decided": after - before }))
+    })?;
+    line(&result.to_string());
+    Ok(())
+}
+
+/// Serves what [`child`] decided until it is killed, and prints the address, keys and the paths of each kind of requests first.
+pub(crate) async fn serve_own(
+    settings: &Settings,
+    (service, view, topic): (&str, &'static ViewDef, &'static Topic),
+    paths: Vec<(&str, Vec<(String, String)>)>,
+) -> Result<(), Failure> {
+    let dir = data_dir(settings, service);
+    let engine = Engine::open(&dir).await?;
+    wait_projected(&engine, view, topic).await?;
+    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let address = server.address();
+    let context = api_context(&engine, &dir, address)?;
+    let mut report = json!({ "address": address.to_string(), "keys": mint_keys(&context).await? });
+    for (name, paths) in paths {
+        let (own, peer): (Vec<String>, Vec<String>) = paths.into_iter().unzip();
+        report[name] = json!(own);
+        report[format!("{name} peer")] = json!(peer);
+    }
+    line(&report.to_string());
+    server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
+    Ok(())
+}
+
+fn data_dir(settings: &Settings, service: &str) -> PathBuf {
+    settings.dir.join(format!("{service}-{}", settings.records))
+}
+
+/// Returns how many items a second are taken on one core.
+pub(crate) fn per_second<T>(items: &[T], mut take: impl FnMut(&T)) -> f64 {
+    let (started, mut taken) = (Instant::now(), 0_u32);
+    while started.elapsed() < TAKING {
+        for item in items {
+            take(item);
+            taken += 1;
+        }
+    }
+    f64::from(taken) / started.elapsed().as_secs_f64()
 }
 
 /// Reads a topic, lets a service decide it, and decide it again. The engine runs no deciders of its own.
-pub(crate) async fn decide(engine: &Engine, service: &str, topic: &'static Topic) -> Result<Times, Failure> {
+async fn decide(engine: &Engine, service: &str, topic: &'static Topic) -> Result<Times, Failure> {
     wait_projected(engine, &schemas::views::engine::VIEW, topic).await?;
     let started = Instant::now();
     for partition in 0..topic.partitions {
@@ -226,11 +291,4 @@ pub(crate) fn compare(settings: &Settings, kinds: &[Kind], api: &ChildServer, pe
         ratio(&format!("{name}: p99 ms"), of(0, p99), of(0, p99) <= *p99_ms_max, &format!("<= {p99_ms_max}"));
     }
     Ok(())
-}
-
-/// Returns the paths of one kind for the API and for the peer, as a server reports them.
-pub(crate) fn report_paths(report: &mut Value, name: &str, paths: Vec<(String, String)>) {
-    let (own, peer): (Vec<String>, Vec<String>) = paths.into_iter().unzip();
-    report[name] = json!(own);
-    report[format!("{name} peer")] = json!(peer);
 }

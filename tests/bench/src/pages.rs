@@ -41,7 +41,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
     }
 }
 
-fn today() -> Date {
+pub(crate) fn today() -> Date {
     Clock::System.now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 

@@ -27,8 +27,6 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 #[must_use]
 pub fn service() -> Registration {
     let changes = Definition {
-        name: "whats_changed_since",
-        path: "/v1/whats_changed_since",
         summary: "New and modified contract awards since a cursor, oldest first.",
         when: "Use it to follow a market over several calls, without gaps.",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. `amount` is the \
@@ -37,7 +35,7 @@ pub fn service() -> Registration {
             filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \
             may be shorter than `limit`, or empty, while `hasMore` is true.",
         example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
-        ..Definition::read()
+        ..changes_since::definition()
     };
     Registration::new(
         "awards",

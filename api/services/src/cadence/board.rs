@@ -18,9 +18,6 @@ use super::niches::niche;
 use super::number::Number;
 use crate::common::read::{Read, Reader};
 
-/// Starts the text of a place on a board, which is signed as the cursors of feeds are. No filter of a feed starts like this.
-const PLACE: &str = "board/";
-
 /// Arguments of `cadence_board`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -102,7 +99,6 @@ impl BoardItem {
 /// The place after which a page starts: the rank of the last item before it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Place {
-    niche: String,
     per_month: i64,
     median_gap: i64,
     id: String,
@@ -133,7 +129,9 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Board, Problem> {
         let label = niche(reader.context(), &reader.at, &self.niche).await?.label;
-        let after = self.after.as_deref().map(|text| place(reader, &self.niche, text)).transpose()?;
+        let (ctx, search) = (reader.context(), format!("board/{}", self.niche));
+        let read = |text| cursor::read_place::<Place>(&ctx.secrets, SOURCE.service, &search, text);
+        let after = self.after.as_deref().map(read).transpose()?.map(|(_, place)| place);
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
         catalog.notes().for_each(|note| reader.note(note));
         let after = after.as_ref().map(|place| (place.per_month, place.median_gap, place.id.as_str()));
@@ -142,10 +140,8 @@ impl Read for Arguments {
         let last = shown.last().filter(|_| has_more);
         let next = last.map(|item| {
             let (per_month, median_gap, id) = item.rank();
-            let place = Place { niche: self.niche.clone(), per_month, median_gap, id: id.to_owned() };
-            // The fields are texts and numbers, so serialization cannot fail.
-            let text = format!("{PLACE}{}", serde_json::to_string(&place).unwrap_or_default());
-            cursor::encode(&reader.context().secrets, SOURCE.service, Seq(0), &text)
+            let place = Place { per_month, median_gap, id: id.to_owned() };
+            cursor::encode_place(&reader.context().secrets, SOURCE.service, Seq(0), &search, &place)
         });
         let items: Vec<BoardItem> = shown.iter().map(|ranked| BoardItem::new(ranked, &self.niche)).collect();
         let standing = reader.completeness().await?;
@@ -160,13 +156,4 @@ impl Read for Arguments {
             snapshot_count: standing.snapshot_count,
         })
     }
-}
-
-/// Reads the place that `after` names.
-fn place(reader: &Reader<Cadence>, niche: &str, text: &str) -> Result<Place, Problem> {
-    let (_, text) = cursor::read(&reader.context().secrets, SOURCE.service, text).map_err(|problem| problem.about("after"))?;
-    let place: Option<Place> = text.strip_prefix(PLACE).and_then(|text| serde_json::from_str(text).ok());
-    place.filter(|place| place.niche == niche).ok_or_else(|| {
-        cursor::invalid("`after` belongs to another niche; use the same niche with it, or leave it out to start again").about("after")
-    })
 }

@@ -34,17 +34,6 @@ impl Confidence {
     /// THE LIST of labels, the surest last.
     pub const ALL: [Self; 4] = [Self::Insufficient, Self::Low, Self::Medium, Self::High];
 
-    /// The label as answers show it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Insufficient => "INSUFFICIENT",
-            Self::Low => "LOW",
-            Self::Medium => "MEDIUM",
-            Self::High => "HIGH",
-        }
-    }
-
     /// One step lower; a prediction stays one.
     fn lowered(self) -> Self {
         match self {
@@ -214,6 +203,8 @@ pub fn shown(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
     use jiff::Timestamp;
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
     use schemas::views::cadence::Poll;
 
     /// The spread of similar items in the worked examples.
@@ -308,27 +299,17 @@ mod tests {
         assert_eq!(missing_share(&store, 11 * DAY_MS, 11 * DAY_MS), 0.0);
     }
 
-    /// A simple generator of pseudo-random numbers from 0.0 to below 1.0.
-    struct Draw(u64);
-
-    impl Draw {
-        fn unit(&mut self) -> f64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-        }
-    }
-
     /// Proves for random histories that a window has a width, is never narrower than the poll gap and holds its centre, and that another equal
     /// gap never widens the window of equal gaps.
     #[test]
     fn invariants() {
-        let mut draw = Draw(42);
+        let mut random = StdRng::seed_from_u64(42);
         for round in 0..2_000 {
             let count = 3 + round % 20;
-            let gaps: Vec<f64> = (0..count).map(|_| 0.5 + draw.unit() * 30.0).collect();
+            let gaps: Vec<f64> = (0..count).map(|_| 0.5 + random.random::<f64>() * 30.0).collect();
             let events = ending(LAST, &gaps);
             let mut one = basis(&events, LAST);
-            one.poll_gap_ms = to_ms(0.05 + draw.unit() * 3.0);
+            one.poll_gap_ms = to_ms(0.05 + random.random::<f64>() * 3.0);
             one.stats.spread = 500 + (round as i64 % 17) * 500;
             one.stats.correction = 5_000 + (round as i64 % 4) * 5_000;
             let prediction = predict(&one);
@@ -338,7 +319,7 @@ mod tests {
             } else {
                 assert_eq!(prediction.confidence, Confidence::Insufficient);
             }
-            let equal = vec![1.0 + draw.unit() * 20.0; count];
+            let equal = vec![1.0 + random.random::<f64>() * 20.0; count];
             let width = |gaps: &[f64]| {
                 let next = LogT::new(gaps, one.stats.spread(), 1.0).unwrap();
                 next.high() - next.low()
@@ -349,18 +330,18 @@ mod tests {
     }
 
     /// Gaps of a series that a daily poll sees: log-normal, exponential, or with a change of the usual gap in the middle.
-    fn series(draw: &mut Draw, kind: usize) -> Vec<f64> {
-        let count = 6 + (draw.unit() * 20.0) as usize;
+    fn series(random: &mut StdRng, kind: usize) -> Vec<f64> {
+        let count = 6 + (random.random::<f64>() * 20.0) as usize;
         let mut at = 0.0_f64;
         let mut last = -0.5;
         let mut gaps = Vec::new();
         for n in 0..count {
-            let normal = (0..12).map(|_| draw.unit()).sum::<f64>() - 6.0;
+            let normal = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
             at += match kind {
                 0 => 7.0 * (0.08 * normal).exp(),
                 1 => 12.0 * (0.3 * normal).exp(),
                 2 => 9.0 * (0.6 * normal).exp(),
-                3 => 0.5 - 10.0 * (1.0 - draw.unit()).ln(),
+                3 => 0.5 - 10.0 * (1.0 - random.random::<f64>()).ln(),
                 _ if n < count / 2 => 7.0 * (0.2 * normal).exp(),
                 _ => 14.0 * (0.2 * normal).exp(),
             };
@@ -374,8 +355,8 @@ mod tests {
     /// Proves on 400 synthetic series that of each label with 200 forecasts 70 to 90 % of the windows hold the next restock.
     #[test]
     fn labels_are_calibrated() {
-        let mut draw = Draw(7);
-        let all: Vec<Vec<f64>> = (0..400).map(|n| series(&mut draw, n % 5)).collect();
+        let mut random = StdRng::seed_from_u64(7);
+        let all: Vec<Vec<f64>> = (0..400).map(|n| series(&mut random, n % 5)).collect();
         let spreads: Vec<f64> = all.iter().filter_map(|gaps| schemas::forecast::log_spread(newest(&gaps[..gaps.len() / 2]))).collect();
         let stats = DayStats { spread: (median(&spreads).unwrap() * 10_000.0) as i64, ..DayStats::default() };
         let mut by_label = std::collections::BTreeMap::<Confidence, (f64, f64)>::new();
@@ -402,8 +383,8 @@ mod tests {
         }
         for (label, (held, count)) in &by_label {
             let share = held / count;
-            println!("{}: {share:.3} of {count} windows", label.as_str());
-            assert!(*count < 200.0 || (0.70..=0.90).contains(&share), "{}: {share} of {count}", label.as_str());
+            println!("{label:?}: {share:.3} of {count} windows");
+            assert!(*count < 200.0 || (0.70..=0.90).contains(&share), "{label:?}: {share} of {count}");
         }
         assert!(by_label.values().filter(|(_, count)| *count >= 200.0).count() >= 3, "{by_label:?}");
     }

@@ -1,17 +1,11 @@
 //! The words of titles and queries: in any case, with and without accents.
 
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use schemas::plain_words::plain_words;
 
-/// The words of some texts: letters and digits, in lower case, without accents.
+/// The words of some texts.
 #[must_use]
 pub(super) fn words(texts: &[&str]) -> Vec<String> {
-    let mut words = Vec::new();
-    for text in texts {
-        let plain: String = text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
-        words.extend(plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned));
-    }
-    words
+    texts.iter().flat_map(|text| plain_words(text)).collect()
 }
 
 /// Whether each of the wanted words is the beginning of one of the words.

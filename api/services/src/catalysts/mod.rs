@@ -30,8 +30,6 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 #[must_use]
 pub fn service() -> Registration {
     let changes = Definition {
-        name: "whats_changed_since",
-        path: "/v1/whats_changed_since",
         summary: "New and modified catalysts since a cursor, oldest first.",
         description: "A date that moved is one change with `dateBefore`, `dateAfter`, `windowBefore`, `windowAfter` and, between two days, `slipDays`. Keep \
             the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor belongs to its \
@@ -40,7 +38,7 @@ pub fn service() -> Registration {
         when: "Use it to follow dates over several calls, without gaps.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         example: json!({ "start": "earliest", "kind": "pdufa", "limit": 10 }),
-        ..Definition::read()
+        ..changes_since::definition()
     };
     Registration::new(
         "catalysts",

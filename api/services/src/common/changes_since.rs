@@ -20,6 +20,19 @@ use serde_json::{Map, Value};
 use super::filters::merged;
 use super::read::{filter_properties, properties_of, read_filter};
 
+/// What documents say about the operation in most services. A service adds a summary, when an agent uses it, and an example.
+#[must_use]
+pub fn definition() -> Definition {
+    Definition {
+        name: "whats_changed_since",
+        path: "/v1/whats_changed_since",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
+            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        ..Definition::read()
+    }
+}
+
 /// The operation of one service, with what documents say about it.
 #[must_use]
 pub fn operation<S: WatchableFeed>(definition: Definition) -> Operation {

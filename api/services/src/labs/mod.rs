@@ -33,16 +33,11 @@ const LEADS_MICROS: u64 = 20_000;
 #[must_use]
 pub fn service() -> Registration {
     let changes = Definition {
-        name: "whats_changed_since",
-        path: "/v1/whats_changed_since",
         summary: "New and modified leads since a cursor, oldest first, under a filter.",
         when: "Use it to follow leads over several calls, without gaps.",
-        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
-            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
-            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         example: json!({ "start": "earliest", "state": "CA", "limit": 10 }),
-        ..Definition::read()
+        ..changes_since::definition()
     };
     Registration::new(
         "labs",

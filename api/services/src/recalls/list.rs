@@ -7,7 +7,6 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,6 @@ use super::search::words::query_words;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
 use feed::position::{day_text, lagging, parse_date, position};
-use operation::context::Context;
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
@@ -153,8 +151,8 @@ pub fn operation() -> Operation {
         when: "Use it for any question about recalls of a product, brand or agency.",
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
             `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
-            no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies announced is one record; with `agency` it shows the title, URL and date of that \
-            agency's own notice, and `from` and `to` apply to that date.",
+            no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies \
+            announced is one record; with `agency` it shows the title, URL and date of that agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,
         surface: Surface::Both,
         counted: true,
@@ -176,9 +174,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
     let mut at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
     let words = keyword.as_ref().map_or_else(String::new, |words| words.join(" "));
-    let search = serde_json::to_string(&(filter.category, filter.agency, &filter.from, &filter.to, &words, &arguments.as_of));
-    let search = search.map_err(|error| unwritable(&error))?;
-    let after = arguments.after.as_deref().map(|text| read_after(ctx, &search, text)).transpose()?;
+    let search = to_json(&(filter.category, filter.agency, &filter.from, &filter.to, &words, &arguments.as_of))?;
+    let search = format!("list\n{}", String::from_utf8_lossy(&search));
+    let after =
+        arguments.after.as_deref().map(|text| cursor::read_place::<ListPlace>(&ctx.secrets, SOURCE.service, &search, text)).transpose()?;
     if let Some((seq, _)) = &after {
         // The pages after the first show the same state.
         if *seq > at.last {
@@ -217,7 +216,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
     };
     let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
-    let next = next.map(|place| after_text(ctx, &search, at.seq, &place)).transpose()?;
+    let next = next.map(|place| cursor::encode_place(&ctx.secrets, SOURCE.service, at.seq, &search, &place));
     let next_cursor = next.clone().unwrap_or_default();
     let body = if call.form == Form::Lines {
         Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
@@ -245,26 +244,9 @@ fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
 }
 
-/// The value of `after` for the recalls that follow a place, in a search with these arguments as of `seq`.
-fn after_text(ctx: &Context, search: &str, seq: Seq, place: &ListPlace) -> Result<String, Problem> {
-    let place = serde_json::to_string(place).map_err(|error| unwritable(&error))?;
-    Ok(cursor::encode(&ctx.secrets, SOURCE.service, seq, &format!("list\n{search}\n{place}")))
-}
-
-/// Decodes a value of `after`.
-fn read_after(ctx: &Context, search: &str, text: &str) -> Result<(Seq, ListPlace), Problem> {
-    let (seq, made_for) = cursor::read(&ctx.secrets, SOURCE.service, text).map_err(|problem| problem.about("after"))?;
-    let of_search = made_for.strip_prefix("list\n").and_then(|rest| rest.strip_prefix(search)).and_then(|rest| rest.strip_prefix('\n'));
-    let place = of_search.and_then(|place| serde_json::from_str(place).ok());
-    let invalid = || cursor::invalid("`after` belongs to a search with other arguments; start again without it").about("after");
-    Ok((seq, place.ok_or_else(invalid)?))
-}
-
 fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| unwritable(&error))
-}
-
-fn unwritable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, "an answer cannot be written as JSON");
-    Problem::new(ErrorCode::Internal, "the answer could not be written")
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
+    })
 }

@@ -28,15 +28,10 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 #[must_use]
 pub fn service() -> Registration {
     let changes = Definition {
-        name: "whats_changed_since",
-        path: "/v1/whats_changed_since",
         summary: "New and modified grants and trials since a cursor, oldest first.",
         when: "Use it to follow a territory over several calls, without gaps.",
-        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
-            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
-            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
         example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
-        ..Definition::read()
+        ..changes_since::definition()
     };
     Registration::new(
         "research",

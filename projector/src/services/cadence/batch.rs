@@ -5,11 +5,11 @@
 
 use schemas::clock::rfc3339;
 use schemas::views::cadence::{
-    Item, NicheStats, RESTOCKS_MAX, Restock, StoreState, VARIANT_RESTOCKS_MAX, VARIANTS_MAX, Variant, VariantRestock,
+    DAY_MS, Item, NicheStats, RESTOCKS_MAX, Restock, StoreState, VARIANT_RESTOCKS_MAX, VARIANTS_MAX, Variant, VariantRestock,
 };
 use serde::{Deserialize, Serialize};
 
-use super::stats::{Forecasts, rescore};
+use super::stats::rescore;
 use super::{CadenceRules, VariantState, item_id};
 use crate::service::Undecided;
 use crate::services::records::State;
@@ -141,13 +141,12 @@ impl OpenBatch {
             return Ok(0);
         }
         state.remember(&head_key(closing.host), Some(&Head { batch: self.head.batch + 1, products: 0 }))?;
+        let padding = (closing.now.poll_gap_ms(closing.at_ms) / 2) as f64 / DAY_MS as f64;
         let mut restocks = 0;
         for (product, observed, before) in self.products {
             let after = closing.changed(&product, before.clone(), &observed);
-            let newest = |item: &Item| item.restocks.last().map(|restock| restock.before.clone());
-            restocks += i64::from(newest(&after).is_some() && newest(&after) != before.as_ref().and_then(newest));
-            let forecasts = Forecasts { padding_ms: closing.now.poll_gap_ms(closing.at_ms) / 2 };
-            rescore(niche, before.as_ref(), &after, &forecasts);
+            restocks += i64::from(after.new_restock(before.as_ref()).is_some());
+            rescore(niche, before.as_ref(), &after, padding);
             state.put(after)?;
         }
         Ok(restocks)

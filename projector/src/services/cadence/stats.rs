@@ -6,21 +6,14 @@ use schemas::views::cadence::{DAY_MS, Item, NicheStats, gaps};
 /// From so many gaps on an item has a spread, and its next restock is scored.
 const GAPS_MIN: usize = 4;
 
-/// What all forecasts for items of a store have in common.
-pub(super) struct Forecasts {
-    /// Half the usual gap between polls, in milliseconds.
-    pub(super) padding_ms: i64,
-}
-
-/// Updates the spreads and scores of a niche after an item changed.
-pub(super) fn rescore(niche: &mut NicheStats, before: Option<&Item>, after: &Item, forecasts: &Forecasts) {
+/// Updates the spreads and scores of a niche after an item changed. `padding` is half the usual gap between polls of its store, in days.
+pub(super) fn rescore(niche: &mut NicheStats, before: Option<&Item>, after: &Item, padding: f64) {
     let events_before = before.map(Item::events).unwrap_or_default();
     let events_after = after.events();
     if events_before == events_after {
         return;
     }
     niche.replace_spread(spread(&events_before), spread(&events_after));
-    let padding = forecasts.padding_ms as f64 / DAY_MS as f64;
     // A restock that turned out to be a trickle is no outcome of a forecast.
     for gone in events_before.iter().filter(|event| !events_after.contains(event)) {
         if events_after.last().is_none_or(|last| last <= gone)

@@ -11,6 +11,7 @@ use schemas::tables::{Key, Write};
 use schemas::views::catalysts::verify_hash;
 
 use super::*;
+use crate::random::Random;
 use crate::rows::Rows;
 use crate::service::Service;
 
@@ -332,19 +333,25 @@ fn world() -> Vec<Fact<CatalystFact>> {
     ]
 }
 
+/// Fails unless an event has the five fields of its anchor, whose hash can be computed again, and a day only if its date is one.
+fn check_anchor(record: &Catalyst) {
+    let anchor = [&record.source, &record.source_url, &record.source_field, &record.verified_as_of, &record.verify_hash];
+    assert!(anchor.iter().all(|field| !field.is_empty()), "{record:?}");
+    assert_eq!(verify_hash(&record.verify_body), record.verify_hash);
+    assert_eq!(record.date.is_empty(), record.date_precision != "day", "{record:?}");
+}
+
 /// Proves that the same facts give the same events in any order in which each key keeps its own order, and that every event has the five
 /// fields of its anchor, whose hash can be computed again.
 #[test]
 fn order_does_not_matter() {
     let expected = engine(&world()).all();
     assert_eq!(expected.len(), 5, "{:?}", expected.keys());
-    let mut seed = 11_u64;
+    let mut random = Random::new(11);
     for _ in 0..60 {
         let (mut left, mut mixed) = (world(), Engine::default());
         while !left.is_empty() {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let at = usize::try_from(seed >> 33).unwrap() % left.len();
-            let key = left[at].key.clone();
+            let key = left[random.below(left.len())].key.clone();
             let first = left.iter().position(|fact| fact.key == key).unwrap();
             mixed.decide(&left.remove(first));
         }
@@ -353,28 +360,14 @@ fn order_does_not_matter() {
         assert_eq!(current, expected);
         for change in &mixed.changes {
             let record = change.after.as_ref().unwrap();
-            let anchor = [&record.source, &record.source_url, &record.source_field, &record.verified_as_of, &record.verify_hash];
-            assert!(anchor.iter().all(|field| !field.is_empty()), "{record:?}");
-            assert_eq!(verify_hash(&record.verify_body), record.verify_hash);
-            assert_eq!(record.date.is_empty(), record.date_precision != "day", "{record:?}");
+            check_anchor(record);
             assert!(record.window.from <= record.window.to, "{record:?}");
         }
     }
 }
 
-/// Random numbers, the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-
+/// Random facts.
+impl Random {
     /// A trial of one of six numbers, in any state.
     fn trial(&mut self) -> Fact<CatalystFact> {
         let number = format!("NCT0000000{}", self.below(6));
@@ -442,22 +435,19 @@ impl Chance {
 fn invariants_of_events() {
     let mut shown = 0;
     for seed in 0..60 {
-        let mut chance = Chance(seed);
-        let facts: Vec<Fact<CatalystFact>> = (0..40).map(|_| chance.fact()).collect();
+        let mut random = Random::new(seed);
+        let facts: Vec<Fact<CatalystFact>> = (0..40).map(|_| random.fact()).collect();
         let mut worlds = Vec::new();
         for shuffle in 0..3 {
             let (mut left, mut mixed): (Vec<&Fact<CatalystFact>>, _) = (facts.iter().collect(), Engine::default());
             while !left.is_empty() {
-                let at = if shuffle == 0 { 0 } else { chance.below(left.len()) };
+                let at = if shuffle == 0 { 0 } else { random.below(left.len()) };
                 let first = left.iter().position(|fact| fact.key == left[at].key).unwrap();
                 mixed.decide(left.remove(first));
             }
             for change in &mixed.changes {
                 let record = change.after.as_ref().unwrap();
-                let anchor = [&record.source, &record.source_url, &record.source_field, &record.verified_as_of, &record.verify_hash];
-                assert!(anchor.iter().all(|field| !field.is_empty()), "{record:?}");
-                assert_eq!(verify_hash(&record.verify_body), record.verify_hash);
-                assert_eq!(record.date.is_empty(), record.date_precision != "day", "{record:?}");
+                check_anchor(record);
                 assert!(record.window.from <= record.window.to && !record.window.from.is_empty(), "{record:?}");
             }
             worlds.push(mixed.all().into_iter().filter(|(_, record)| record.status != "withdrawn").collect::<BTreeMap<_, _>>());

@@ -10,6 +10,7 @@ use schemas::views::labs::lexicon::{GENERAL, LEXICON};
 use schemas::views::records::{PlaceRow, Record};
 
 use super::*;
+use crate::random::Random;
 use crate::rows::Rows;
 use crate::service::Service;
 use schemas::phrases::words;
@@ -128,56 +129,42 @@ fn grant(number: &str, activity: &str, pi: &str, core: &str, year: i64) -> Grant
     }
 }
 
-/// Random numbers, the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-}
-
-fn random_grants(chance: &mut Chance, count: usize) -> Vec<GrantFact> {
+fn random_grants(random: &mut Random, count: usize) -> Vec<GrantFact> {
     let phrases: Vec<&str> = LEXICON.entries.iter().flat_map(|category| category.words.iter().map(String::as_str)).collect();
     let text =
-        |chance: &mut Chance| format!("The {} of {} and {}", chance.one(&phrases), chance.one(&["sleep", "mice"]), chance.one(&phrases));
-    let one = |chance: &mut Chance, n: usize| GrantFact {
-        award_type: chance.one(&["1", "1", "1", "2", "3", "5"]).into(),
-        state: chance.one(&["OH", "CA", "TX", ""]).into(),
-        amount: [None, Some(90_000), Some(600_000)][chance.below(3)],
-        pi: format!("Investigator {}", chance.below(40)),
-        org: format!("UNIVERSITY {}", chance.below(9)),
-        title: text(chance),
-        terms: (0..chance.below(4)).map(|_| chance.one(&phrases).to_owned()).collect(),
-        summary: text(chance),
-        notice_date: format!("20{}-0{}-1{}", 20 + chance.below(7), 1 + chance.below(9), chance.below(10)),
+        |random: &mut Random| format!("The {} of {} and {}", random.one(&phrases), random.one(&["sleep", "mice"]), random.one(&phrases));
+    let one = |random: &mut Random, n: usize| GrantFact {
+        award_type: random.one(&["1", "1", "1", "2", "3", "5"]).into(),
+        state: random.one(&["OH", "CA", "TX", ""]).into(),
+        amount: [None, Some(90_000), Some(600_000)][random.below(3)],
+        pi: format!("Investigator {}", random.below(40)),
+        org: format!("UNIVERSITY {}", random.below(9)),
+        title: text(random),
+        terms: (0..random.below(4)).map(|_| random.one(&phrases).to_owned()).collect(),
+        summary: text(random),
+        notice_date: format!("20{}-0{}-1{}", 20 + random.below(7), 1 + random.below(9), random.below(10)),
         ..grant(
             &n.to_string(),
-            chance.one(&["R01", "R01", "R21", "R35", "U01", "S10", "K99", "DP2", "F31", "ZIA"]),
-            chance.one(&["1", "2", "3", "4", ""]),
-            &format!("R01CA{}", chance.below(9)),
-            2019 + i64::try_from(chance.below(8)).unwrap(),
+            random.one(&["R01", "R01", "R21", "R35", "U01", "S10", "K99", "DP2", "F31", "ZIA"]),
+            random.one(&["1", "2", "3", "4", ""]),
+            &format!("R01CA{}", random.below(9)),
+            2019 + i64::try_from(random.below(8)).unwrap(),
         )
     };
-    (0..count).map(|n| one(chance, n)).collect()
+    (0..count).map(|n| one(random, n)).collect()
 }
 
 /// Proves that the same grants in any order give the same leads and lists.
 #[test]
 fn the_order_of_arrival_changes_nothing() {
     for seed in 0..30 {
-        let mut chance = Chance(seed);
-        let grants = random_grants(&mut chance, 60);
+        let mut random = Random::new(seed);
+        let grants = random_grants(&mut random, 60);
         let mut worlds = Vec::new();
         for _ in 0..3 {
             let mut order: Vec<&GrantFact> = grants.iter().collect();
             for at in (1..order.len()).rev() {
-                order.swap(at, chance.below(at + 1));
+                order.swap(at, random.below(at + 1));
             }
             let mut world = World::default();
             order.into_iter().for_each(|grant| world.observe(grant));
@@ -197,8 +184,8 @@ fn the_order_of_arrival_changes_nothing() {
 /// protected field.
 #[test]
 fn invariants_of_leads() {
-    let mut chance = Chance(77);
-    let grants = random_grants(&mut chance, 600);
+    let mut random = Random::new(77);
+    let grants = random_grants(&mut random, 600);
     let mut world = World::default();
     grants.iter().for_each(|grant| world.observe(grant));
     assert!(world.leads.len() > 100, "{}", world.leads.len());

@@ -56,8 +56,7 @@ pub struct Place {
 impl Next {
     /// Encodes the value of `after` for the search with this fingerprint.
     pub(super) fn encode(&self, ctx: &Context, service: &str, seq: Seq, fingerprint: &str) -> String {
-        let place = serde_json::to_string(self).unwrap_or_default();
-        cursor::encode(&ctx.secrets, service, seq, &format!("{fingerprint}\n{place}"))
+        cursor::encode_place(&ctx.secrets, service, seq, fingerprint, self)
     }
 
     /// Decodes a value of `after`. Returns the position of the recorded records, too.
@@ -65,10 +64,7 @@ impl Next {
     /// # Errors
     /// `cursor-invalid`, naming `after`.
     pub(super) fn decode(ctx: &Context, service: &str, fingerprint: &str, text: &str) -> Result<(Seq, Self), Problem> {
-        let (seq, made_for) = cursor::read(&ctx.secrets, service, text).map_err(|problem| problem.about("after"))?;
-        let invalid = || cursor::invalid("`after` belongs to a search with other arguments; start again without it").about("after");
-        let place = made_for.strip_prefix(fingerprint).and_then(|rest| rest.strip_prefix('\n')).ok_or_else(invalid)?;
-        Ok((seq, serde_json::from_str(place).map_err(|_| invalid())?))
+        cursor::read_place(&ctx.secrets, service, fingerprint, text)
     }
 }
 

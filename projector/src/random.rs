@@ -1,0 +1,23 @@
+//! Random numbers of tests: the same in every run.
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+/// A generator of random numbers.
+pub(crate) struct Random(StdRng);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(StdRng::seed_from_u64(seed))
+    }
+
+    /// A number below `bound`, which must not be 0.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0.random_range(..bound)
+    }
+
+    /// One of several values.
+    pub(crate) fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+}
