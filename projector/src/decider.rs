@@ -23,7 +23,7 @@ use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
 use schemas::position::{LogOffset, PositionError, Seq};
 use schemas::receipt::SigningKeys;
-use schemas::topics::Topic;
+use schemas::topics::{Topic, TopicKind};
 use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View};
@@ -31,6 +31,7 @@ use view_store::{Checkpoint, View};
 use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
 use crate::Error;
+use crate::changes_read::is_silent;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, SigningCheck, Undecided};
 
@@ -283,7 +284,8 @@ impl<S: Service> Decider<S> {
         Ok(passed.max(1))
     }
 
-    /// Reads the facts of a partition from the checkpoint to the engine's position. A dropped fact is returned as `None`.
+    /// Reads the facts of a partition from the checkpoint to the engine's position. A fact to pass over is returned as `None`: a dropped one,
+    /// and a change of another service that means nothing here.
     async fn read_facts(
         &self,
         topic: &'static Topic,
@@ -307,7 +309,7 @@ impl<S: Service> Decider<S> {
             } else {
                 Some(S::read(topic, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?)
             };
-            queue.push_back((stored.offset, fact));
+            queue.push_back((stored.offset, fact.filter(|fact| topic.kind != TopicKind::Changes || !is_silent(fact))));
         }
         Ok(queue)
     }

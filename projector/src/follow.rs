@@ -9,11 +9,12 @@ use futures_util::future;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use schemas::position::LogOffset;
 use schemas::tables::ViewDef;
-use schemas::topics::{self, Topic};
+use schemas::topics::Topic;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
+use crate::services::indexed_topics;
 use crate::{Error, for_each_service};
 
 /// How long to wait after the log or the store failed.
@@ -55,7 +56,7 @@ pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
     let is_requested = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|requested| requested.name == view.name);
     let mut wakers = Vec::new();
     if is_requested(parts.engine.def()) {
-        wakers.push(wake_view(parts, parts.engine.def(), topics::indexed_topics().collect()));
+        wakers.push(wake_view(parts, parts.engine.def(), indexed_topics()));
     }
     macro_rules! service {
         ($service:ty) => {

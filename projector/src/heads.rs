@@ -1,8 +1,9 @@
-//! Maintains the latest-version index (`heads`): the head of every key of all fact topics. Facts that do not extend their key's chain are
-//! dropped. Also indexes the rejected records, so that one that is rejected again is recognised.
+//! Maintains the latest-version index (`heads`): the head of every key of all fact topics, and of the whole chain of each change topic that
+//! another service decides from. Records that do not extend their chain are dropped. Also indexes the rejected records, so that one that is
+//! rejected again is recognised.
 //!
-//! Below the position of the engine's view in a partition, every fact has either extended its key's chain or is listed in `dropped`.
-//! Readers only need to skip the dropped ones. Facts of outdated writers, duplicates and losers of races are dropped here.
+//! Below the position of the engine's view in a partition, every record has either extended its chain or is listed in `dropped`.
+//! Readers only need to skip the dropped ones. Records of outdated writers, duplicates and losers of races are dropped here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +12,19 @@ use bytes::Bytes;
 use event_log::{EventLog, Stored};
 use futures_util::stream::{self, StreamExt};
 use schemas::avro;
-use schemas::event::{Fact, FactKind, Run};
+use schemas::change::Change;
+use schemas::event::{Fact, FactKind, Head, Run};
+use schemas::hash::Hash32;
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key, Write};
-use schemas::topics::{Topic, TopicKind, indexed_topics};
+use schemas::topics::{Topic, TopicKind};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, REJECTS, RUNS, RunRow, rejected_bytes, rejected_reference};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use view_store::View;
 
+use crate::services::indexed_topics;
 use crate::{Error, follow};
 
 /// The most facts that one read returns from a partition.
@@ -30,17 +34,28 @@ const BATCH_BYTES: usize = 4 << 20;
 /// How many partitions are read at the same time. Reading at the end of a partition takes a request to a broker.
 const READS_AT_ONCE: usize = 8;
 
-/// Maintains the heads of all fact topics in the engine's view.
+/// The key under which the head of a change topic is stored: the topic is one chain.
+const WHOLE_TOPIC: &str = "@changes";
+
+/// Maintains the heads of all indexed topics in the engine's view.
 pub struct Heads {
     log: Arc<dyn EventLog>,
     view: Arc<dyn View>,
+    topics: Vec<&'static Topic>,
 }
 
 impl Heads {
     /// Creates the index over a log and the engine's view.
     #[must_use]
     pub fn new(log: Arc<dyn EventLog>, view: Arc<dyn View>) -> Self {
-        Self { log, view }
+        Self { log, view, topics: indexed_topics() }
+    }
+
+    /// Also indexes a change topic, for a service that is not in the list of services.
+    #[must_use]
+    pub fn with_changes(mut self, topic: &'static Topic) -> Self {
+        self.topics.push(topic);
+        self
     }
 
     /// Indexes all new facts and returns how many there were.
@@ -62,7 +77,7 @@ impl Heads {
             // Facts that one append distributed over several partitions are committed together. All facts of a key are in one partition, so
             // that no partition's batch depends on another one of the same round; only runs are shared.
             let (mut round, mut records) = (RoundWrites::default(), 0);
-            let partitions = indexed_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)));
+            let partitions = self.topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (*topic, partition)));
             let read = |(topic, partition)| self.read(topic, partition, checkpoint.position(topic, partition));
             let mut reads = stream::iter(partitions.map(read).collect::<Vec<_>>()).buffered(READS_AT_ONCE);
             while let Some((topic, partition, batch)) = reads.next().await {
@@ -73,10 +88,12 @@ impl Heads {
                 };
                 if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
-                    if topic.kind == TopicKind::Rejects {
-                        index_rejects(topic, &batch, &mut round);
-                    } else {
-                        self.index(topic, partition, &batch, &mut round).await?;
+                    match topic.kind {
+                        TopicKind::Rejects => index_rejects(topic, &batch, &mut round),
+                        TopicKind::Changes => self.index_changes(topic, partition, &batch, &mut round).await?,
+                        TopicKind::Facts | TopicKind::Commands | TopicKind::Imports => {
+                            self.index(topic, partition, &batch, &mut round).await?
+                        }
                     }
                     records += batch.len();
                 }
@@ -99,8 +116,7 @@ impl Heads {
     /// When the log or the store fails.
     pub async fn wait(&self) -> Result<(), Error> {
         let checkpoint = self.view.checkpoint().await?;
-        let inputs: Vec<&'static Topic> = indexed_topics().collect();
-        follow::wait_for_any(&self.log, &inputs, &checkpoint).await
+        follow::wait_for_any(&self.log, &self.topics, &checkpoint).await
     }
 
     async fn read(&self, topic: &'static Topic, partition: u32, from: LogOffset) -> (&'static Topic, u32, Result<Vec<Stored>, Error>) {
@@ -124,18 +140,11 @@ impl Heads {
         let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
         for (stored, fact) in batch.iter().zip(facts) {
             let (offset, next) = (stored.offset, stored.offset.next());
-            let dropped = |reason: &str| {
-                tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "record dropped");
-                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(next.stored())
-            };
-            let fact = match fact {
+            let dropped = |reason: &str| dropped(topic, partition, offset, reason);
+            let fact = match known(topic, stored, fact)? {
                 Ok(fact) => fact,
-                // Written by a newer version: if it were dropped here, it would be missing for that version, too.
-                Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.is_event() => {
-                    return Err(Error::Value { topic: topic.name.to_owned(), source });
-                }
-                Err(error) => {
-                    round.dropped.push(dropped(&error.to_string()));
+                Err(reason) => {
+                    round.dropped.push(dropped(&reason));
                     continue;
                 }
             };
@@ -161,6 +170,34 @@ impl Heads {
         }
         let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
         round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored())));
+        Ok(())
+    }
+
+    /// Indexes the changes of a service: the topic is one chain.
+    async fn index_changes(&self, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
+        let key = key![topic.name, WHOLE_TOPIC];
+        let (mut row, mut is_changed) = read_head(self.view.get(&HEADS, &key).await?)?;
+        for stored in batch {
+            let next = stored.offset.next();
+            if next <= row.next {
+                // An interrupted commit has written this head, and all other rows of the change before it.
+                continue;
+            }
+            let decoded = avro::decode::<Change<IgnoredAny, IgnoredAny>>(topic.name, &stored.record.value);
+            match known(topic, stored, decoded)? {
+                Ok(change) if change.seq.stored() == row.head.version + 1 && change.prev_hash == row.head.id => {
+                    let id = avro::datum_hash(topic.name, &stored.record.value)
+                        .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
+                    let head = Head { version: change.seq.stored(), id, content_hash: Hash32::ZERO };
+                    (row, is_changed) = (HeadRow { head, gone: false, observed_at: change.recorded_at, next }, true);
+                }
+                Ok(_) => round.dropped.push(dropped(topic, partition, stored.offset, "it does not extend its chain")),
+                Err(reason) => round.dropped.push(dropped(topic, partition, stored.offset, &reason)),
+            }
+        }
+        if is_changed {
+            round.heads.push(Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored()));
+        }
         Ok(())
     }
 
@@ -199,6 +236,25 @@ impl Heads {
         }
         Ok(())
     }
+}
+
+/// Returns a decoded record, or the reason why it is to be dropped.
+///
+/// # Errors
+/// When a newer version wrote the record: if it were dropped here, it would be missing for that version, too.
+fn known<T>(topic: &Topic, stored: &Stored, decoded: Result<T, avro::Error>) -> Result<Result<T, String>, Error> {
+    match decoded {
+        Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.is_event() => {
+            Err(Error::Value { topic: topic.name.to_owned(), source })
+        }
+        decoded => Ok(decoded.map_err(|error| error.to_string())),
+    }
+}
+
+/// Lists a record as dropped.
+fn dropped(topic: &Topic, partition: u32, offset: LogOffset, reason: &str) -> Write {
+    tracing::warn!(topic = topic.name, partition, offset = offset.0, reason, "record dropped");
+    Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(offset.next().stored())
 }
 
 /// A rejected record, as far as it is indexed. The stored field of the stream is named `door`.

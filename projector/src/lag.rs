@@ -4,12 +4,13 @@
 //! extend the chain will never be applied.
 
 use schemas::tables::ViewDef;
-use schemas::topics::{self, Topic};
+use schemas::topics::Topic;
 use schemas::views::engine;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
+use crate::services::indexed_topics;
 use crate::{Error, for_each_service};
 
 /// The most bytes read to see when a record was appended.
@@ -32,7 +33,7 @@ pub struct Lag {
 /// When the log or the store fails.
 pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
-    let mut lags = vec![measure_view(parts, engine::VIEW.name, topics::indexed_topics(), &checkpoint).await?];
+    let mut lags = vec![measure_view(parts, engine::VIEW.name, indexed_topics().into_iter(), &checkpoint).await?];
     macro_rules! service {
         ($service:ty) => {
             let view: &'static ViewDef = <$service>::VIEW;

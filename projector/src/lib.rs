@@ -5,6 +5,7 @@
 //! change twice changes nothing. Whatever depends on the order of inputs is decided once and recorded in the change. No service names an
 //! upstream.
 
+pub mod changes_read;
 pub mod decider;
 pub mod export;
 pub mod follow;

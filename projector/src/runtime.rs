@@ -11,7 +11,7 @@ use schemas::hash::Hash32;
 use schemas::names;
 use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
-use schemas::topics::{self, Topic};
+use schemas::topics::Topic;
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
@@ -22,6 +22,7 @@ use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
+use crate::services::indexed_topics;
 use crate::{Error, follow, for_each_service, metrics};
 
 /// How long to wait before the next attempt to get a lease that another process holds, or after a failure.
@@ -207,7 +208,7 @@ impl<S: Service> ServiceProjection<S> {
 async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
     let checkpoint = view.checkpoint().await?;
     let mut covered: Vec<(&'static Topic, u32, LogOffset)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
-    for topic in topics::indexed_topics() {
+    for topic in indexed_topics() {
         covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition))));
     }
     for (topic, partition, next) in covered {

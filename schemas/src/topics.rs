@@ -120,11 +120,6 @@ pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
     ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands))
 }
 
-/// Returns the topics that the engine's view indexes: the fact topics, and the rejected records.
-pub fn indexed_topics() -> impl Iterator<Item = &'static Topic> {
-    ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands | TopicKind::Rejects))
-}
-
 /// Returns the topic with a name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Topic> {

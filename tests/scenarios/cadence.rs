@@ -108,6 +108,20 @@ fn the_demo_shows_what_is_promised() {
     let problem = server.send("GET", "/cadence/v1/board?niche=sneaker", "", "").body;
     assert!(String::from_utf8(problem).unwrap().contains("did you mean \\\"sneakers\\\"?"));
     assert_eq!(server.send("GET", "/cadence/v1/predict?niche=sneakers&query=zzz", &key, "").status, 404);
+    // So do what is saved and followed: it would never match. Keys are found in any case.
+    for (method, path, body) in [
+        ("POST", "/v1/watchlist", r#"{"niche":"sneaker","query":"runner"}"#),
+        ("POST", "/v1/filters", r#"{"name":"mine","filter":{"niche":"sneaker"}}"#),
+        ("GET", "/v1/whats_changed_since?niche=sneaker", ""),
+    ] {
+        let answer = server.send(method, &format!("/cadence{path}"), &key, body);
+        let problem = String::from_utf8(answer.body).unwrap();
+        assert!(answer.status == 400 && problem.contains("did you mean \\\"sneakers\\\"?"), "{path}: {problem}");
+        let answer =
+            server.send(method, &format!("/cadence{}", path.replace("sneaker", "SNEAKERS")), &key, &body.replace("sneaker", "SNEAKERS"));
+        assert!(answer.status < 300, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    }
+    assert_eq!(server.json("/cadence/v1/board?niche=Sneakers", &key)["niche"], "sneakers");
 
     // 3. The board of the weekly niche, in its order, whatever the size of a page.
     let weekly = board(&server, WEEKLY, "", &key);

@@ -1,5 +1,6 @@
 //! What a service implements so that filters of its feed can be saved and entities watched.
 
+use operation::context::Context;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::views::records::normal;
@@ -36,6 +37,14 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     /// # Errors
     /// `parameter-invalid`, naming the field.
     fn parse_entity(entity: Self::WatchedEntity) -> Result<(Self::WatchedEntity, Self::Filter), Problem>;
+
+    /// Checks what a filter names against what is recorded, where the filter alone cannot know it.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field and the nearest known value; `unavailable` when the store fails.
+    fn check(_ctx: &Context, _filter: &Self::Filter) -> impl Future<Output = Result<(), Problem>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// An example filter.
     fn example_filter() -> Value;

@@ -14,7 +14,7 @@ pub mod records;
 pub mod research;
 pub mod watches;
 
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic, TopicKind};
 
 use crate::service::Service;
 
@@ -49,4 +49,65 @@ pub fn reads(service: &str, topic: &Topic) -> bool {
     }
     for_each_service!(decides_from);
     false
+}
+
+/// Returns the topics that the engine's view indexes: facts, commands, rejected records, and the changes that another service decides from.
+#[must_use]
+pub fn indexed_topics() -> Vec<&'static Topic> {
+    let read_changes = links().into_iter().map(|(_, input)| input);
+    topics::ALL
+        .iter()
+        .filter(|topic| match topic.kind {
+            TopicKind::Facts | TopicKind::Commands | TopicKind::Rejects => true,
+            TopicKind::Changes => read_changes.clone().any(|input| input == topic.name),
+            TopicKind::Imports => false,
+        })
+        .collect()
+}
+
+/// Returns which service decides from which change topic, as the name of its own change topic and that of the input.
+fn links() -> Vec<(&'static str, &'static str)> {
+    let mut links = Vec::new();
+    macro_rules! link {
+        ($service:ty) => {
+            let inputs = <$service as Service>::INPUTS.iter().filter(|input| input.kind == TopicKind::Changes);
+            links.extend(inputs.map(|input| (<$service as Service>::CHANGES.name, input.name)));
+        };
+    }
+    for_each_service!(link);
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a change topic that depends on itself, directly or through others.
+    fn circle<'a>(links: &[(&'a str, &'a str)]) -> Option<&'a str> {
+        links.iter().map(|(service, _)| *service).find(|service| {
+            let mut reached = vec![*service];
+            let mut n = 0;
+            while let Some(from) = reached.get(n).copied() {
+                for (_, input) in links.iter().filter(|(of, _)| *of == from) {
+                    if input == service {
+                        return true;
+                    }
+                    if !reached.contains(input) {
+                        reached.push(input);
+                    }
+                }
+                n += 1;
+            }
+            false
+        })
+    }
+
+    /// Proves that no service decides from changes that depend on its own.
+    #[test]
+    fn services_form_no_circle() {
+        assert_eq!(circle(&[("a", "b"), ("b", "c"), ("d", "c")]), None);
+        assert_eq!(circle(&[("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")]), Some("a"));
+        assert_eq!(circle(&[("a", "a")]), Some("a"));
+        assert_eq!(circle(&links()), None);
+    }
 }

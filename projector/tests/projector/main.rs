@@ -5,6 +5,7 @@
 mod cql;
 mod harness;
 mod heads;
+mod inputs;
 mod interference;
 mod lag;
 mod order;

@@ -14,7 +14,7 @@ use super::SOURCE;
 use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::niche;
+use super::niches::{Known, niche};
 use super::number::Number;
 use crate::common::read::{Read, Reader};
 
@@ -127,8 +127,9 @@ impl Read for Arguments {
         }
     }
 
-    async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Board, Problem> {
-        let label = niche(reader.context(), &reader.at, &self.niche).await?.label;
+    async fn answer(mut self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Board, Problem> {
+        let (key, Known { label, .. }) = niche(reader.context(), &reader.at, &self.niche).await?;
+        self.niche = key;
         let (ctx, search) = (reader.context(), format!("board/{}", self.niche));
         let read = |text| cursor::read_place::<Place>(&ctx.secrets, SOURCE.service, &search, text);
         let after = self.after.as_deref().map(read).transpose()?.map(|(_, place)| place);

@@ -7,11 +7,14 @@ use schemas::views::records::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::FEED;
 use super::filter::Filter;
+use super::niches::check_niche;
+use super::{FEED, SOURCE};
 use feed::filter::Filter as _;
+use feed::position::position;
 use feed::query::{Feed, Item as FeedItem};
 use feed::watchable::WatchableFeed;
+use operation::context::Context;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -87,6 +90,11 @@ impl WatchableFeed for Cadence {
         }
         let filter = Filter { item, niche, query, restocks: true, store: None }.normalize()?;
         Ok((entity, filter))
+    }
+
+    async fn check(ctx: &Context, filter: &Filter) -> Result<(), Problem> {
+        let Some(niche) = &filter.niche else { return Ok(()) };
+        check_niche(ctx, &position(ctx, &SOURCE, None).await?, niche).await
     }
 
     fn example_filter() -> Value {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use schemas::key;
 use schemas::names::hint;
 use schemas::views::cadence::{STORES_KEY, StoreState, TABLES, store_key};
+use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -90,15 +91,32 @@ pub(super) async fn stores(at: &Position) -> Result<BTreeMap<String, StoreState>
     states.map(|(host, row)| Ok((host, stored(table, &row)?))).collect()
 }
 
-/// Checks that a niche is known, and returns it.
+/// Finds a niche that answers can be about, in any case, and returns its key with it.
 ///
 /// # Errors
 /// `parameter-invalid` with the nearest known one.
-pub(super) async fn niche(ctx: &Context, at: &Position, key: &str) -> Result<Known, Problem> {
+pub(super) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(String, Known), Problem> {
     let mut niches = known(ctx, at).await?;
-    niches.remove(key).ok_or_else(|| {
-        let hint = hint(key, niches.keys().map(String::as_str));
-        Problem::parameter("niche", format!("niche: {key:?} is not a niche{hint}"))
+    let key = key_of(text, niches.keys())?;
+    let known = niches.remove(&key).unwrap_or_default();
+    Ok((key, known))
+}
+
+/// Checks that a filter names a niche that changes can be about: a configured one, or one of a store that was polled at any time.
+///
+/// # Errors
+/// `parameter-invalid` with the nearest known one.
+pub(super) async fn check_niche(ctx: &Context, at: &Position, text: &str) -> Result<(), Problem> {
+    let (configured, polled) = (known(ctx, at).await?, stores(at).await?);
+    key_of(text, configured.keys().chain(polled.values().map(|state| &state.niche))).map(|_| ())
+}
+
+/// Finds the key that a text names, in any case.
+fn key_of<'a>(text: &str, mut keys: impl Iterator<Item = &'a String> + Clone) -> Result<String, Problem> {
+    let hints = keys.clone();
+    keys.find(|key| normal(key) == normal(text)).cloned().ok_or_else(|| {
+        let hint = hint(text, hints.map(String::as_str));
+        Problem::parameter("niche", format!("niche: {text:?} is not a niche{hint}"))
     })
 }
 

@@ -178,12 +178,12 @@ struct Found {
 impl Arguments {
     /// Finds the item and predicts.
     async fn find(&self, reader: &mut Reader<Cadence>) -> Result<Found, Problem> {
-        niche(reader.context(), &reader.at, &self.niche).await?;
+        let (niche, _) = niche(reader.context(), &reader.at, &self.niche).await?;
         let wanted = words(&[&self.query]);
         if wanted.is_empty() {
             return Err(Problem::parameter("query", format!("query: {:?} has neither letters nor digits", self.query)));
         }
-        let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
+        let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
         catalog.notes().for_each(|note| reader.note(note));
         let store = self.store.as_deref().map(|store| store.trim().to_lowercase());
         let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
@@ -193,7 +193,7 @@ impl Arguments {
             (rank(a), &a.title, &a.id).cmp(&(rank(b), &b.title, &b.id))
         });
         let mut found = found.into_iter();
-        let nothing = || Problem::new(ErrorCode::NotFound, format!("no item of the niche {:?} matches {:?}", self.niche, self.query));
+        let nothing = || Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?} matches {:?}", self.query));
         let entry = found.next().ok_or_else(nothing)?;
         let alternatives = found.take(ALTERNATIVES_MAX).collect();
         let variant = self.variant.as_deref().map(|wanted| variant_of(&entry, wanted)).transpose()?;

@@ -49,7 +49,12 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S>, fields: A
     let (given, asked): (Map<String, Value>, Map<String, Value>) = arguments.all.into_iter().partition(|(name, _)| fields.contains(name));
     let Asked { request, filter } = serde_json::from_value(Value::Object(asked)).map_err(unreadable)?;
     let given = read_filter::<S>(given).map_err(unreadable)?;
-    let filter = merged::<S>(&call, filter.as_deref(), given.normalize()?).await?;
+    let given = given.normalize()?;
+    // A cursor stays valid whatever becomes of what its filter names.
+    if request.page.cursor.is_none() {
+        S::check(&call.context, &given).await?;
+    }
+    let filter = merged::<S>(&call, filter.as_deref(), given).await?;
     S::FEED.answer(&call, Query { request, filter }, S::Shown::from).await
 }
 

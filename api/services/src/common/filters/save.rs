@@ -52,6 +52,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::Filter>) -
     }
     let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
     let filter = arguments.filter.normalize().map_err(in_filter)?;
+    S::check(&call.context, &filter).await.map_err(in_filter)?;
     let kept = SavedItems::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
     Ok(Answer { status: 201, ..Answer::json(&Saved::<S::Filter>::of(kept)?)? })
 }

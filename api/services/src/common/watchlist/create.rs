@@ -58,6 +58,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::WatchedEntity>) -> Result<Answer, Problem> {
     let Arguments { named, webhook, secret } = arguments;
     let (named, filter) = S::parse_entity(named)?;
+    S::check(&call.context, &filter).await?;
     let webhook = parse_webhook(&call.context, "webhook", webhook.as_deref(), secret.as_deref()).await?;
     let watch = create(&call, &S::FEED.source, Request { named, filter: filter.canonical(), webhook, secret }).await?;
     Ok(Answer { status: 201, ..Answer::json(&watch)? })
