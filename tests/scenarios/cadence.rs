@@ -261,6 +261,10 @@ fn the_demo_shows_what_is_promised() {
     let before = digest();
     assert!(run(highwater(&data, NOWHERE, &["replay", "cadence"])).status.success());
     assert_eq!(digest(), before);
+    // The same rules decide the same.
+    let redecided = String::from_utf8(run(highwater(&data, NOWHERE, &["redecide", "cadence"])).stderr).unwrap();
+    assert!(redecided.contains(": 0 changes appended"), "{redecided}");
+    assert_eq!(digest(), before);
     assert_eq!(server.terminate().code(), Some(0));
 }
 
