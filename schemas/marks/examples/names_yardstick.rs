@@ -1,0 +1,174 @@
+//! Measures the rules on pairs of marks that examiners, the Board or courts compared, next to simple baselines, and prints a table.
+//! `ops/checks/names-yardstick` runs it.
+//!
+//! A pair of `data/decisions.txt` is in the tuning half if the sum of the bytes of both marks is even. The rules were chosen with the tuning half
+//! and the pairs of the contract in view; the other half is reported. `--pairs` prints every pair of the contract and the tuning half.
+
+#![expect(clippy::print_stdout, reason = "the table is the result")]
+
+use std::process::ExitCode;
+
+use marks::{Mark, Tier, similar};
+
+/// Held similar, from examiners' guidelines and decisions.
+const SIMILAR: &[(&str, &str)] = &[
+    ("TMM", "TMS"),
+    ("COMMCASH", "COMMUNICASH"),
+    ("AUDIO BSS USA", "BOSS AUDIO SYSTEMS"),
+    ("TRUCOOL", "TURCOOL"),
+    ("NEWPORTS", "NEWPORT"),
+    ("MILTRON", "MILLTRONICS"),
+    ("LUTEX", "LUTEXAL"),
+    ("XCEED", "X-SEED"),
+    ("ISHINE", "ICE SHINE"),
+    ("SEYCOS", "SEIKO"),
+    ("CAYNA", "CANA"),
+    ("TRUONE", "TRUE1"),
+    ("STONE LION CAPITAL", "LION CAPITAL"),
+    ("ML", "ML MARK LEES"),
+    ("VEUVE ROYALE", "VEUVE CLICQUOT"),
+    ("ENTELEC", "INTELECT"),
+    ("CRESCO", "KRESSCO"),
+    ("JOSE GASPAR GOLD", "GASPAR'S ALE"),
+    ("PACKARD TECHNOLOGIES", "HEWLETT-PACKARD"),
+    ("THE DELTA CAFE", "DELTA"),
+    ("MACHO", "MACHO COMBOS"),
+    ("VANTAGE TITAN", "TITAN"),
+    ("CAREER IMAGE", "CREST CAREER IMAGES"),
+];
+/// Held different by the Federal Circuit.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("CRISTAL", "CRYSTAL CREEK"),
+    ("FROOT LOOPS", "FROOTEE ICE"),
+    ("CITIBANK", "CAPITAL CITY BANK"),
+    ("MAYA", "MAYARI"),
+    ("VARGAS", "VARGA GIRL"),
+    ("K+", "K+EFF"),
+];
+
+/// A pair, and whether it was held similar.
+struct Pair {
+    is_similar: bool,
+    one: String,
+    other: String,
+}
+
+impl Pair {
+    fn rule(&self) -> Option<marks::Rule> {
+        similar(&Mark::new(&self.one)?, &Mark::new(&self.other)?)
+    }
+
+    fn is_for_tuning(&self) -> bool {
+        self.one.bytes().chain(self.other.bytes()).map(u32::from).sum::<u32>() % 2 == 0
+    }
+}
+
+fn compact(text: &str) -> String {
+    Mark::new(text).map(|mark| mark.compact().to_owned()).unwrap_or_default()
+}
+
+fn soundex(text: &str) -> String {
+    let code = |c: char| match c {
+        'B' | 'F' | 'P' | 'V' => '1',
+        'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => '2',
+        'D' | 'T' => '3',
+        'L' => '4',
+        'M' | 'N' => '5',
+        'R' => '6',
+        _ => '0',
+    };
+    let (mut out, mut last) = (String::new(), '0');
+    for (at, c) in text.chars().enumerate() {
+        let this = code(c);
+        if at == 0 {
+            out.push(c);
+        } else if this != '0' && this != last {
+            out.push(this);
+        }
+        if !matches!(c, 'H' | 'W') {
+            last = this;
+        }
+    }
+    format!("{out:0<4}").chars().take(4).collect()
+}
+
+fn trigrams(text: &str) -> std::collections::BTreeSet<String> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.flat_map(|word| format!("  {word} ").chars().collect::<Vec<_>>().windows(3).map(String::from_iter).collect::<Vec<_>>()).collect()
+}
+
+fn trigram_similarity(one: &str, other: &str) -> f64 {
+    let (one, other) = (trigrams(one), trigrams(other));
+    one.intersection(&other).count() as f64 / one.union(&other).count().max(1) as f64
+}
+
+type Method = (&'static str, Box<dyn Fn(&Pair) -> bool>);
+
+fn methods() -> Vec<Method> {
+    let both = |pair: &Pair| (compact(&pair.one), compact(&pair.other));
+    vec![
+        ("our rules, strong", Box::new(|pair| pair.rule().is_some_and(|rule| rule.tier() <= Tier::Strong))),
+        ("our rules, any tier", Box::new(|pair| pair.rule().is_some())),
+        ("Levenshtein >= 0.8", Box::new(move |pair| strsim::normalized_levenshtein(&both(pair).0, &both(pair).1) >= 0.8)),
+        ("Soundex", Box::new(move |pair| soundex(&both(pair).0) == soundex(&both(pair).1))),
+        ("Jaro-Winkler >= 0.9", Box::new(move |pair| strsim::jaro_winkler(&both(pair).0, &both(pair).1) >= 0.9)),
+        ("trigrams >= 0.5", Box::new(|pair| trigram_similarity(&pair.one, &pair.other) >= 0.5)),
+        ("trigrams >= 0.3", Box::new(|pair| trigram_similarity(&pair.one, &pair.other) >= 0.3)),
+    ]
+}
+
+fn main() -> ExitCode {
+    let decisions: Vec<Pair> = include_str!("../data/decisions.txt").lines().filter_map(read).collect();
+    let of_contract = |pairs: &[(&str, &str)], is_similar| {
+        pairs.iter().map(|(one, other)| Pair { is_similar, one: (*one).to_owned(), other: (*other).to_owned() }).collect::<Vec<_>>()
+    };
+    let mut contract = of_contract(SIMILAR, true);
+    contract.extend(of_contract(DIFFERENT, false));
+    let (tuned, held_out): (Vec<Pair>, Vec<Pair>) = decisions.into_iter().partition(Pair::is_for_tuning);
+    if std::env::args().any(|arg| arg == "--pairs") {
+        for pair in contract.iter().chain(&tuned) {
+            let held = if pair.is_similar { "similar" } else { "different" };
+            println!("{held:10} {:5} {} / {}", pair.rule().map_or("-", marks::Rule::id), pair.one, pair.other);
+        }
+    }
+    let mut sets = vec![("contract", &contract), ("tuning half", &tuned)];
+    if !std::env::args().any(|arg| arg == "--tuning") {
+        sets.push(("held-out half", &held_out));
+    }
+    println!("{:22} {}", "pairs found", sets.iter().map(|(name, _)| format!("{name:>26}")).collect::<String>());
+    for (name, method) in methods() {
+        print!("{name:22} ");
+        for (_, pairs) in &sets {
+            let count = |is_similar: bool, found: bool| {
+                pairs.iter().filter(|pair| pair.is_similar == is_similar && (!found || method(pair))).count()
+            };
+            print!(
+                "  {:>3} of {:>3}, false {:>2} of {:>2}",
+                count(true, true),
+                count(true, false),
+                count(false, true),
+                count(false, false)
+            );
+        }
+        println!();
+    }
+    let count = |is_similar: bool, tier: Tier| {
+        contract.iter().filter(|pair| pair.is_similar == is_similar && pair.rule().is_some_and(|rule| rule.tier() <= tier)).count()
+    };
+    if count(true, Tier::Strong) < 10 || count(true, Tier::Partial) < 21 || count(false, Tier::Strong) > 0 {
+        println!("FAILED: strong >= 10 and any >= 21 of the similar pairs of the contract are wanted, and strong 0 of the different ones");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn read(line: &str) -> Option<Pair> {
+    let mut parts = line.split(" | ");
+    let is_similar = match parts.next()? {
+        "similar" => true,
+        "different" => false,
+        _ => return None,
+    };
+    Some(Pair { is_similar, one: parts.next()?.to_owned(), other: parts.next()?.to_owned() })
+}

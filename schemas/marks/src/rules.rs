@@ -1,0 +1,462 @@
+//! The rules, in the order in which they are tried. The first one that holds is named.
+//!
+//! Rules `E1` to `S6` and `P1` to `P6` are version 1; the others are version 2. They follow what examiners and the Board weigh: sight, sound,
+//! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
+
+use crate::mark::{Mark, singular};
+use crate::sound::weighted_distance;
+use crate::words::is_descriptive;
+
+/// The version of the rules.
+pub const RULES_VERSION: u32 = 2;
+
+/// How alike a name and a mark are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The same letters.
+    Exact,
+    /// Likely to be held similar.
+    Strong,
+    /// A part in common.
+    Partial,
+}
+
+impl Tier {
+    /// The tier as answers name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Strong => "strong",
+            Self::Partial => "partial",
+        }
+    }
+
+    /// The tier that a mark of a status counts in: one lower if the status is unknown. `None` if it does not count.
+    #[must_use]
+    pub fn counted(self, status: crate::Status) -> Option<Self> {
+        match (status, self) {
+            (crate::Status::Live, tier) => Some(tier),
+            (crate::Status::Unknown, Self::Exact) => Some(Self::Strong),
+            (crate::Status::Unknown, Self::Strong) => Some(Self::Partial),
+            (crate::Status::Unknown, Self::Partial) | (crate::Status::Dead, _) => None,
+        }
+    }
+}
+
+/// What the marks that count mean for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No exact and no strong mark.
+    LikelyAvailable,
+    /// A strong mark.
+    Caution,
+    /// An exact mark.
+    LikelyTaken,
+}
+
+impl Verdict {
+    /// The verdict for the numbers of marks that count; `contained` is the number of partial marks by rule `P1`, which count if classes are given.
+    #[must_use]
+    pub fn of(exact: u64, strong: u64, contained: u64, has_classes: bool) -> Self {
+        match () {
+            () if exact > 0 => Self::LikelyTaken,
+            () if strong > 0 || contained > 0 && has_classes => Self::Caution,
+            () => Self::LikelyAvailable,
+        }
+    }
+
+    /// The verdict as answers name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LikelyAvailable => "LIKELY_AVAILABLE",
+            Self::Caution => "CAUTION",
+            Self::LikelyTaken => "LIKELY_TAKEN",
+        }
+    }
+}
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $id:ident $tier:ident),+ $(,)?) => {
+        /// A rule by which a name and a mark are alike.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $id),+
+        }
+
+        impl Rule {
+            /// Every rule, in the order in which they are tried.
+            pub const ALL: &[Self] = &[$(Self::$id),+];
+
+            /// The id as answers name it.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$id => stringify!($id)),+
+                }
+            }
+
+            /// The tier of the rule.
+            #[must_use]
+            pub fn tier(self) -> Tier {
+                match self {
+                    $(Self::$id => Tier::$tier),+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// The same letters.
+    E1 Exact,
+    /// The same letters as a pseudo mark of the register.
+    E2 Exact,
+    /// The same words in another order.
+    S1 Strong,
+    /// The same but for a plural, or a number that is spelled.
+    S2 Strong,
+    /// One letter differs (5 to 8 letters), or two (9 and more).
+    S3 Strong,
+    /// The same Double Metaphone key, and few letters differ.
+    S4 Strong,
+    /// The same words when descriptive words are ignored.
+    S5 Strong,
+    /// The same first four letters, and nearly the same letters in nearly the same order.
+    S6 Strong,
+    /// The same words in other forms, in any order.
+    S7 Strong,
+    /// One begins with all distinctive words of the other: the first word dominates.
+    S8 Strong,
+    /// One contains all distinctive words of the other, and they are most of it.
+    S9 Strong,
+    /// The same consonants to the ear, and only vowels or letters that sound alike differ.
+    S10 Strong,
+    /// One is the other joined with a descriptive word.
+    S11 Strong,
+    /// The same first word, which is long and describes nothing, before others.
+    S12 Strong,
+    /// All words of one stand in a row in the other.
+    P1 Partial,
+    /// A distinctive word in common.
+    P2 Partial,
+    /// A distinctive word of one sounds like one of the other.
+    P4 Partial,
+    /// The letters of one are inside the other.
+    P3 Partial,
+    /// The Double Metaphone key of one begins that of the other.
+    P5 Partial,
+    /// Three or four letters of which one differs.
+    P6 Partial,
+    /// Distinctive words that begin with the same five letters.
+    P7 Partial,
+    /// Consonants that sound alike, up to one, and most letters.
+    P8 Partial,
+    /// The same ending of at least five letters, half of the shorter one.
+    P9 Partial,
+    /// Two of the first six words in common.
+    P10 Partial,
+    /// A short distinctive word or number in common.
+    P11 Partial,
+    /// A word of the same meaning, also in another language.
+    P12 Partial,
+    /// They rhyme: only the first consonants differ to the ear.
+    P13 Partial,
+    /// The same beginning of at least five letters, half of the shorter one.
+    P14 Partial,
+    /// A distinctive word of one is part of the other, joined with a descriptive word.
+    P15 Partial,
+}
+
+/// The optimal string alignment distance of two marks, in letters: similar marks are listed by it.
+#[must_use]
+pub fn distance(name: &Mark, mark: &Mark) -> usize {
+    strsim::osa_distance(name.spelled(), mark.spelled())
+}
+
+/// Returns the first rule by which a name and a mark are alike. Its tier is that of a live mark; see [`Tier::counted`]. Rule `E2` is not tried:
+/// compare the name with each pseudo mark, too.
+#[must_use]
+pub fn similar(name: &Mark, mark: &Mark) -> Option<Rule> {
+    if name.compact() == mark.compact() {
+        return Some(Rule::E1);
+    }
+    // The smaller text comes first, so that every comparison is symmetric.
+    let pair = if (name.spelled().len(), name.spelled()) <= (mark.spelled().len(), mark.spelled()) { (name, mark) } else { (mark, name) };
+    strong(pair.0, pair.1).or_else(|| partial(pair.0, pair.1))
+}
+
+fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
+    let (text, longer) = (one.spelled(), other.spelled());
+    let (count, its) = (text.chars().count(), longer.chars().count());
+    let (min, max) = (count.min(its), count.max(its));
+    if min > 0 && one.tokens().len() == other.tokens().len() && sorted(one.tokens()) == sorted(other.tokens()) {
+        return Some(Rule::S1);
+    }
+    if one.whole_singular() == other.whole_singular() {
+        return Some(Rule::S2);
+    }
+    let limit = match min {
+        9.. => 2,
+        5..=8 => 1,
+        _ => 0,
+    };
+    if limit > 0 && max - min <= limit && strsim::osa_distance(text, longer) <= limit {
+        return Some(Rule::S3);
+    }
+    if !one.is_latin() || !other.is_latin() {
+        return None;
+    }
+    let holds = |rule: Rule| match rule {
+        Rule::S4 => same_key(one, other),
+        Rule::S5 => !one.stripped().is_empty() && one.stripped() == other.stripped(),
+        Rule::S6 => min >= 7 && text.get(..4) == longer.get(..4) && strsim::jaro_winkler(text, longer) >= 0.94,
+        Rule::S7 => one.stems().len() >= 2 && one.stems() == other.stems(),
+        Rule::S8 => begins_with_all(one, other) || begins_with_all(other, one),
+        Rule::S9 => contains_most(one, other) || contains_most(other, one),
+        Rule::S10 => sounds_alike(one, other),
+        Rule::S11 => joined(one, other),
+        Rule::S12 => same_first_word(one, other),
+        _ => false,
+    };
+    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S12].into_iter().find(|rule| holds(*rule))
+}
+
+fn partial(one: &Mark, other: &Mark) -> Option<Rule> {
+    if !one.is_latin() || !other.is_latin() {
+        return None;
+    }
+    let (text, longer) = (one.spelled(), other.spelled());
+    let (min, max) = (text.len(), longer.len());
+    let holds = |rule: Rule| match rule {
+        Rule::P1 => in_a_row(one.singular(), other.singular()) || in_a_row(other.singular(), one.singular()),
+        Rule::P2 => one.distinctive().any(|word| word.len() >= 4 && other.distinctive().any(|its| its == word)),
+        Rule::P4 => word_keys(one).any(|key| word_keys(other).any(|its| its == key)),
+        Rule::P3 => min >= 5 && longer.contains(text),
+        Rule::P5 => {
+            let (key, longer) = (&one.sounds().primary, &other.sounds().primary);
+            key.len().min(longer.len()) >= 4 && (key.starts_with(longer.as_str()) || longer.starts_with(key.as_str()))
+        }
+        Rule::P6 => min >= 3 && max <= 4 && strsim::osa_distance(text, longer) <= 1,
+        Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
+        Rule::P8 => near_skeletons(one, other) && weighted_distance(text, longer) as usize <= max * 45 / 10,
+        Rule::P9 => ending(one).is_some_and(|end| Some(end) == ending(other)) && common_end(text, longer) * 2 >= min,
+        Rule::P10 => {
+            let words = first_words(other);
+            first_words(one).iter().filter(|word| words.contains(word)).count() >= 2
+        }
+        Rule::P11 => short_words(one).any(|word| short_words(other).any(|its| its == word)),
+        Rule::P12 => one.meanings().iter().any(|meaning| other.meanings().contains(meaning)),
+        Rule::P13 => rhyme(one).is_some_and(|end| Some(end) == rhyme(other)),
+        Rule::P14 => min >= 5 && text.get(..5) == longer.get(..5) && common_beginning(text, longer) * 2 >= min,
+        Rule::P15 => long_parts(one).any(|part| long_parts(other).any(|its| its == part)),
+        _ => false,
+    };
+    Rule::ALL.iter().copied().filter(|rule| rule.tier() == Tier::Partial).find(|rule| holds(*rule))
+}
+
+fn sorted(tokens: &[String]) -> Vec<&String> {
+    let mut tokens: Vec<&String> = tokens.iter().collect();
+    tokens.sort_unstable();
+    tokens
+}
+
+fn in_a_row(words: &[String], of: &[String]) -> bool {
+    words.len() <= of.len() && of.windows(words.len().max(1)).any(|window| window == words)
+}
+
+/// `S4`.
+fn same_key(one: &Mark, other: &Mark) -> bool {
+    let (text, longer) = (one.whole_singular(), other.whole_singular());
+    let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
+    let (keys, others) = (&one.sounds().whole, &other.sounds().whole);
+    // In integers: the shorter one has at least 0.7 of the letters, and at most 0.4 of the longer one differ.
+    min >= 4
+        && min * 10 >= max * 7
+        && keys.iter().any(|key| key.len() >= 2 && others.contains(key))
+        && strsim::osa_distance(text, longer) <= max * 4 / 10
+}
+
+/// Whether the distinctive words of one, as they are written, begin those of the other and have at least five letters together.
+fn begins_with_all(one: &Mark, other: &Mark) -> bool {
+    let letters: usize = one.written().map(str::len).sum();
+    letters >= 5 && one.written().count() < other.written().count() && one.written().zip(other.written()).all(|(a, b)| a == b)
+}
+
+/// Whether the distinctive words of one stand in a row in the other and are more than 55 % of its letters.
+fn contains_most(one: &Mark, other: &Mark) -> bool {
+    let (words, others): (Vec<&str>, Vec<&str>) = (one.distinctive().collect(), other.distinctive().collect());
+    let (letters, all): (usize, usize) = (words.iter().map(|word| word.len()).sum(), others.iter().map(|word| word.len()).sum());
+    !words.is_empty()
+        && words.len() < others.len()
+        && letters >= 5
+        && letters * 100 > all * 55
+        && others.windows(words.len()).any(|window| window == words)
+}
+
+/// `S10`.
+fn sounds_alike(one: &Mark, other: &Mark) -> bool {
+    let (text, longer) = (one.whole_singular(), other.whole_singular());
+    let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
+    min >= 4
+        && max - min <= 2
+        && one.sounds().skeleton.len() >= 2
+        && one.sounds().skeleton == other.sounds().skeleton
+        && same_beginning(text, longer)
+        && weighted_distance(text, longer) as usize * 100 <= max * 10 * SOUND_LIMIT
+}
+
+/// Whether two texts begin with the same letter, or with letters that are often written for one sound.
+fn same_beginning(one: &str, other: &str) -> bool {
+    const ALIKE: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
+    let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
+    a == b || ALIKE.iter().any(|letters| letters.contains(a) && letters.contains(b))
+}
+
+/// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
+const SOUND_LIMIT: usize = 16;
+
+/// Whether the skeletons are equal or become equal when one consonant of each, or of one, is left out.
+pub(crate) fn near_skeletons(one: &Mark, other: &Mark) -> bool {
+    let (skeleton, its) = (&one.sounds().skeleton, &other.sounds().skeleton);
+    if skeleton.len() < 2 || its.len() < 2 || skeleton.len().abs_diff(its.len()) > 1 {
+        return false;
+    }
+    skeleton == its
+        || skeleton.len().min(its.len()) >= 3 && {
+            let others = one_left_out(its);
+            one_left_out(skeleton).iter().any(|shorter| others.contains(shorter) || shorter == its) || others.contains(skeleton)
+        }
+}
+
+/// The texts that remain when one character is left out. The text is ASCII.
+pub(crate) fn one_left_out(text: &str) -> Vec<String> {
+    (0..text.len()).map(|at| text.bytes().enumerate().filter(|(index, _)| *index != at).map(|(_, byte)| byte as char).collect()).collect()
+}
+
+/// `S11`.
+fn joined(one: &Mark, other: &Mark) -> bool {
+    let is_base = |base: &Mark, joined: &Mark| {
+        base.tokens().len() == 1
+            && base.distinctive().count() == 1
+            && joined.tokens().len() == 1
+            && without_joined(joined).any(|part| part == singular(base.compact()))
+    };
+    is_base(one, other) || is_base(other, one)
+}
+
+/// What remains of a mark of one word without a descriptive word of at least three letters at its beginning or end: at least three letters.
+pub(crate) fn without_joined(mark: &Mark) -> impl Iterator<Item = &str> {
+    let text = mark.whole_singular();
+    let is_joined = |word: &str| is_descriptive(word) && word.len() >= 3 || is_descriptive(singular(word)) && word.len() >= 4;
+    let splits = (3..text.len().saturating_sub(2)).filter_map(|at| text.split_at_checked(at));
+    splits.flat_map(move |(start, end)| [is_joined(end).then_some(start), is_joined(start).then_some(end)]).flatten()
+}
+
+/// `S12`.
+fn same_first_word(one: &Mark, other: &Mark) -> bool {
+    let (word, its) = (one.singular().first(), other.singular().first());
+    word == its && word.is_some_and(|word| word.len() >= 7) && one.distinctive().next() == word.map(String::as_str)
+}
+
+/// Distinctive words of at least four letters, and what remains of a mark without a joined descriptive word.
+pub(crate) fn long_parts(mark: &Mark) -> impl Iterator<Item = &str> {
+    let one_word = (mark.tokens().len() == 1).then(|| without_joined(mark)).into_iter().flatten();
+    mark.distinctive().chain(one_word).filter(|part| part.len() >= 4)
+}
+
+pub(crate) fn word_keys(mark: &Mark) -> impl Iterator<Item = &String> {
+    mark.sounds().words.iter().flatten().filter(|key| key.len() >= 3)
+}
+
+pub(crate) fn word_beginnings(mark: &Mark) -> impl Iterator<Item = &str> {
+    mark.distinctive().filter(|word| word.len() >= 6).filter_map(|word| word.get(..5))
+}
+
+/// Distinctive words of two or three letters, and numbers.
+pub(crate) fn short_words(mark: &Mark) -> impl Iterator<Item = &str> {
+    mark.distinctive().filter(|word| (2..=3).contains(&word.len()))
+}
+
+pub(crate) fn ending(mark: &Mark) -> Option<&str> {
+    mark.spelled().len().checked_sub(5).and_then(|at| mark.spelled().get(at..))
+}
+
+/// The first six words of at least two letters, sorted, each once.
+pub(crate) fn first_words(mark: &Mark) -> Vec<&str> {
+    let mut words: Vec<&str> = mark.singular().iter().map(String::as_str).filter(|word| word.len() >= 2).take(6).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn common_end(one: &str, other: &str) -> usize {
+    one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count()
+}
+
+fn common_beginning(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// The sounds from the first vowel on, at least three.
+pub(crate) fn rhyme(mark: &Mark) -> Option<&str> {
+    let sounds = &mark.sounds().syllables;
+    let end = sounds.find('a').and_then(|at| sounds.get(at..))?;
+    (end.len() >= 3).then_some(end)
+}
+
+/// Explains a rule for a name and a mark in a sentence without a full stop.
+#[must_use]
+pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
+    let (text, its) = (name.compact(), mark.compact());
+    let (short, long) = if (text.len(), text) <= (its.len(), its) { (name, mark) } else { (mark, name) };
+    let shared = |words: &mut dyn Iterator<Item = &str>| words.map(str::to_owned).next().unwrap_or_default();
+    let letters = |count: usize| if count == 1 { "one letter differs".to_owned() } else { format!("{count} letters differ") };
+    match rule {
+        Rule::E1 => "the same letters".to_owned(),
+        Rule::E2 => format!("the register lists {text} as another spelling of the mark"),
+        Rule::S1 => "the same words in another order".to_owned(),
+        Rule::S2 => "only a plural or the spelling of a number differs".to_owned(),
+        Rule::S3 => {
+            format!("{} of {} letters", letters(distance(name, mark)), name.spelled().chars().count().max(mark.spelled().chars().count()))
+        }
+        Rule::S4 => format!("both sound like {}; {}", shared_key(name, mark), letters(distance(name, mark))),
+        Rule::S5 => format!("both are {} when descriptive words are ignored", name.distinctive().collect::<Vec<_>>().join(" ")),
+        Rule::S6 => "the same beginning, and nearly the same letters in the same order".to_owned(),
+        Rule::S7 => "the same words in other forms or another order".to_owned(),
+        Rule::S8 => format!("{} begins with the distinctive words of {}", long.normal(), short.normal()),
+        Rule::S9 => format!("the distinctive words of {} are most of {}", short.normal(), long.normal()),
+        Rule::S10 => "the consonants sound alike, and only vowels or similar letters differ".to_owned(),
+        Rule::S11 => format!("{} is {} joined with a descriptive word", long.normal(), short.normal()),
+        Rule::S12 => format!("both begin with {}", name.singular().first().map_or("", String::as_str)),
+        Rule::P1 => format!("all words of {} are in {}", short.normal(), long.normal()),
+        Rule::P2 => {
+            format!("both have the word {}", shared(&mut name.distinctive().filter(|word| mark.distinctive().any(|its| its == *word))))
+        }
+        Rule::P3 => format!("{} is inside {}", short.compact(), long.compact()),
+        Rule::P4 => "a distinctive word of each sounds alike".to_owned(),
+        Rule::P5 => "one begins with the sounds of the other".to_owned(),
+        Rule::P6 => "one of three or four letters differs".to_owned(),
+        Rule::P7 => "distinctive words have the same beginning".to_owned(),
+        Rule::P8 => "most consonants sound alike, and most letters are the same".to_owned(),
+        Rule::P9 => "the same ending".to_owned(),
+        Rule::P10 => "two words in common".to_owned(),
+        Rule::P11 => "a short word in common".to_owned(),
+        Rule::P12 => {
+            let meanings = mark.meanings();
+            format!("both mean {}", shared(&mut name.meanings().into_iter().filter(|meaning| meanings.contains(meaning))))
+        }
+        Rule::P13 => "only the first consonants differ to the ear".to_owned(),
+        Rule::P14 => "the same beginning".to_owned(),
+        Rule::P15 => "a distinctive word in common, joined with a descriptive word".to_owned(),
+    }
+}
+
+fn shared_key(name: &Mark, mark: &Mark) -> String {
+    name.sounds().whole.iter().find(|key| key.len() >= 2 && mark.sounds().whole.contains(key)).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

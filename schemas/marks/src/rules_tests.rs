@@ -1,0 +1,139 @@
+//! Tests of the rules: the worked examples of the contract, and what must hold for any two texts.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+use crate::Status;
+
+fn rule(name: &str, mark: &str) -> Option<Rule> {
+    similar(&Mark::new(name).unwrap(), &Mark::new(mark).unwrap())
+}
+
+/// Proves the worked examples of rules, and their distances.
+#[test]
+fn worked_examples() {
+    for (name, mark, expected) in [
+        ("Turcool", "TRUCOOL", Some(Rule::S3)),
+        ("Seiko", "SEYCOS", Some(Rule::S4)),
+        ("Kressco", "CRESCO", Some(Rule::S4)),
+        ("Commcash", "COMMUNICASH", Some(Rule::S6)),
+        ("TRUE1", "TRUONE", Some(Rule::S3)),
+        ("Lutexal", "LUTEX", Some(Rule::P3)),
+        ("Maya", "MAYARI", None),
+        ("Delta Cafe", "DELTA", Some(Rule::S5)),
+        ("Acme", "ACME", Some(Rule::E1)),
+        ("Lion Stone", "STONE LION", Some(Rule::S1)),
+        ("Newports", "NEWPORT", Some(Rule::S2)),
+        ("Bust Rust", "RUST BUSTER", Some(Rule::S7)),
+        ("Bengal Lancer", "BENGAL", Some(Rule::S8)),
+        ("Crest Career Images", "CAREER IMAGE", Some(Rule::S9)),
+        ("WineBud", "BUD", Some(Rule::S11)),
+        ("Titan", "VANTAGE TITAN", Some(Rule::P1)),
+        ("El Gallo", "ROOSTER", Some(Rule::P12)),
+        ("Nikon", "IKON", Some(Rule::P8)),
+    ] {
+        assert_eq!(rule(name, mark), expected, "{name} and {mark}");
+    }
+    let of = |text| Mark::new(text).unwrap();
+    assert_eq!((distance(&of("Turcool"), &of("TRUCOOL")), distance(&of("Seiko"), &of("SEYCOS"))), (1, 3));
+    assert_eq!(why(Rule::P3, &of("Lutexal"), &of("LUTEX")), "LUTEX is inside LUTEXAL");
+    assert_eq!(why(Rule::S3, &of("Turcool"), &of("TRUCOOL")), "one letter differs of 7 letters");
+}
+
+/// Proves that a mark of unknown status counts one tier lower and a dead one not at all, and what the numbers mean.
+#[test]
+fn statuses_and_verdicts() {
+    assert_eq!(Tier::Exact.counted(Status::Unknown), Some(Tier::Strong));
+    assert_eq!(Tier::Partial.counted(Status::Unknown), None);
+    assert!(
+        Rule::ALL.iter().all(|rule| rule.tier().counted(Status::Dead).is_none() && rule.tier().counted(Status::Live) == Some(rule.tier()))
+    );
+    for (exact, strong, contained, has_classes, expected) in [
+        (1, 0, 0, false, "LIKELY_TAKEN"),
+        (0, 1, 0, false, "CAUTION"),
+        (0, 0, 1, true, "CAUTION"),
+        (0, 0, 1, false, "LIKELY_AVAILABLE"),
+        (0, 0, 0, true, "LIKELY_AVAILABLE"),
+    ] {
+        assert_eq!(Verdict::of(exact, strong, contained, has_classes).as_str(), expected);
+    }
+}
+
+/// Proves that case, accents, signs, blanks outside and between words, and legal words change nothing, and that a blank in a word changes no
+/// exact match.
+#[test]
+fn spelling_changes_nothing() {
+    for text in ["ACME", " Ácme ", "acme, Inc.", "The ACME Company", "A C M E", "Ac me", "ＡＣＭＥ LLC"] {
+        assert_eq!(rule(text, "Acme"), Some(Rule::E1), "{text}");
+    }
+    assert_eq!(rule("Ben & Jerry's", "BEN AND JERRYS"), Some(Rule::E1));
+    assert_eq!(rule("Limited", "LIMITED"), Some(Rule::E1));
+    assert!(Mark::new("").is_none() && Mark::new(" --!").is_none());
+    assert_eq!(rule("Кошка", "КОШКИ"), Some(Rule::S3));
+    assert_eq!(rule("猫", "犬"), None);
+}
+
+/// Random names of the words of a few marks, changed a little, in random order.
+pub(crate) fn random_name(random: &mut StdRng) -> String {
+    const WORDS: [&str; 24] = [
+        "ACME", "DELTA", "CAFE", "SEIKO", "TRU", "COOL", "NORTH", "STAR", "NOVA", "TECH", "KRESCO", "IMAGE", "LION", "CAPITAL", "X", "10",
+        "MVP", "PHONIX", "SYNERGY", "GALLO", "QUICK", "WAVE", "POWER", "OF",
+    ];
+    let mut name = String::new();
+    for _ in 0..random.random_range(1..4) {
+        name.push_str(WORDS[random.random_range(0..WORDS.len())]);
+        if random.random_bool(0.6) {
+            name.push(' ');
+        }
+    }
+    let mut letters: Vec<char> = name.chars().collect();
+    for _ in 0..random.random_range(0..3) {
+        let at = random.random_range(0..letters.len());
+        match random.random_range(0..4) {
+            0 => letters[at] = char::from(random.random_range(b'A'..=b'Z')),
+            1 => letters.insert(at, char::from(random.random_range(b'A'..=b'Z'))),
+            2 if letters.len() > 3 => drop(letters.remove(at)),
+            _ if at > 0 => letters.swap(at, at - 1),
+            _ => {}
+        }
+    }
+    letters.into_iter().collect()
+}
+
+/// Proves for random names that the rules are symmetric, that a name is exactly itself, that the normal form is stable, and that every rule has
+/// a reason.
+#[test]
+fn invariants() {
+    let mut random = StdRng::seed_from_u64(25);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..60_000 {
+        let (one, other) = (random_name(&mut random), random_name(&mut random));
+        let (Some(one), Some(other)) = (Mark::new(&one), Mark::new(&other)) else { continue };
+        let found = similar(&one, &other);
+        assert_eq!(found, similar(&other, &one), "{one:?} {other:?}");
+        assert_eq!(similar(&one, &one), Some(Rule::E1));
+        assert_eq!(similar(&Mark::from_normal(&one.normal()), &other), found);
+        if let Some(found) = found {
+            assert!(!why(found, &one, &other).is_empty());
+            seen.insert(found);
+        }
+    }
+    assert!(seen.len() > 20, "{seen:?}");
+}
+
+/// Proves that no text of any script makes the rules panic.
+#[test]
+fn any_text_is_compared() {
+    let mut random = StdRng::seed_from_u64(7);
+    let text = |random: &mut StdRng| -> String {
+        let count = random.random_range(0..130);
+        (0..count).filter_map(|_| char::from_u32(random.random_range(1..0x3000))).collect()
+    };
+    for _ in 0..3_000 {
+        let (one, other) = (text(&mut random), text(&mut random));
+        if let (Some(one), Some(other)) = (Mark::new(&one), Mark::new(&other)) {
+            assert_eq!(similar(&one, &other), similar(&other, &one));
+        }
+    }
+}
