@@ -1,4 +1,4 @@
-//! The rule that compares a name with a trademark.
+//! The rule that compares a name with a trademark, and the index of names that finds candidates for it.
 //!
 //! [`Mark`] is a name or a trademark in its normal form. [`similar`] says which [`Rule`] makes two of them alike, and [`why`] explains it in a
 //! sentence. Nothing here does input or output or reads a clock: the same two texts give the same rule everywhere.
@@ -6,6 +6,7 @@
 //! [`RULES_VERSION`] changes when the result of any pair can change. `data/words.json` has a version of its own.
 
 pub mod classes;
+pub mod index;
 mod mark;
 mod rules;
 mod sound;

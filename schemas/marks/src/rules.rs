@@ -459,4 +459,4 @@ fn shared_key(name: &Mark, mark: &Mark) -> String {
 
 #[cfg(test)]
 #[path = "rules_tests.rs"]
-mod tests;
+pub(crate) mod tests;

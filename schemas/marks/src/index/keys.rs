@@ -1,0 +1,219 @@
+//! The keys by which candidates are found: if a rule makes two marks alike, then the mark is stored under a key that the name asks for.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::mark::Mark;
+use crate::rules;
+
+/// The kinds of keys. Each is a seed of the hash, so that keys of two kinds do not meet.
+#[derive(Clone, Copy)]
+enum Kind {
+    Compact,
+    Sorted,
+    Whole,
+    ShortLeftOut,
+    FirstHalf,
+    LastHalf,
+    Key,
+    Stripped,
+    FirstFour,
+    Stems,
+    Written,
+    WrittenBeginning,
+    Distinctive,
+    DistinctivePart,
+    Base,
+    Joined,
+    FirstWord,
+    Words,
+    WordsPart,
+    LongPart,
+    WordKey,
+    Spelled,
+    Gram,
+    Primary,
+    PrimaryBeginning,
+    TinyLeftOut,
+    WordBeginning,
+    Skeleton,
+    Ending,
+    Beginning,
+    Pair,
+    ShortWord,
+    Meaning,
+    Rhyme,
+}
+
+/// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
+const ROW_WORDS_MAX: usize = 3;
+
+fn key(kind: Kind, text: &str) -> u64 {
+    xxh3_64_with_seed(text.as_bytes(), kind as u64)
+}
+
+fn half_key(kind: Kind, length: usize, text: &[char]) -> u64 {
+    xxh3_64_with_seed(String::from_iter(text).as_bytes(), kind as u64 + 256 * length as u64)
+}
+
+/// The text, and what remains when one character is left out.
+fn left_out(text: &[char]) -> impl Iterator<Item = Vec<char>> {
+    let without = move |at: usize| text.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, c)| *c).collect();
+    std::iter::once(text.to_vec()).chain((0..text.len()).map(without))
+}
+
+/// Rows of words in a list, each with whether it is the whole list.
+fn rows<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
+    (1..=words.len()).flat_map(|count| words.windows(count))
+}
+
+/// Keys that a name asks for and a mark is stored under alike.
+fn shared(mark: &Mark, out: &mut Vec<u64>) {
+    out.push(key(Kind::Compact, mark.compact()));
+    let mut tokens: Vec<&str> = mark.tokens().iter().map(String::as_str).collect();
+    tokens.sort_unstable();
+    out.push(key(Kind::Sorted, &tokens.join(" ")));
+    out.push(key(Kind::Whole, mark.whole_singular()));
+    let letters: Vec<char> = mark.spelled().chars().collect();
+    if (5..=9).contains(&letters.len()) {
+        out.extend(left_out(&letters).map(|text| key(Kind::ShortLeftOut, &String::from_iter(text))));
+    }
+    if !mark.is_latin() {
+        return;
+    }
+    let sounds = mark.sounds();
+    out.extend(sounds.whole.iter().filter(|text| text.len() >= 2).map(|text| key(Kind::Key, text)));
+    let stripped = mark.stripped();
+    if !stripped.is_empty() {
+        out.push(key(Kind::Stripped, &stripped));
+    }
+    if letters.len() >= 7 {
+        out.extend(mark.spelled().get(..4).map(|text| key(Kind::FirstFour, text)));
+    }
+    let stems = mark.stems();
+    if stems.len() >= 2 {
+        out.push(key(Kind::Stems, &stems.join(" ")));
+    }
+    if sounds.skeleton.len() >= 2 {
+        out.push(key(Kind::Skeleton, &sounds.skeleton));
+        if sounds.skeleton.len() >= 3 {
+            out.extend(rules::one_left_out(&sounds.skeleton).iter().map(|text| key(Kind::Skeleton, text)));
+        }
+    }
+    out.extend(mark.singular().first().filter(|word| word.len() >= 7).map(|word| key(Kind::FirstWord, word)));
+    out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
+    out.extend(rules::word_keys(mark).map(|text| key(Kind::WordKey, text)));
+    if (3..=4).contains(&letters.len()) {
+        out.extend(left_out(&letters).map(|text| key(Kind::TinyLeftOut, &String::from_iter(text))));
+    }
+    out.extend(rules::word_beginnings(mark).map(|text| key(Kind::WordBeginning, text)));
+    out.extend(rules::ending(mark).map(|text| key(Kind::Ending, text)));
+    out.extend(mark.spelled().get(..5).map(|text| key(Kind::Beginning, text)));
+    let words = rules::first_words(mark);
+    for (at, word) in words.iter().enumerate() {
+        out.extend(words.iter().skip(at + 1).map(|other| key(Kind::Pair, &format!("{word} {other}"))));
+    }
+    out.extend(rules::short_words(mark).map(|text| key(Kind::ShortWord, text)));
+    out.extend(mark.meanings().iter().map(|text| key(Kind::Meaning, text)));
+    out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, text)));
+}
+
+/// The keys that a mark is stored under, each once.
+pub(super) fn stored(mark: &Mark) -> Vec<u64> {
+    let mut out = Vec::with_capacity(64);
+    shared(mark, &mut out);
+    let letters: Vec<char> = mark.spelled().chars().collect();
+    if letters.len() >= 9 {
+        let (first, last) = letters.split_at(letters.len() / 2);
+        out.extend(left_out(first).map(|text| half_key(Kind::FirstHalf, letters.len(), &text)));
+        out.extend(left_out(last).map(|text| half_key(Kind::LastHalf, letters.len(), &text)));
+    }
+    if mark.is_latin() {
+        let written: Vec<&str> = mark.written().collect();
+        out.push(key(Kind::Written, &written.join(" ")));
+        out.extend((1..written.len()).filter_map(|count| written.get(..count)).map(|row| key(Kind::WrittenBeginning, &row.join(" "))));
+        let distinctive: Vec<&str> = mark.distinctive().collect();
+        let all: usize = distinctive.iter().map(|word| word.len()).sum();
+        out.push(key(Kind::Distinctive, &distinctive.join(" ")));
+        let is_most = |row: &&[&str]| row.iter().map(|word| word.len()).sum::<usize>() * 100 > all * 55;
+        out.extend(rows(&distinctive).filter(is_most).map(|row| key(Kind::DistinctivePart, &row.join(" "))));
+        if mark.tokens().len() == 1 {
+            out.extend(mark.distinctive().take(1).map(|word| key(Kind::Base, word)));
+            out.extend(rules::without_joined(mark).map(|text| key(Kind::Joined, text)));
+        }
+        let words: Vec<&str> = mark.singular().iter().map(String::as_str).collect();
+        out.push(key(Kind::Words, &words.join(" ")));
+        out.extend(rows(&words).filter(|row| row.len() <= ROW_WORDS_MAX).map(|row| key(Kind::WordsPart, &row.join(" "))));
+        out.push(key(Kind::Spelled, mark.spelled()));
+        out.extend((0..mark.spelled().len()).step_by(2).filter_map(|at| mark.spelled().get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
+        let primary = &mark.sounds().primary;
+        out.push(key(Kind::Primary, primary));
+        out.extend([4, 7].into_iter().filter_map(|count| primary.get(..count)).map(|text| key(Kind::PrimaryBeginning, text)));
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// What a name asks for: a key, or the smallest bucket of several keys that each find the same marks.
+pub(super) struct Asked {
+    /// Keys that are all asked for.
+    pub(super) all: Vec<u64>,
+    /// Of each group, one key is enough.
+    pub(super) any: Vec<Vec<u64>>,
+}
+
+/// The keys that a name asks for.
+pub(super) fn asked(name: &Mark) -> Asked {
+    let mut all = Vec::with_capacity(256);
+    let mut any = Vec::new();
+    shared(name, &mut all);
+    let letters: Vec<char> = name.spelled().chars().collect();
+    if letters.len() >= 9 {
+        for length in (letters.len() - 2).max(9)..=letters.len() + 2 {
+            for at in (length / 2).saturating_sub(2)..=(length / 2 + 2).min(letters.len()) {
+                let (first, last) = letters.split_at(at);
+                all.extend(left_out(first).map(|text| half_key(Kind::FirstHalf, length, &text)));
+                all.extend(left_out(last).map(|text| half_key(Kind::LastHalf, length, &text)));
+            }
+        }
+    }
+    if name.is_latin() {
+        let written: Vec<&str> = name.written().collect();
+        all.push(key(Kind::WrittenBeginning, &written.join(" ")));
+        all.extend((1..written.len()).filter_map(|count| written.get(..count)).map(|row| key(Kind::Written, &row.join(" "))));
+        let distinctive: Vec<&str> = name.distinctive().collect();
+        all.push(key(Kind::DistinctivePart, &distinctive.join(" ")));
+        all.extend(rows(&distinctive).map(|row| key(Kind::Distinctive, &row.join(" "))));
+        if name.tokens().len() == 1 {
+            all.extend(name.distinctive().take(1).map(|word| key(Kind::Joined, word)));
+            all.extend(rules::without_joined(name).map(|text| key(Kind::Base, text)));
+        }
+        let words: Vec<&str> = name.singular().iter().map(String::as_str).collect();
+        all.extend(words.get(..words.len().min(ROW_WORDS_MAX)).map(|row| key(Kind::WordsPart, &row.join(" "))));
+        all.extend(rows(&words).map(|row| key(Kind::Words, &row.join(" "))));
+        let spelled = name.spelled();
+        for start in 0..spelled.len() {
+            all.extend((start + 5..=spelled.len()).filter_map(|end| spelled.get(start..end)).map(|text| key(Kind::Spelled, text)));
+        }
+        if spelled.len() >= 5 {
+            // A mark that contains the name has a stored part of four letters at an even or at an odd place of the name.
+            for first in [0, 1] {
+                let grams = (first..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4));
+                any.push(grams.map(|gram| key(Kind::Gram, gram)).collect());
+            }
+        }
+        let primary = &name.sounds().primary;
+        if let Some(text) = primary.get(..7).or_else(|| primary.get(..4)) {
+            all.push(key(Kind::PrimaryBeginning, text));
+        }
+        all.extend((4..=primary.len()).filter_map(|count| primary.get(..count)).map(|text| key(Kind::Primary, text)));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Asked { all, any }
+}
+
+/// The key of the letters of a pseudo mark.
+pub(super) fn compact(mark: &Mark) -> u64 {
+    key(Kind::Compact, mark.compact())
+}
