@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -27,6 +27,7 @@ mod kafka;
 mod labs;
 mod lists;
 mod load;
+mod names;
 mod page;
 mod pages;
 mod postgres;
@@ -138,6 +139,8 @@ enum Command {
     /// Predictions and boards of restocks, the scores of past forecasts, and a poll of a large store, compared with PostgreSQL. `--records` is
     /// the number of items, at most 200,000.
     Cadence,
+    /// The index of names: build, memory, checks and snapshot. Ten simulated marks a record: a million by default.
+    Names,
     /// The process that decides grants, measured by `labs`.
     #[command(hide = true)]
     LabsChild,
@@ -268,6 +271,9 @@ fn main() -> Result<(), Failure> {
             }
             if on_servers(Command::Cadence) {
                 cadence::run(&settings)?;
+            }
+            if wanted(Command::Names) {
+                names::run(&settings)?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));
