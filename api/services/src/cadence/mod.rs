@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod filter;
 pub mod followed;
 pub mod health;
+pub mod list_niches;
 pub mod niches;
 pub mod number;
 pub mod predict;
@@ -46,7 +47,7 @@ pub fn service() -> Registration {
             estimate from past observations; no promise of availability.",
     )
     .with(vec![
-        read::operation::<niches::Arguments>(),
+        read::operation::<list_niches::Arguments>(),
         read::operation::<board::Arguments>(),
         read::operation::<predict::Arguments>(),
         read::operation::<calibration::Arguments>(),
