@@ -192,6 +192,8 @@ fn an_idempotency_key_is_for_one_request() {
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, NOWHERE, arguments);
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+        // The examples of cadence name this niche.
+        command.env("HIGHWATER_UPSTREAMS__SHOPIFY__NICHES", r#"[{ key = "sneakers", label = "Sneakers" }]"#);
         command
     };
     let key = stdout(command(&["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
