@@ -79,7 +79,7 @@ pub async fn export(
                             Ok(change) => change,
                             Err(_) => continue,
                         };
-                        if change.seq != seq.next() || change.prev_hash != hash {
+                        if !change.extends(seq, hash) {
                             continue;
                         }
                         seq = change.seq;

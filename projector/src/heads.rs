@@ -16,7 +16,7 @@ use schemas::change::Change;
 use schemas::event::{Fact, FactKind, Head, Run};
 use schemas::hash::Hash32;
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Key, Write};
 use schemas::topics::{Topic, TopicKind};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, REJECTS, RUNS, RunRow, rejected_bytes, rejected_reference};
@@ -177,6 +177,7 @@ impl Heads {
     async fn index_changes(&self, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
         let key = key![topic.name, WHOLE_TOPIC];
         let (mut row, mut is_changed) = read_head(self.view.get(&HEADS, &key).await?)?;
+        let mut seq = Seq::try_from(row.head.version).map_err(|source| Error::Position { of: topic.name, source })?;
         for stored in batch {
             let next = stored.offset.next();
             if next <= row.next {
@@ -185,10 +186,11 @@ impl Heads {
             }
             let decoded = avro::decode::<Change<IgnoredAny, IgnoredAny>>(topic.name, &stored.record.value);
             match known(topic, stored, decoded)? {
-                Ok(change) if change.seq.stored() == row.head.version + 1 && change.prev_hash == row.head.id => {
+                Ok(change) if change.extends(seq, row.head.id) => {
                     let id = avro::datum_hash(topic.name, &stored.record.value)
                         .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
-                    let head = Head { version: change.seq.stored(), id, content_hash: Hash32::ZERO };
+                    seq = change.seq;
+                    let head = Head { version: seq.stored(), id, content_hash: Hash32::ZERO };
                     (row, is_changed) = (HeadRow { head, gone: false, observed_at: change.recorded_at, next }, true);
                 }
                 Ok(_) => round.dropped.push(dropped(topic, partition, stored.offset, "it does not extend its chain")),

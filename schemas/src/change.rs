@@ -99,6 +99,32 @@ pub struct Change<R, N> {
     pub reason: String,
 }
 
+impl<R, N> Change<R, N> {
+    /// Whether the change extends the chain after the change `seq` with that hash; the first one extends change 0 with a hash of zeros.
+    #[must_use]
+    pub fn extends(&self, seq: Seq, hash: Hash32) -> bool {
+        ChainLink { seq: self.seq, prev_hash: self.prev_hash }.extends(seq, hash)
+    }
+}
+
+/// The fields of a change that link it to the change before it, for readers that follow the chain and need nothing else.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainLink {
+    /// See [`Change::seq`].
+    pub seq: Seq,
+    /// See [`Change::prev_hash`].
+    pub prev_hash: Hash32,
+}
+
+impl ChainLink {
+    /// As [`Change::extends`].
+    #[must_use]
+    pub fn extends(self, seq: Seq, hash: Hash32) -> bool {
+        self.seq == seq.next() && self.prev_hash == hash
+    }
+}
+
 /// The content of a `through` change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,10 +11,10 @@ use operation::context::Part;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::avro::decode;
+use schemas::change::ChainLink;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
-use serde::Deserialize;
 use view_store::{Checkpoint, View};
 
 use super::Source;
@@ -114,20 +114,11 @@ pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Proble
 
 /// Whether the log may hold a change that extends the last change of the view. A record that does not extend it is ignored by every view.
 async fn may_have_more(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
-    let next = at.seq.next();
     let last = Hash32::from_hex(&at.hash).unwrap_or_default();
     let rest = read_log(ctx.log.read(source.topic, 0, at.offset, TAIL_RECORDS, TAIL_BYTES)).await?;
-    let extends = |link: Link| link.seq == next && link.prev_hash == last;
+    let extends = |link: ChainLink| link.extends(at.seq, last);
     let is_long = rest.len() >= TAIL_RECORDS;
-    Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
-}
-
-/// The fields of a change that link it to the change before it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Link {
-    seq: Seq,
-    prev_hash: Hash32,
+    Ok(is_long || rest.iter().any(|stored| decode::<ChainLink>(source.topic.name, &stored.record.value).is_ok_and(extends)))
 }
 
 /// Awaits a read of the log; `unavailable` if it fails or takes too long.

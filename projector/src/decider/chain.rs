@@ -170,7 +170,7 @@ pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result
 /// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
 pub(super) fn extends<S: Service>(stored: &Stored, seq: Seq, hash: Hash32) -> Option<ChangeOf<S>> {
     let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
-    (change.seq == seq.next() && change.prev_hash == hash).then_some(change)
+    change.extends(seq, hash).then_some(change)
 }
 
 /// Returns the hash of the last change that a checkpoint covers; zeros if it covers none.

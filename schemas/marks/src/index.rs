@@ -92,7 +92,7 @@ impl Index {
         }
         let mut entries = added;
         // A segment is merged if it is small, or not larger than what it is merged with.
-        while let Some(last) = self.segments.pop_if(|last| last.len() <= SMALL_SEGMENT_MARKS.max(entries.len())) {
+        while let Some(last) = self.segments.pop_if(|last| last.rows_stored() <= SMALL_SEGMENT_MARKS.max(entries.len())) {
             let mut merged = last.entries();
             merged.append(&mut entries);
             entries = merged;

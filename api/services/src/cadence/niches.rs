@@ -44,7 +44,7 @@ pub(super) struct Known {
     pub(super) stores: Vec<String>,
 }
 
-/// The niches at a position, by key: the configured ones, and those of stores that have been polled and are not configured any more.
+/// The niches at a position, by key: the configured ones; without any configured store, also those of the stores that have been polled.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -89,8 +89,7 @@ pub(super) async fn stores(at: &Position) -> Result<BTreeMap<String, StoreState>
 pub(super) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(String, Known), Problem> {
     let mut niches = known(ctx, at).await?;
     let key = key_of(text, niches.keys())?;
-    let known = niches.remove(&key).unwrap_or_default();
-    Ok((key, known))
+    Ok(niches.remove_entry(&key).unwrap_or_default())
 }
 
 /// Checks that a filter names a niche that changes can be about: a configured one, or one of a store that was polled at any time.
@@ -98,8 +97,9 @@ pub(super) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(S
 /// # Errors
 /// `parameter-invalid` with the nearest known one.
 pub(super) async fn check_niche(ctx: &Context, at: &Position, text: &str) -> Result<(), Problem> {
-    let (configured, polled) = (known(ctx, at).await?, stores(at).await?);
-    key_of(text, configured.keys().chain(polled.values().map(|state| &state.niche))).map(|_| ())
+    let (configured, polled) = (Niches::of(ctx), stores(at).await?);
+    let keys = configured.labels.keys().chain(configured.stores.values());
+    key_of(text, keys.chain(polled.values().map(|state| &state.niche))).map(|_| ())
 }
 
 /// Finds the key that a text names, in any case.

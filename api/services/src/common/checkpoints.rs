@@ -11,6 +11,7 @@ use bytes::Bytes;
 use event_log::Stored;
 use futures_util::future::select_all;
 use schemas::avro;
+use schemas::change::ChainLink;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::key;
@@ -20,7 +21,7 @@ use schemas::tables::Write;
 use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path};
 use schemas::views::receipts::SignedCheckpoint;
 use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::time::Instant;
 use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
@@ -45,14 +46,6 @@ const BATCH_CHANGES: usize = 2_000;
 const BATCH_BYTES: usize = 8 << 20;
 /// Bytes of the hashes in a full tile.
 const TILE_BYTES: usize = 256 * 32;
-
-/// The fields of a change that chain it to the change before.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Link {
-    seq: Seq,
-    prev_hash: Hash32,
-}
 
 fn unreadable(error: &(dyn std::error::Error + 'static)) -> Problem {
     Problem::new(ErrorCode::Unavailable, reason(error))
@@ -125,14 +118,13 @@ impl Leaves {
         let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
         for Stored { offset, record } in batch {
             self.grown.next = offset.next();
-            let link: Link = match avro::decode(source.topic.name, &record.value) {
+            let link: ChainLink = match avro::decode(source.topic.name, &record.value) {
                 Ok(link) => link,
                 // A change of a newer version. If it were skipped, the changes after it would not continue the chain.
                 Err(error @ avro::Error::UnknownFingerprint(_)) if record.headers.is_event() => return Err(unreadable(&error)),
                 Err(_) => continue,
             };
-            let is_next = link.seq == Seq(self.grown.size).next();
-            if !is_next || link.prev_hash != Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO) {
+            if !link.extends(Seq(self.grown.size), Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO)) {
                 continue;
             }
             let hash = avro::datum_hash(source.topic.name, &record.value).map_err(|error| unreadable(&error))?;

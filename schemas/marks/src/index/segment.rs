@@ -109,6 +109,12 @@ impl Segment {
         self.texts.get(start..end).unwrap_or_default().split('\n')
     }
 
+    /// How many marks are stored, removed ones included.
+    pub(super) fn rows_stored(&self) -> usize {
+        self.serials.len()
+    }
+
+    /// How many marks are in the segment. Looks at each.
     pub(super) fn len(&self) -> usize {
         self.classes.iter().filter(|bits| *bits & REMOVED == 0).count()
     }
