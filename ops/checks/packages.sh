@@ -1,7 +1,9 @@
 # Functions for checks that need packages of npm or PyPI. A check sets `checked`, the name of what it checks, and sources this file.
 #
-# Packages are installed in target/. Under CI=true missing packages are installed, and a check that cannot run fails. Otherwise a check with missing
-# packages is skipped with a message, so a plain test run uses no network.
+# Packages are installed in target/. `ops/test --all` and CI=true install missing packages. Otherwise a check with missing packages is skipped with a
+# message, so a plain test run uses no network. Under CI=true a check that cannot run fails.
+
+may_install() { [[ "${CI:-}" == true || -n "${HIGHWATER_TEST_ALL:-}" ]]; }
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
@@ -10,7 +12,7 @@ fail() { echo "$(basename "$0"): $1" >&2; exit 1; }
 # missing REASON: ends the check, which cannot run for this reason.
 missing() {
     [[ "${CI:-}" != true ]] || fail "not checked: $1"
-    echo "NOT RUN: $checked: $1 (CI=true installs what packages there are)" | tee -a "${HIGHWATER_NOT_RUN:-/dev/null}" >&2
+    echo "NOT RUN: $checked: $1 (ops/test --all installs what packages there are)" | tee -a "${HIGHWATER_NOT_RUN:-/dev/null}" >&2
     exit 0
 }
 
@@ -28,7 +30,7 @@ keep() {
     flock "$lock"
     [[ ! -f "$kept/ready" ]] || read -ra installed <"$kept/ready"
     if [[ "${installed[*]}" != "${all[*]}" ]]; then
-        [[ "${CI:-}" == true ]] || missing "${all[*]}: not in target/"
+        may_install || missing "${all[*]}: not in target/"
         rm -f "$kept/ready"
         if ((${#npm[@]})); then
             command -v npm >/dev/null || missing "npm is not installed"

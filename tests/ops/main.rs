@@ -5,10 +5,10 @@
 mod command_line;
 mod compose;
 mod examples;
+mod left_out;
 mod links;
 mod metrics;
 mod prometheus;
-mod slow_tests;
 mod topics;
 
 use std::path::PathBuf;

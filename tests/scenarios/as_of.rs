@@ -190,9 +190,6 @@ fn without_cursor_and_notes(mut answer: Value) -> Value {
 /// the services, with many random arguments and times, with a key and without.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_of_equals_the_answer_at_that_time() {
-    if !engines::is_slow_run("as_of::as_of_equals_the_answer_at_that_time") {
-        return;
-    }
     let seed = seed("PAST_SEED");
     println!("PAST_SEED={seed}");
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

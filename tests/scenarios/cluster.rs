@@ -35,7 +35,7 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
-        let (kafka, cql) = (engines::in_full_run(test, engines::kafka)?, engines::in_full_run(test, engines::cql)?);
+        let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
         let mut this = Self::on_servers(kafka, cql, base_url, fixed);
         this.shared = true;
         Some(this)

@@ -122,9 +122,6 @@ fn commands_work_with_and_without_a_running_demo() {
 /// next start produces the same records as a process that was never stopped.
 #[test]
 fn interrupted_ingest_is_completed_after_restart() {
-    if !engines::is_slow_run("commands::interrupted_ingest_is_completed_after_restart") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let (data, other) = (dir.path().join("data"), dir.path().join("other"));
     let demo = |data: &Path| highwater(data, NOWHERE, &["demo", "--still", "--records", "3000"]);

@@ -97,9 +97,6 @@ async fn relay(mut stream: TcpStream, upstream: String, hold: Arc<Mutex<Hold>>) 
 /// is one chain, each change occurs once, and old data does not reappear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn overtaken_ingestor_appends_nothing() {
-    if !engines::is_slow_run("concurrent_processes::overtaken_ingestor_appends_nothing") {
-        return;
-    }
     for (seed, name, path, pass) in
         [(21, "openfda", "/food/", 0), (22, "openfda", "/food/", 1), (23, "fsis", "/fsis/", 0), (24, "nhtsa", "/odi/", 0)]
     {
@@ -194,9 +191,6 @@ async fn read_all(engine: &Engine, simulated: &SimulatedUpstreams) {
 /// Proves that deciders that alternate without knowledge of each other, each continuing from its own position, emit every change once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alternating_deciders_emit_every_change_once() {
-    if !engines::is_slow_run("concurrent_processes::alternating_deciders_emit_every_change_once") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(26, 900, fixed_clock()).await;
     let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
@@ -225,9 +219,6 @@ async fn alternating_deciders_emit_every_change_once() {
 /// pages that equal those of a replay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_deciders_emit_every_change_once() {
-    if !engines::is_slow_run("concurrent_processes::concurrent_deciders_emit_every_change_once") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(27, 900, fixed_clock()).await;
     let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;

@@ -69,9 +69,6 @@ fn fixtures() -> Vec<Service> {
 /// `ops/checks/conformance` with reasons, and all others pass.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn official_mcp_suites_pass() {
-    if !engines::is_slow_run("conformance::official_mcp_suites_pass") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open(dir.path(), Clock::System).await;
     let http_api = HttpApi::with_services(fixtures, &engine, Clock::System, None);
@@ -100,9 +97,6 @@ fn generated_clients_work() {
 /// Proves that every operation of every service, with and without a key, answers generated requests as its OpenAPI document says.
 #[test]
 fn answers_match_openapi() {
-    if !engines::is_slow_run("conformance::answers_match_openapi") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);

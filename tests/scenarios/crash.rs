@@ -17,9 +17,6 @@ use crate::reader::Reader;
 /// complete, and at the end facts and feed equal the expected changes of a simulator that changed only between finished runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_and_duplicate_nothing() {
-    if !engines::is_slow_run("crash::kills_lose_and_duplicate_nothing") {
-        return;
-    }
     let rounds = random::number("KILL_ROUNDS").unwrap_or(6);
     let seed = random::seed("KILL_SEED");
     println!("KILL_ROUNDS={rounds} KILL_SEED={seed}");

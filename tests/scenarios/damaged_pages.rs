@@ -142,9 +142,6 @@ async fn damage_changes_nothing(upstream: &'static str, damages: &[Damage], full
 /// Proves that damaged pages of grants publish no false lead and withdraw none, even if two full reads in a row are damaged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_pages_of_grants() {
-    if !engines::is_slow_run("damaged_pages::damaged_pages_of_grants") {
-        return;
-    }
     let faults = ["html", "truncated", "truncated_length", "outage", "duplicated_page", "shifted_page"];
     let fields = ["project_title", "award_amount", "award_type", "activity_code", "award_notice_date", "organization", "appl_id"];
     damage_changes_nothing("nih_reporter", &damages("nih_reporter", &faults, &fields), 2).await;
@@ -162,9 +159,6 @@ async fn damaged_pages_of_notices() {
 /// none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_pages_of_filings() {
-    if !engines::is_slow_run("damaged_pages::damaged_pages_of_filings") {
-        return;
-    }
     let search = ["html", "truncated", "truncated_length", "outage", "duplicated_page"];
     let all = [
         damages("edgar.search", &search, &["_source", "_id", "file_date", "ciks", "hits"]),

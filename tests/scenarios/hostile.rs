@@ -287,9 +287,6 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
 /// binary, that answers are fast and the server's memory stays within its limit.
 #[test]
 fn honest_reader_is_served_under_hostile_load() {
-    if !engines::is_slow_run("hostile::honest_reader_is_served_under_hostile_load") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let facilitator = RefusingFacilitator::open();

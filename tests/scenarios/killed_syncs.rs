@@ -46,9 +46,6 @@ const KILLS: &[Kill] = &[
 /// and their changes show each state once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_syncs_end_in_the_same_records() {
-    if !engines::is_slow_run("killed_syncs::killed_syncs_end_in_the_same_records") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(61, 60, Clock::Fixed(NOW.parse().unwrap())).await;
     let on = |node: &str, base_url: &str, arguments: &[&str]| {

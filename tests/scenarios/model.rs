@@ -314,9 +314,6 @@ async fn digest_of_new_engine(api: &LocalApi, dir: &Path) -> String {
 /// deciding the facts again, in this engine or a new one, gives the same result.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_engine_matches_the_model() {
-    if !engines::is_slow_run("model::embedded_engine_matches_the_model") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let (data, seed, steps_max) = (dir.path().join("data"), seed("MODEL_SEED"), number("MODEL_STEPS"));
     println!("MODEL_SEED={seed}");

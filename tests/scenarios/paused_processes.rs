@@ -145,9 +145,6 @@ const MISSED_MAX: u32 = 3;
 /// upstream, and then continued corrupts nothing: there is one chain, no change is lost or shown twice, and its old data does not reappear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ingestor_paused_at_any_step_is_fenced() {
-    if !engines::is_slow_run("paused_processes::ingestor_paused_at_any_step_is_fenced") {
-        return;
-    }
     for (seed, records, name, stream) in [(51, 150, "openfda", "openfda.food"), (52, 600, "fsis", "fsis")] {
         let fixture = IngestScenario::begin(seed, records, name, stream).await;
         let gate = Gate::new(false);
@@ -185,9 +182,6 @@ async fn ingestor_paused_at_any_step_is_fenced() {
 /// starts and is held too, then the first ends, then the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn interleaved_ingestors_are_fenced() {
-    if !engines::is_slow_run("paused_processes::interleaved_ingestors_are_fenced") {
-        return;
-    }
     for (seed, records, name, stream) in [(53, 150, "openfda", "openfda.food"), (54, 600, "fsis", "fsis")] {
         let fixture = IngestScenario::begin(seed, records, name, stream).await;
         let gates = [Gate::new(false), Gate::new(false)];
@@ -376,9 +370,6 @@ async fn decider(engine: &Engine, gate: &Arc<Gate>, clock: Clock) -> Decider<Rec
 /// record by record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decider_paused_at_any_step_is_fenced() {
-    if !engines::is_slow_run("paused_processes::decider_paused_at_any_step_is_fenced") {
-        return;
-    }
     let recorded = RecordedFacts::new(55, false).await;
     for (is_torn, goes_further) in [(false, true), (true, false)] {
         let dir = tempfile::tempdir().unwrap();
@@ -428,9 +419,6 @@ async fn decider_paused_at_any_step_is_fenced() {
 /// that appends a batch record by record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn interleaved_deciders_emit_each_change_once() {
-    if !engines::is_slow_run("paused_processes::interleaved_deciders_emit_each_change_once") {
-        return;
-    }
     let recorded = RecordedFacts::new(56, true).await;
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;

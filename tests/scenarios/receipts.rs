@@ -196,9 +196,6 @@ fn receipts_are_issued_and_verified() {
 /// issued receipt is in its chain.
 #[test]
 fn chains_survive_kills() {
-    if !engines::is_slow_run("receipts::chains_survive_kills") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);

@@ -20,7 +20,7 @@ use crate::order::sample_facts;
 /// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {
     ($test:literal) => {
-        match engines::in_full_run($test, engines::cql) {
+        match engines::or_skip(engines::cql(), $test) {
             Some(address) => address,
             None => return,
         }

@@ -1,7 +1,8 @@
 //! Real servers for tests: `ops/engines` starts them at the first call, and all tests of a machine share them.
 //!
 //! A test gets an address that answers, or the reason why there is none. Under `CI=true` a missing server is a failure; elsewhere the test
-//! prints what was not run and why, and ends. The servers keep running after the tests; `ops/engines down` stops them. Tests use names of
+//! prints what was not run and why, and ends. `ops/test` starts the servers before the tests, passes their addresses and stops them at the end.
+//! Servers that a test starts keep running; `ops/engines down` stops them. Tests use names of
 //! their own ([`unique`]) and remove what they created under them, because a node becomes slower with each keyspace ([`remove_keyspace`],
 //! [`remove_topics`]). A test that kills servers starts its own ([`own`]).
 
@@ -54,32 +55,6 @@ pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
             None
         }
     }
-}
-
-/// Returns the server that `find` returns, like [`or_skip`], for a test that runs only with `ops/test --all` (`HIGHWATER_TEST_ALL`). Otherwise it
-/// reports that the test was left out.
-///
-/// # Panics
-/// As [`or_skip`].
-#[must_use]
-pub fn in_full_run<T>(test: &str, find: impl FnOnce() -> Result<T, String>) -> Option<T> {
-    if std::env::var_os("HIGHWATER_TEST_ALL").is_none() {
-        report_not_run(test, "it is part of ops/test --all");
-        return None;
-    }
-    or_skip(find(), test)
-}
-
-/// Whether a slow test runs: with `ops/test --all` (`HIGHWATER_TEST_ALL`), or if a filter on the command line selects it. Otherwise it reports
-/// that the test was left out. `test` is the name by which a filter selects it, `module::name`.
-#[must_use]
-pub fn is_slow_run(test: &str) -> bool {
-    let is_selected = || std::env::args().skip(1).any(|filter| !filter.starts_with('-') && test.contains(filter.as_str()));
-    let runs = std::env::var_os("HIGHWATER_TEST_ALL").is_some() || is_selected();
-    if !runs {
-        report_not_run(test, "it is slow and part of ops/test --all");
-    }
-    runs
 }
 
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use crate::{engines, made_for, prerequisites};
 
@@ -69,9 +68,9 @@ impl Own {
         let lock = File::create(dir.join("taken")).map_err(said)?;
         lock.lock().map_err(said)?;
         engines(&["wipe", "--dir", &dir.to_string_lossy()])?;
-        // A free port may be taken before it is used, so the sets of this process start one after another.
-        static STARTING: Mutex<()> = Mutex::new(());
-        let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        // A free port may be taken before it is used, so the sets of all test processes start one after another.
+        let starting = File::create(std::env::temp_dir().join("highwater-engines-starting")).map_err(said)?;
+        starting.lock().map_err(said)?;
         let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
         let (kafka, cql) = (this.port.to_string(), (this.port + 60).to_string());
         this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options, &made_for("kills")].concat())?;

@@ -473,9 +473,6 @@ fn unpaid_calls_do_not_block_payers() {
 /// once, random faults of the facilitator, and repeated kills of the server.
 #[test]
 fn payments_survive_kills() {
-    if !engines::is_slow_run("payments::payments_survive_kills") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let seed = seed("PAYMENTS_SEED");

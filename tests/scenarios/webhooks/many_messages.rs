@@ -113,9 +113,6 @@ fn deliver(
 /// Proves that an embedded sender whose process is killed delivers all messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_sender_delivers_all_messages() {
-    if !engines::is_slow_run("webhooks::many_messages::embedded_sender_delivers_all_messages") {
-        return;
-    }
     let simulated = SimulatedUpstreams::start(81, RECALLS, Clock::System).await;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");

@@ -124,9 +124,6 @@ fn verify_with_examples(dir: &Path, messages: Vec<Value>) {
 /// rebuild of all views while the sender runs sends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_survive_kills() {
-    if !engines::is_slow_run("webhooks::messages_survive_kills") {
-        return;
-    }
     // Daily records are dated within the days before today.
     let now = Clock::System.now();
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
