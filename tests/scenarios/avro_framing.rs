@@ -8,6 +8,7 @@ use schemas::clock::Clock;
 use schemas::position::LogOffset;
 use schemas::topics::CHANGES_RECALLS;
 
+use crate::child::run_check;
 use crate::cluster::Cluster;
 use crate::engine::{SimulatedUpstreams, upstream_names};
 use crate::migration::digests;
@@ -69,9 +70,7 @@ async fn framing_does_not_change_records() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");
     let mut check = Command::new(script);
     check.args([cluster.kafka(), &format!("http://{}", server.address), "changes.recalls", &cluster.prefix(), &registry]);
-    let checked = check.output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-    let output = String::from_utf8(checked.stdout).unwrap();
+    let output = run_check(check);
     // The script says when Python packages are missing, and ends.
     if let Ok(seen) = output.trim().parse::<usize>() {
         assert_eq!(seen, stdout(confluent(&["export", "changes.recalls", "--all"])).lines().count());

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use simulator::{STORES, StoreFault};
 
 use crate::api::LocalApi;
+use crate::child::Child;
 use crate::commands::NOWHERE;
 use crate::engine::SimulatedUpstreams;
 use crate::process::{Server, highwater, run, stdout, wait_for};
@@ -501,13 +502,10 @@ async fn kills_lose_and_double_nothing() {
         simulated.sim.replace_faults(slow);
         for _ in 0..3 {
             let before = simulated.sim.stats().requests;
-            let mut child = command().spawn().unwrap();
+            let mut child = Child::start(command());
             let answers = 1 + random.below(12);
-            wait_for("some answers", || {
-                (simulated.sim.stats().requests >= before + answers || child.try_wait().unwrap().is_some()).then_some(())
-            });
-            child.kill().unwrap();
-            child.wait().unwrap();
+            wait_for("some answers", || (simulated.sim.stats().requests >= before + answers || child.has_ended()).then_some(()));
+            child.kill();
         }
         simulated.sim.replace_faults(simulator::Faults::default());
         assert!(run(command()).status.success());

@@ -1,6 +1,5 @@
 //! The roles as separate processes, on a real Kafka broker and a real CQL node.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use view_store::ScyllaStore;
 use view_store::scylla::Options as ScyllaOptions;
 
 use crate::cadence::with_stores;
+use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, SimulatedUpstreams, upstream_names};
 use crate::migration::LISTS;
@@ -249,10 +249,10 @@ async fn orphaned_run_is_resumed() {
     let mut command = cluster.command("i1", &["serve", "--role", "ingest"]);
     command.env("HIGHWATER_UPSTREAMS__OPENFDA__BASE_URL", &address);
     let dying = Server::start(command);
-    let mut killed = cluster.command("i1", &["ingest", "openfda", "--once"]).spawn().unwrap();
-    held.await.unwrap();
+    let mut killed = Child::start(cluster.command("i1", &["ingest", "openfda", "--once"]));
+    within("the second request for food", held).await.unwrap();
     dying.kill();
-    assert!(!killed.wait().unwrap().success(), "a killed command must not succeed");
+    assert!(!killed.wait().success(), "a killed command must not succeed");
     drop(release);
     let started = Instant::now();
     wait_for("the end of the orphaned run", || {
@@ -322,12 +322,11 @@ async fn command_reports_a_missing_projector() {
     let simulated = SimulatedUpstreams::start(14, 20, Clock::System).await;
     let Some(cluster) = Cluster::new("waiting for a projector on Kafka and CQL", &simulated.base_url, "") else { return };
     let _ingest = cluster.start(&[("i1", "ingest")]);
-    let mut waiting = cluster.command("i1", &["ingest", "cpsc", "--once"]).spawn().unwrap();
-    let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let first = lines.next().unwrap();
+    let mut waiting = Child::start(cluster.command("i1", &["ingest", "cpsc", "--once"]));
+    let first = wait_for("a line of the command", || waiting.stderr().split_once('\n').map(|(first, _)| first.to_owned()));
     assert!(first.starts_with("waiting for a projector: view engine is "), "{first}");
     let _project = cluster.start(&[("p1", "project")]);
-    let rest: Vec<String> = lines.collect();
-    assert!(rest.last().unwrap().starts_with("cpsc: "), "{rest:?}");
-    assert!(waiting.wait().unwrap().success());
+    assert!(waiting.wait().success());
+    let printed = waiting.stderr();
+    assert!(printed.lines().last().unwrap().starts_with("cpsc: "), "{printed}");
 }

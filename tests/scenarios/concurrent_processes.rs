@@ -19,6 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
+use crate::child::within;
 use crate::engine::{Engine, SimulatedUpstreams, assert_chained, assert_shown_once, fixed_clock, settings};
 use crate::expected_changes::Expected;
 
@@ -114,7 +115,7 @@ async fn overtaken_ingestor_appends_nothing() {
         let slow = engine.other_runner(fixed_clock(), "slow");
         let quick = engine.other_runner(Clock::Fixed(fixed_clock().now() + Duration::from_secs(120)), "quick");
         let fixture = async {
-            held.await.unwrap();
+            within("the request whose answer is held", held).await.unwrap();
             for stream in upstream.manifest().streams {
                 engine.end_lease(stream.name).await;
             }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::api::HttpApi;
+use crate::child::run_check;
 use crate::commands::NOWHERE;
 use crate::engine::Engine;
 use crate::process::{Server, highwater, stdout};
@@ -74,9 +75,7 @@ async fn official_mcp_suites_pass() {
     let http_api = HttpApi::with_services(fixtures, &engine, Clock::System, None);
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/conformance"));
     check.arg(format!("http://{}/fixtures/mcp", http_api.address));
-    let output = tokio::task::spawn_blocking(move || check.output().unwrap()).await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}", String::from_utf8_lossy(&output.stdout));
+    println!("{}", tokio::task::spawn_blocking(move || run_check(check)).await.unwrap());
     http_api.stop().await;
     engine.close().await;
 }
@@ -89,9 +88,8 @@ fn generated_clients_work() {
     let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"]));
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/clients"));
-    let output = check.arg(format!("http://{}", server.address)).env("HIGHWATER_KEY", key.trim()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}", String::from_utf8_lossy(&output.stdout));
+    check.arg(format!("http://{}", server.address)).env("HIGHWATER_KEY", key.trim());
+    println!("{}", run_check(check));
 }
 
 /// Proves that every operation of every service, with and without a key, answers generated requests as its OpenAPI document says.
@@ -107,7 +105,6 @@ fn answers_match_openapi() {
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"]));
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/openapi"));
     let examples = std::env::var("OPENAPI_EXAMPLES").unwrap_or_else(|_| EXAMPLES.to_owned());
-    let output = check.arg(format!("http://{}", server.address)).arg(examples).env("HIGHWATER_KEY", key.trim()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}", String::from_utf8_lossy(&output.stdout));
+    check.arg(format!("http://{}", server.address)).arg(examples).env("HIGHWATER_KEY", key.trim());
+    println!("{}", run_check(check));
 }

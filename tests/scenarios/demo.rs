@@ -1,7 +1,7 @@
 //! The demo as a newcomer meets it.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn a_newcomer_meets_a_complete_and_quiet_demo() {
     let address = format!("http://{}", server.address);
     let output = run({
         let mut command = Command::new("python3");
-        command.arg(example).args([key.trim(), &address, "1"]);
+        command.arg(example).args([key.trim(), &address, "1"]).stdin(Stdio::null());
         command
     });
     let (printed, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

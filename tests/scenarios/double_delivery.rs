@@ -8,6 +8,7 @@ use event_log::embedded::{EmbeddedLog, Options};
 use schemas::clock::Clock;
 use schemas::topics::{self, IMPORTS};
 
+use crate::child::run_check;
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{SimulatedUpstreams, upstream_names};
@@ -71,10 +72,9 @@ async fn duplicates_on_kafka_change_nothing() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");
     let mut check = Command::new(script);
     check.args([cluster.kafka(), &format!("http://{}", api.address), "changes.recalls", &cluster.prefix()]);
-    let checked = check.output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let output = run_check(check);
     // The script says when Python packages are missing, and ends.
-    if let Ok(seen) = String::from_utf8(checked.stdout).unwrap().trim().parse::<usize>() {
+    if let Ok(seen) = output.trim().parse::<usize>() {
         assert_eq!(seen, stdout(command(&["export", "changes.recalls", "--all"])).lines().count());
     }
     let before = reader.read.len();

@@ -30,6 +30,8 @@ use upstreams::{Settings, Store};
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
+use crate::child::within;
+
 /// The seed of the key that signs receipts.
 pub(crate) const RECEIPT_SEED: [u8; 32] = [5; 32];
 
@@ -190,7 +192,9 @@ impl Engine {
         for partition in 0..FACTS.partitions {
             let end = self.log.end(&FACTS, partition).await.unwrap();
             loop {
-                match view_store::engine::wait_past(&*self.view().await, &FACTS, partition, end).await {
+                let view = self.view().await;
+                let projected = view_store::engine::wait_past(&*view, &FACTS, partition, end);
+                match within("the projection of the facts", projected).await {
                     Err(view_store::Error::Gone { .. }) => {}
                     result => break drop(result.unwrap()),
                 }
@@ -280,7 +284,7 @@ impl Engine {
     pub(crate) async fn close(self) {
         self.stop.send_replace(true);
         for task in self.tasks {
-            task.await.unwrap();
+            within("the end of a projector", task).await.unwrap();
         }
         self.store.close().await.unwrap();
         self.log.close().await.unwrap();

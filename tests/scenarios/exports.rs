@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::child::run_check;
 use crate::commands::NOWHERE;
 use crate::connection::Connection;
 use crate::process::{Answer, Server, highwater, stdout};
@@ -94,7 +95,6 @@ fn files_hold_the_listed_records() {
         stdout(highwater(&data, NOWHERE, &["export", "recalls", "--current", "--format", format, "--output", file.to_str().unwrap()]));
     }
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/exports"));
-    let output = check.arg(dir.path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}", String::from_utf8_lossy(&output.stdout));
+    check.arg(dir.path());
+    println!("{}", run_check(check));
 }

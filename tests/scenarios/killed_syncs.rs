@@ -1,11 +1,10 @@
 //! Kills (`kill -9`) of the process while it syncs the upstreams of the services labs and catalysts: afterwards the records are those of a
 //! process that was never killed.
 
-use std::time::Duration;
-
 use schemas::clock::Clock;
 use serde_json::Value;
 
+use crate::child::{Child, within};
 use crate::commands::NOWHERE;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{NOW, SimulatedUpstreams, assert_shown_once};
@@ -13,8 +12,6 @@ use crate::process::{Server, highwater, stdout, wait_for};
 
 /// The services, with the upstreams that they are decided from.
 const SERVICES: [(&str, &[&str]); 2] = [("labs", &["nih_reporter"]), ("catalysts", &["clinical_trials", "edgar", "federal_register"])];
-/// The longest time until an upstream is asked for the answer that is held.
-const HELD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A kill: the upstream that is synced, the path whose answers are counted, how many of them pass before one is held, and what the process
 /// does when it is killed.
@@ -56,9 +53,8 @@ async fn killed_syncs_end_in_the_same_records() {
     for (upstream, path, pass, doing) in KILLS {
         let (address, held, release) = start_holding_proxy(&simulated.base_url, path, *pass).await;
         let server = Server::start(on("killed", &address, &["serve"]));
-        let mut command = on("killed", NOWHERE, &["ingest", upstream, "--once"]).spawn().unwrap();
-        let is_held = tokio::time::timeout(HELD_TIMEOUT, held).await;
-        assert!(is_held.is_ok(), "{upstream} makes fewer than {pass} requests for {path}");
+        let mut command = Child::start(on("killed", NOWHERE, &["ingest", upstream, "--once"]));
+        within(&format!("request {pass} of {upstream} for {path}"), held).await.unwrap();
         tokio::task::block_in_place(|| {
             if let Doing::Decided(service) = doing {
                 wait_for("a decided fact", || {
@@ -71,7 +67,7 @@ async fn killed_syncs_end_in_the_same_records() {
                 release.send(()).unwrap();
             }
             server.kill();
-            assert!(!command.wait().unwrap().success() || *doing == Doing::Appending, "{upstream}: a killed sync must not succeed");
+            assert!(!command.wait().success() || *doing == Doing::Appending, "{upstream}: a killed sync must not succeed");
         });
     }
     for (service, upstreams) in SERVICES {

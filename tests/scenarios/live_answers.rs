@@ -19,6 +19,7 @@ use services::receipts::signer::Signer;
 use services::registration::{TaskContext, TaskRole};
 
 use crate::api::{HttpApi, LocalApi};
+use crate::child::run_check;
 use crate::engine::{RECEIPT_SEED, SimulatedUpstreams, fixed_clock, upstream_names};
 use crate::process::{Answer, send, wait_for};
 
@@ -223,9 +224,7 @@ async fn official_clients(dir: &Path, key: &str, offered: &Value) -> String {
     std::fs::write(&file, offered.to_string()).unwrap();
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/mcp"));
     check.arg(file).env("HIGHWATER_KEY", key);
-    let output = tokio::task::spawn_blocking(move || check.output().unwrap()).await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    tokio::task::spawn_blocking(move || run_check(check)).await.unwrap()
 }
 
 /// Returns the operations that query upstreams, each with the upstreams and with the arguments of the n-th call.

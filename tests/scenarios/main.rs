@@ -9,6 +9,7 @@ mod bad_input;
 mod cadence;
 mod catalysts;
 mod change_checkpoints;
+mod child;
 mod cluster;
 mod commands;
 mod concurrent_processes;

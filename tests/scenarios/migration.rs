@@ -12,6 +12,7 @@ use schemas::clock::Clock;
 use schemas::position::LogOffset;
 use schemas::topics::{ACCOUNTS, CHANGES_RECALLS, RECALLS, REJECTED};
 
+use crate::child::{Child, within};
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{SimulatedUpstreams, upstream_names};
@@ -126,12 +127,14 @@ async fn topics_move_to_a_cluster_and_back() {
     // After a kill in the middle the incomplete copy is refused, and a second import completes it.
     let import = |from: &str| cluster.command("m", &["import", from]);
     let bytes = fs::read(&file).unwrap();
-    let mut killed = import("-").stdin(Stdio::piped()).spawn().unwrap();
-    killed.stdin.as_mut().unwrap().write_all(&bytes[..bytes.len() - 1]).unwrap();
+    let mut reading = import("-");
+    reading.stdin(Stdio::piped());
+    let mut killed = Child::start(reading);
+    let mut stdin = killed.stdin();
+    stdin.write_all(&bytes[..bytes.len() - 1]).unwrap();
     let log = cluster.log().await;
-    log.wait_past(&CHANGES_RECALLS, 0, LogOffset(0)).await.unwrap();
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    within("the import of a change", log.wait_past(&CHANGES_RECALLS, 0, LogOffset(0))).await.unwrap();
+    killed.kill();
     log.close().await.unwrap();
     let message = stderr_of_failure(cluster.command("p1", &["serve", "--role", "project"]));
     assert!(message.contains("is unfinished"), "{message}");

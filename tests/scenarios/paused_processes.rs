@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use upstreams::http::Client;
 use upstreams::{Stream, Upstream};
 
+use crate::child::within;
 use crate::concurrent_processes::read_partition;
 use crate::engine::{Engine, SimulatedUpstreams, assert_shown_once, fixed_clock, runner_of};
 use crate::expected_changes::Expected;
@@ -36,7 +37,7 @@ fn clock_after(steps: u64) -> Clock {
 /// Lets a process make this many calls and holds it at the next one. Returns the paused process, or its result if it ended before.
 async fn hold<F: Future + Unpin>(gate: &Gate, calls: u64, process: F) -> Either<F::Output, F> {
     gate.hold_after(calls);
-    match future::select(process, std::pin::pin!(gate.held())).await {
+    match within("the end or the step of a process", future::select(process, std::pin::pin!(gate.held()))).await {
         Either::Left((ended, _)) => {
             gate.release();
             Either::Left(ended)
@@ -50,7 +51,7 @@ async fn hold<F: Future + Unpin>(gate: &Gate, calls: u64, process: F) -> Either<
 async fn finish<F: Future>(process: Either<F::Output, F>) -> F::Output {
     match process {
         Either::Left(ended) => ended,
-        Either::Right(process) => process.await,
+        Either::Right(process) => within("the end of a process that was held", process).await,
     }
 }
 

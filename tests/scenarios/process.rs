@@ -1,23 +1,21 @@
 //! The binary as a process, and a minimal HTTP client.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
-/// The longest time that anything may take, on a machine that is busy with other work.
-const DEADLINE: Duration = Duration::from_secs(180);
-/// The longest time of a start: the first one on a busy database creates all tables.
-const START_TIMEOUT: Duration = Duration::from_secs(240);
+pub(crate) use crate::child::wait_for;
+use crate::child::{Child, HANG_TIMEOUT};
+
+/// The longest time until an answer comes, on a machine that is busy with other work.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 /// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs.
 const SCHEDULE: &str = "0 0 0 29 2 *";
-/// The interval of polls.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The environment variable with the path of another binary to test, usually a release build for measurements.
 const BINARY: &str = "HIGHWATER_BIN";
@@ -50,22 +48,13 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(mut command: Command) -> Output {
-    command.output().unwrap()
+pub(crate) fn run(command: Command) -> Output {
+    run_within(command, HANG_TIMEOUT)
 }
 
 /// Runs a command that must end within a time.
-pub(crate) fn run_within(mut command: Command, limit: Duration) -> Output {
-    let (started, mut child) = (Instant::now(), command.spawn().unwrap());
-    while child.try_wait().unwrap().is_none() {
-        if started.elapsed() > limit {
-            child.kill().unwrap();
-            let message = String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr).into_owned();
-            panic!("{command:?} does not end within {limit:?}: {message}");
-        }
-        thread::sleep(POLL_INTERVAL);
-    }
-    child.wait_with_output().unwrap()
+pub(crate) fn run_within(command: Command, limit: Duration) -> Output {
+    Child::start(command).output(limit)
 }
 
 /// Runs a command that must succeed; returns its standard output.
@@ -90,18 +79,6 @@ pub(crate) fn stderr_of_failure(command: Command) -> String {
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     message
-}
-
-/// Polls until there is a result; panics after a deadline.
-pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = poll() {
-            return found;
-        }
-        assert!(started.elapsed() < DEADLINE, "{what} did not occur in time");
-        thread::sleep(POLL_INTERVAL);
-    }
 }
 
 /// An HTTP answer.
@@ -136,8 +113,6 @@ impl Answer {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// The thread that reads standard error.
-    listening: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -148,25 +123,24 @@ impl Server {
 
     /// Starts a server and waits until it listens; the error is its standard error if it ended instead. `heard` gets each line of standard
     /// error.
-    pub(crate) fn try_start(mut command: Command, mut heard: impl FnMut(&str) + Send + 'static) -> Result<Self, String> {
-        let mut child = command.spawn().unwrap();
+    pub(crate) fn try_start(command: Command, mut heard: impl FnMut(&str) + Send + 'static) -> Result<Self, String> {
         let (sender, addresses) = mpsc::channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let listening = thread::spawn(move || {
-            let mut message = Vec::new();
-            for line in lines.map_while(Result::ok) {
-                heard(&line);
-                let fields = serde_json::from_str::<Value>(&line).map(|mut line| line["fields"].take()).unwrap_or_default();
-                if fields["message"] == "listening" {
-                    drop(sender.send(Ok(fields["address"].as_str().unwrap().parse().unwrap())));
-                }
-                message.push(line);
+        let mut child = Child::start_heard(command, move |line| {
+            heard(line);
+            let fields = serde_json::from_str::<Value>(line).map(|mut line| line["fields"].take()).unwrap_or_default();
+            if fields["message"] == "listening" {
+                drop(sender.send(fields["address"].as_str().unwrap().parse().unwrap()));
             }
-            drop(sender.send(Err(message.join("\n"))));
         });
-        let mut this = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), listening: Some(listening) };
-        this.address = addresses.recv_timeout(START_TIMEOUT).unwrap_or_else(|_| Err("the server does not listen".to_owned()))?;
-        Ok(this)
+        match addresses.recv_timeout(HANG_TIMEOUT) {
+            Ok(address) => Ok(Self { child, address }),
+            // The end of standard error is the end of the process.
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                child.wait();
+                Err(child.stderr())
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("the server did not listen within {HANG_TIMEOUT:?}"),
+        }
     }
 
     /// Starts a server and waits until it is ready.
@@ -188,7 +162,7 @@ impl Server {
 
     /// Reads JSON, which must come with status 200.
     pub(crate) fn json(&self, path: &str, key: &str) -> Value {
-        let (status, body) = self.get(path, key).unwrap();
+        let (status, body) = self.get(path, key).unwrap_or_else(|| panic!("{path}: no complete answer"));
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
         serde_json::from_slice(&body).unwrap()
     }
@@ -208,38 +182,19 @@ impl Server {
 
     /// Kills the process as `kill -9` does.
     pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.join_reader();
+        self.child.kill();
     }
 
     /// Stops the process with SIGTERM; returns its exit status.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         self.signal("TERM");
-        let ended = wait_for("the end", || self.child.try_wait().unwrap());
-        self.join_reader();
-        ended
-    }
-
-    /// Waits until all of standard error is read.
-    fn join_reader(&mut self) {
-        if let Some(listening) = self.listening.take() {
-            listening.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A test that fails must leave no process behind. The process may have ended before.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        self.child.wait()
     }
 }
 
 /// Sends a request, with a JSON body if one is given, and reads the whole answer. Headers without a value are left out.
 pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    try_send(address, method, path, headers, body).unwrap()
+    try_send(address, method, path, headers, body).unwrap_or_else(|| panic!("{method} {path}: no complete answer"))
 }
 
 /// Sends a request as [`send`] does; `None` without a complete answer.
@@ -252,7 +207,7 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
         head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
     }
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
     stream.write_all(format!("{head}\r\n").as_bytes()).ok()?;
     // A server that refuses a body may close before it has read all of it; its answer can still be read.
     drop(stream.write_all(body.as_bytes()));
@@ -275,7 +230,7 @@ pub(crate) fn get(address: SocketAddr, path: &str, key: &str) -> Option<(u16, Ve
 /// Makes a GET request over a new connection; `None` without a complete answer. The key may be empty.
 pub(crate) fn ask(address: SocketAddr, path: &str, key: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
     let key = if key.is_empty() { String::new() } else { format!("x-api-key: {key}\r\n") };
     write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n{key}\r\n").ok()?;
     let mut answer = Vec::new();
