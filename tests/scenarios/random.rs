@@ -1,4 +1,4 @@
-//! Reproducible random numbers, and seeds from the environment.
+//! Reproducible random numbers, with seeds that are fixed in the tests that CI runs and drawn in longer runs.
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -9,9 +9,17 @@ pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// Reads a seed from an environment variable; without one, takes a new seed from the clock.
-pub(crate) fn seed(name: &str) -> u64 {
-    number(name).unwrap_or_else(|| u64::try_from(Clock::System.now_ms()).unwrap())
+/// The variable with which `ops/test --all` and `ops/test --long` let every test draw a new seed.
+const DRAW: &str = "HIGHWATER_DRAW";
+
+/// Reads a seed from an environment variable and prints it. Without the variable, the seed is `fixed`, or a new one from the clock if
+/// `HIGHWATER_DRAW` is 1.
+#[expect(clippy::print_stdout, reason = "the output of a failed test says how to repeat it")]
+pub(crate) fn seed(name: &str, fixed: u64) -> u64 {
+    let drawn = || std::env::var(DRAW).is_ok_and(|draw| draw == "1").then(|| u64::try_from(Clock::System.now_ms()).unwrap());
+    let seed = number(name).or_else(drawn).unwrap_or(fixed);
+    println!("{name}={seed}");
+    seed
 }
 
 /// Generates small random numbers from a seed.

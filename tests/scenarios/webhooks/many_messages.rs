@@ -122,8 +122,7 @@ async fn embedded_sender_delivers_all_messages() {
         command
     };
     let mut nodes = vec![Server::ready(command(&["serve"]))];
-    let seed = seed("WEBHOOKS_SEED");
-    println!("WEBHOOKS_SEED={seed}");
+    let seed = seed("WEBHOOKS_SEED", 1);
     let went = deliver(&simulated, seed, command, &mut nodes, |nodes, _| {
         nodes.pop().unwrap().kill();
         nodes.push(Server::ready(command(&["serve"])));
@@ -153,8 +152,7 @@ async fn cluster_delivers_all_messages() {
         let (_, shown) = node.get("/metrics", "")?;
         String::from_utf8(shown).unwrap().lines().any(|line| line == "api_webhook_senders 1").then_some(())
     };
-    let seed = seed("WEBHOOKS_SEED");
-    println!("WEBHOOKS_SEED={seed}");
+    let seed = seed("WEBHOOKS_SEED", 1);
     let went = deliver(
         &simulated,
         seed,
