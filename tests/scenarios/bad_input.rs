@@ -3,12 +3,19 @@
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::engine::{SimulatedUpstreams, fixed_clock};
+use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
 use crate::process::{Answer, Server, highwater, run, stderr_of_failure, stdout};
+
+/// Sets the clock of a command to that of the simulated upstreams.
+fn at_noon(mut command: Command) -> Command {
+    command.env("HIGHWATER_CLOCK__FIXED", NOW);
+    command
+}
 
 /// Asserts that an answer is a complete problem document; returns its `detail`.
 pub(crate) fn problem(answer: &Answer, status: u16, code: &str, parameter: &str) -> String {
@@ -30,14 +37,14 @@ async fn bad_requests_are_refused_without_data_loss() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let simulated = SimulatedUpstreams::start(42, 300, fixed_clock()).await;
-    let ask = |arguments: &[&str]| stdout(highwater(&data, &simulated.base_url, arguments));
+    let ask = |arguments: &[&str]| stdout(at_noon(highwater(&data, &simulated.base_url, arguments)));
     for name in crate::engine::upstream_names() {
         ask(&["ingest", name, "--once"]);
     }
     let key = ask(&["keys", "mint", "--tier", "pro"]).trim().to_owned();
     let exported = |name: &str| lines_of_records(&ask(&["export", name]));
     let (facts, changes) = (exported("recalls"), exported("changes.recalls"));
-    let server = Server::ready(highwater(&data, NOWHERE, &["serve"]));
+    let server = Server::ready(at_noon(highwater(&data, NOWHERE, &["serve"])));
     let (list, feed) = ("/recalls/api/recalls?limit=300", "/recalls/v1/changes?start=earliest&limit=200");
     let before = (server.json(list, &key)["recalls"].take(), server.json(feed, &key)["changes"].take());
     assert!(!before.0.as_array().unwrap().is_empty());
@@ -204,7 +211,7 @@ async fn damaged_log_is_read_unchanged_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let simulated = SimulatedUpstreams::start(41, 400, fixed_clock()).await;
-    let ask = |data: &Path, arguments: &[&str]| highwater(data, &simulated.base_url, arguments);
+    let ask = |data: &Path, arguments: &[&str]| at_noon(highwater(data, &simulated.base_url, arguments));
     for name in ["fsis", "cpsc"] {
         assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
     }

@@ -7,8 +7,15 @@ use schemas::hash::Hash32;
 use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
-use crate::engine::{SimulatedUpstreams, fixed_clock};
+use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
 use crate::process::{Server, highwater, status_output, stdout, wait_for};
+
+/// Returns a command with the clock of the simulated upstreams.
+fn command(data: &Path, simulated: &SimulatedUpstreams, arguments: &[&str]) -> Command {
+    let mut command = highwater(data, &simulated.base_url, arguments);
+    command.env("HIGHWATER_CLOCK__FIXED", NOW);
+    command
+}
 
 fn checkpoint(server: &Server, service: &str, pubkey: &str) -> Option<Checkpoint> {
     let (status, note) = server.get(&format!("/{service}/checkpoint"), "")?;
@@ -23,7 +30,7 @@ async fn changes_of_a_service_are_signed() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let simulated = SimulatedUpstreams::start(7, 300, fixed_clock()).await;
-    let command = |arguments: &[&str]| highwater(&data, &simulated.base_url, arguments);
+    let command = |arguments: &[&str]| command(&data, &simulated, arguments);
     let server = Server::ready(command(&["serve"]));
     stdout(command(&["ingest", "cpsc", "--once"]));
     let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
@@ -71,7 +78,7 @@ async fn rotated_key_signs_no_second_history() {
     let dir = tempfile::tempdir().unwrap();
     let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
     let simulated = SimulatedUpstreams::start(7, 300, fixed_clock()).await;
-    let command = |data: &Path, arguments: &[&str]| highwater(data, &simulated.base_url, arguments);
+    let command = |data: &Path, arguments: &[&str]| command(data, &simulated, arguments);
     let signed = |server: &Server, pubkey: &str| {
         let all = server.json("/recalls/health", "")["changes"].as_u64().unwrap();
         wait_for("a checkpoint of all changes", || checkpoint(server, "recalls", pubkey).filter(|checkpoint| checkpoint.size == all))

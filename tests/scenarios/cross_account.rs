@@ -107,7 +107,7 @@ fn resources_of_other_accounts_are_unreachable() {
     };
     let [owner, other, free] =
         ["business", "fleet", "free"].map(|tier| stdout(command(&["keys", "mint", "--tier", tier])).trim().to_owned());
-    let server = Server::ready(command(&["serve"]));
+    let server = Server::signing(command(&["serve"]));
     let keys = stdout(command(&["keys", "list"]));
     let line = keys.lines().find(|line| line.contains("business")).unwrap();
     let account = line.split("of ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
@@ -166,9 +167,16 @@ impl Engine {
         runner_of(&self.parts, clock, holder, self.stop.subscribe())
     }
 
+    /// Keeps the lease of a stream's upstream for an hour: leases run in real time, also while a test holds their holder.
+    pub(crate) async fn extend_lease(&self, stream: &str) {
+        let (rows, name) = (self.store.coordination(), ingest_lease(stream));
+        let holder = rows.holder(&name).await.unwrap().unwrap();
+        assert!(rows.lease(&name, &holder, Duration::from_secs(3_600)).await.unwrap());
+    }
+
     /// Releases the lease of a stream's upstream, as if it had expired.
     pub(crate) async fn end_lease(&self, stream: &str) {
-        let (rows, name) = (self.store.coordination(), format!("ingest/{}", stream.split('.').next().unwrap_or(stream)));
+        let (rows, name) = (self.store.coordination(), ingest_lease(stream));
         if let Some(holder) = rows.holder(&name).await.unwrap() {
             rows.release(&name, &holder).await.unwrap();
         }
@@ -289,6 +297,11 @@ impl Engine {
         self.store.close().await.unwrap();
         self.log.close().await.unwrap();
     }
+}
+
+/// Returns the name of the lease of a stream's upstream.
+fn ingest_lease(stream: &str) -> String {
+    format!("ingest/{}", stream.split('.').next().unwrap_or(stream))
 }
 
 /// Returns a runner over the parts of an engine.

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use operation::{Method, Operation};
 use schemas::clock::{Clock, SimulatedClock};
@@ -23,8 +23,8 @@ use crate::child::run_check;
 use crate::engine::{RECEIPT_SEED, SimulatedUpstreams, fixed_clock, upstream_names};
 use crate::process::{Answer, send, wait_for};
 
-/// The deadline of queries to an upstream; the complete answer must follow soon after.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// How late a slow upstream answers: long after the deadline of queries to upstreams.
+const SLOW_MS: f64 = 200_000.0;
 
 /// A served engine that has synced all upstreams once.
 struct Fixture {
@@ -117,14 +117,14 @@ fn query_of(arguments: &Value) -> String {
     pairs.join("&").replace(' ', "%20")
 }
 
-/// Calls an operation by GET; returns the answer and how long it took.
-async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments: &Value) -> (Value, Duration) {
+/// Calls an operation by GET.
+async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments: &Value) -> Value {
     fixture.advance_clock();
-    let (path, started) = (format!("/{service}{}?{}", operation.path, query_of(arguments)), Instant::now());
+    let path = format!("/{service}{}?{}", operation.path, query_of(arguments));
     let answer = send_async(fixture.http_api.address, "GET", path.clone(), &fixture.key, String::new()).await;
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answer.status, 200, "{path}: {body}");
-    (body, started.elapsed())
+    body
 }
 
 /// Whether an answer contains any record.
@@ -179,7 +179,7 @@ async fn every_example_is_answered() {
         }
         let direct = match operation.method {
             _ if !operation.has_route() => Value::Null,
-            Method::Get => get(&fixture, service.name, operation, &operation.example).await.0,
+            Method::Get => get(&fixture, service.name, operation, &operation.example).await,
             Method::Post | Method::Patch | Method::Delete => {
                 let path = format!("/{}{}", service.name, operation.path);
                 let answer = send_async(fixture.http_api.address, "POST", path, &fixture.key, operation.example.to_string()).await;
@@ -246,7 +246,7 @@ fn live_operations(n: usize) -> Vec<(&'static str, &'static str, &'static [&'sta
 }
 
 /// Proves that every operation that queries upstreams says so and includes their data; and that it returns the recorded data with the
-/// reason, within its deadline, when the upstreams fail or do not answer in time.
+/// reason when the upstreams fail, and before they answer when they are slow.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_operations_fall_back_to_recorded_data() {
     let dir = tempfile::tempdir().unwrap();
@@ -265,11 +265,11 @@ async fn live_operations_fall_back_to_recorded_data() {
     assert_eq!(known, wanted, "the list of live operations is incomplete");
 
     for (service, name, _, arguments) in live_operations(0) {
-        let (answer, _) = get(&fixture, service, find(service, name), &arguments).await;
+        let answer = get(&fixture, service, find(service, name), &arguments).await;
         assert_eq!(answer["live"], true, "{service} {name}: {}", answer["note"]);
         assert!(has_records(&answer), "{service} {name}: {answer}");
     }
-    let faults: [&[(&str, f64)]; 3] = [&[("truncated_length", 1.0)], &[("slow", 1.0), ("slow_ms", 60_000.0)], &[("500", 1.0)]];
+    let faults: [&[(&str, f64)]; 3] = [&[("truncated_length", 1.0)], &[("slow", 1.0), ("slow_ms", SLOW_MS)], &[("500", 1.0)]];
     for (n, faults) in faults.into_iter().enumerate() {
         fixture.simulated.faults(faults, "");
         let (first, second): (Vec<_>, Vec<_>) = live_operations(n + 1).into_iter().enumerate().partition(|(at, _)| [0, 1, 3].contains(at));
@@ -278,7 +278,7 @@ async fn live_operations_fall_back_to_recorded_data() {
             fixture.end_back_off().await;
             let calls = calls.into_iter().map(|(_, (service, name, upstreams, arguments))| {
                 let (fixture, operation) = (&fixture, find(service, name));
-                async move { assert_recorded(faults, upstreams, service, name, get(fixture, service, operation, &arguments).await) }
+                async move { assert_recorded(faults, upstreams, service, name, &get(fixture, service, operation, &arguments).await) }
             });
             futures_util::future::join_all(calls).await;
         }
@@ -286,7 +286,7 @@ async fn live_operations_fall_back_to_recorded_data() {
     fixture.simulated.faults(&[], "");
     // Earlier answers are still cached.
     for (service, name, _, arguments) in live_operations(0) {
-        let (answer, _) = get(&fixture, service, find(service, name), &arguments).await;
+        let answer = get(&fixture, service, find(service, name), &arguments).await;
         assert_eq!(answer["live"], true, "{service} {name}: {}", answer["note"]);
     }
     fixture.end().await;
@@ -312,7 +312,7 @@ async fn live_searches_continue() {
     ] {
         let (mut seen, mut pages, mut arguments) = (Vec::new(), 0, arguments);
         loop {
-            let (page, _) = get(&fixture, service, find(service, name), &arguments).await;
+            let page = get(&fixture, service, find(service, name), &arguments).await;
             assert_eq!(page["live"], true, "{name}: {}", page["note"]);
             let items = page[list].as_array().unwrap();
             seen.extend(items.iter().map(|item| item[id].as_str().unwrap().to_owned()));
@@ -334,9 +334,9 @@ async fn live_searches_continue() {
     let company = find("filings", "company_watch");
     for n in 1..4 {
         let arguments = json!({ "cik": format!("{:010}", 900_000 + n), "limit": 200 });
-        let (live, _) = get(&fixture, "filings", company, &arguments).await;
+        let live = get(&fixture, "filings", company, &arguments).await;
         let recorded =
-            get(&fixture, "filings", company, &json!({ "cik": arguments["cik"], "limit": 200, "asOf": crate::engine::NOW })).await.0;
+            get(&fixture, "filings", company, &json!({ "cik": arguments["cik"], "limit": 200, "asOf": crate::engine::NOW })).await;
         assert_eq!((&live["live"], &recorded["live"]), (&json!(true), &json!(false)), "{live}");
         let of = |answer: &Value| -> std::collections::BTreeMap<String, Value> {
             let filings = answer["filings"].as_array().unwrap().iter();
@@ -348,8 +348,8 @@ async fn live_searches_continue() {
     fixture.end().await;
 }
 
-/// Panics unless an answer says that upstreams did not answer, and contains the recorded data, in time.
-fn assert_recorded(faults: &[(&str, f64)], upstreams: &[&str], service: &str, name: &str, (answer, took): (Value, Duration)) {
+/// Panics unless an answer says that upstreams did not answer, and contains the recorded data.
+fn assert_recorded(faults: &[(&str, f64)], upstreams: &[&str], service: &str, name: &str, answer: &Value) {
     let shown = format!("{service} {name} under {faults:?}");
     assert_eq!(answer["live"], false, "{shown}");
     let note = answer["note"].as_str().unwrap_or_else(|| panic!("{shown} gives no reason"));
@@ -361,6 +361,5 @@ fn assert_recorded(faults: &[(&str, f64)], upstreams: &[&str], service: &str, na
     };
     assert!(upstreams.iter().map(title).all(|title| note.contains(title)), "{shown}: {note}");
     assert!(!note.contains("too many") && !note.contains("not enabled"), "{shown}: {note}");
-    assert!(has_records(&answer), "{shown} lacks the recorded data: {answer}");
-    assert!(took < DEADLINE + Duration::from_secs(5), "{shown} took {took:?}");
+    assert!(has_records(answer), "{shown} lacks the recorded data: {answer}");
 }

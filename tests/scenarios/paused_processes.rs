@@ -244,6 +244,7 @@ async fn run_that_ends_during_an_orphan_check_is_not_resumed() {
             run.await.unwrap();
             continue;
         }
+        fixture.engine.extend_lease(fixture.stream.name).await;
         match hold(&gates[1], calls, Box::pin(looking.has_orphaned_run(fixture.upstream))).await {
             Either::Left(is_cut) => {
                 assert!(!is_cut.unwrap(), "a run with a lease counts as orphaned");
@@ -281,7 +282,7 @@ async fn views_are_woken_by_their_inputs() {
         let expected = expected.iter().map(|view| view.name).collect::<BTreeSet<_>>();
         let mut woken = gate.woken.subscribe();
         let all = woken.wait_for(|woken| *woken == expected);
-        tokio::time::timeout(Duration::from_secs(60), all).await.expect("a view is not woken").unwrap();
+        within("the wake-up of all views", all).await.unwrap();
     };
     let ingesting = async {
         // Each view is woken once at the beginning, because appends may have been in progress.

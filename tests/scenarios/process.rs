@@ -129,7 +129,7 @@ impl Server {
             heard(line);
             let fields = serde_json::from_str::<Value>(line).map(|mut line| line["fields"].take()).unwrap_or_default();
             if fields["message"] == "listening" {
-                drop(sender.send(fields["address"].as_str().unwrap().parse().unwrap()));
+                let _ = sender.send(fields["address"].as_str().unwrap().parse().unwrap());
             }
         });
         match addresses.recv_timeout(HANG_TIMEOUT) {
@@ -148,6 +148,21 @@ impl Server {
         let this = Self::start(command);
         wait_for("readiness", || (this.get("/readyz", "")?.0 == 200).then_some(()));
         this
+    }
+
+    /// Starts a server and waits until it is ready and signs receipts, which a server that has just started may not do yet.
+    pub(crate) fn signing(command: Command) -> Self {
+        let this = Self::start(command);
+        this.wait_until_it_signs();
+        this
+    }
+
+    /// Waits until the server is ready and has compared its log with what was signed before, until when it issues no receipts.
+    pub(crate) fn wait_until_it_signs(&self) {
+        wait_for("readiness to sign receipts", || {
+            let (status, notices) = self.get("/readyz", "")?;
+            (status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")).then_some(())
+        });
     }
 
     /// Makes a GET request; `None` without a complete answer. The key may be empty.
@@ -192,7 +207,8 @@ impl Server {
     }
 }
 
-/// Sends a request, with a JSON body if one is given, and reads the whole answer. Headers without a value are left out.
+/// Sends a request, with a JSON body if one is given, unless a header names another type, and reads the whole answer. Headers without a value are left
+/// out.
 pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     try_send(address, method, path, headers, body).unwrap_or_else(|| panic!("{method} {path}: no complete answer"))
 }
@@ -204,7 +220,9 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     if !body.is_empty() {
-        head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+        let is_typed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        head.push_str(if is_typed { "" } else { "content-type: application/json\r\n" });
+        head.push_str(&format!("content-length: {}\r\n", body.len()));
     }
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::child::HANG_TIMEOUT;
 use crate::commands::NOWHERE;
 use crate::process::{Server, highwater, stdout};
 
@@ -118,7 +119,7 @@ fn exchange(address: SocketAddr, bytes: &[u8], piece: usize, more: Option<u8>) -
     drop(bytes.chunks(piece).try_for_each(|piece| stream.write_all(piece)));
     let (started, mut answer, mut buffer) = (Instant::now(), Vec::new(), [0; 4_096]);
     loop {
-        assert!(started.elapsed() < Duration::from_secs(20), "still open: {}", String::from_utf8_lossy(&answer));
+        assert!(started.elapsed() < HANG_TIMEOUT, "still open: {}", String::from_utf8_lossy(&answer));
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&buffer[..read]),

@@ -67,7 +67,7 @@ fn only_owner_and_named_writers_append() {
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
-    let server = Server::ready(with_payments(command(&["serve"]), &backend));
+    let server = Server::signing(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     let list = || server.json("/receipts/v1/list?agent_id=a", "");
 
@@ -153,7 +153,7 @@ fn one_of_two_first_payers_gets_the_chain() {
     let dir = tempfile::tempdir().unwrap();
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let owner = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(with_payments(highwater(&data, NOWHERE, &["serve"]), &backend));
+    let server = Server::signing(with_payments(highwater(&data, NOWHERE, &["serve"]), &backend));
     let at = server.address;
     for round in 0..ROUNDS {
         let agent = format!("agent-{round}");
@@ -198,7 +198,7 @@ fn chain_can_be_assigned_before_its_first_receipt() {
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
-    let server = Server::ready(with_payments(command(&["serve"]), &backend));
+    let server = Server::signing(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     let account = issued(&issue(at, key(&owner), "other", 1))["issuedTo"].as_str().unwrap().to_owned();
     assert_eq!(stdout(command(&["receipts", "assign-owner", "new", &account])).trim(), account);
@@ -226,7 +226,7 @@ async fn paid_chains_are_assigned_by_one_command() {
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let owner = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(with_payments(command(&["serve"]), &backend));
+    let server = Server::signing(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     for (payer, number) in [(8, 1), (9, 2)] {
         issued(&pay(at, &payment_by(payer, number), &format!("paid-{payer}")));

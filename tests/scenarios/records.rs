@@ -25,7 +25,9 @@ impl Demo {
             command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
         }
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
-        let server = Server::ready(command);
+        let server = Server::signing(command);
+        // A slow demo is ready before its changes are in a signed checkpoint.
+        wait_for("a checkpoint of the recalls", || (server.get("/recalls/checkpoint", "")?.0 == 200).then_some(()));
         let mint = |tier: &str| stdout(highwater(data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();
         Self { key: mint("fleet_plus"), free: mint("free"), server }
     }

@@ -56,6 +56,7 @@ fn secrets_are_never_shown_or_stored() {
     let heard = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&heard);
     let server = Server::try_start(command(&["serve"]), move |line| *log.lock().unwrap() += &format!("{line}\n")).unwrap();
+    server.wait_until_it_signs();
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let answers = Mutex::new(Vec::new());
     let ask = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| -> Answer {

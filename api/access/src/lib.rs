@@ -40,6 +40,7 @@ use self::quota::{Quotas, Spent, address_subject};
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
 /// How often the key of a waiting call is checked. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
 const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+const _: () = assert!(KEY_CACHED_FOR.as_millis() + KEY_CHECK_INTERVAL.as_millis() < 5_000, "a waiting call ends too late");
 /// The most uses of keys that are recorded per batch; the others are recorded with the next batch.
 const USES_PER_BATCH_MAX: usize = 2_000;
 /// How often uses of keys are recorded.

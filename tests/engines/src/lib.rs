@@ -57,8 +57,12 @@ pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
     }
 }
 
+/// Reports on standard error that a test did not run, and adds that to the file that `HIGHWATER_NOT_RUN` names.
+///
+/// # Panics
+/// When the file cannot be written.
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
-fn report_not_run(test: &str, reason: &str) {
+pub fn report_not_run(test: &str, reason: &str) {
     let line = format!("NOT RUN: {test}: {reason}\n");
     eprint!("{line}");
     if let Some(path) = std::env::var_os("HIGHWATER_NOT_RUN") {

@@ -25,7 +25,7 @@ fn earlier_claims_are_resolved() {
         if days > 0 {
             command.env("HIGHWATER_CLOCK__FIXED", schemas::clock::rfc3339(then_ms));
         }
-        let server = Server::ready(command);
+        let server = Server::signing(command);
         let key = SigningKey::from_slice(&[7; 32]).unwrap();
         let valid_before = u64::try_from(then_ms / 1_000).unwrap() + 600;
         let payments = [700, 701].map(|number| version_1(&authorization_until(&key, number, 10_000, valid_before)));
@@ -60,7 +60,7 @@ fn earlier_claims_are_resolved() {
 fn expired_payments_are_looked_up_in_batches() {
     let dir = tempfile::tempdir().unwrap();
     let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
-    let server = Server::ready(serve(&data, &backend));
+    let server = Server::signing(serve(&data, &backend));
     let at = server.address;
     let listed = || server.json("/receipts/v1/list?agent_id=open&limit=200", "")["receipts"].as_array().unwrap().len();
     backend.set_faults([Fault::Refuses; 90]);
