@@ -28,3 +28,26 @@ fn tests_that_are_left_out_exist() {
     assert_eq!(crates, ["tests::topics::asyncapi_official"]);
     assert!(text("api/surfaces/src/tests/topics.rs").contains("fn asyncapi_official("));
 }
+
+/// Proves that at most five tests are in quarantine, that each is left out of `ops/test`, and that its row has what the page asks for.
+#[test]
+fn tests_in_quarantine_are_left_out() {
+    let page = text("ops/docs/contributing/quarantine.md");
+    let rows: Vec<Vec<&str>> = page.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+    let (head, rows) = (&rows[0], &rows[2..]);
+    assert_eq!(head, &["name", "date", "seed", "output", "cause"]);
+    assert!(rows.len() <= 5, "{} tests are in quarantine", rows.len());
+    let config = text(".config/nextest.toml");
+    for row in rows {
+        let [name, date, seed, output, cause] = row.as_slice() else { panic!("{row:?}") };
+        let name = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')).unwrap_or_else(|| panic!("{row:?}: no name"));
+        assert!(config.contains(&format!("test(={name})")), "{name} is not in default-filter");
+        assert!(date.parse::<jiff::civil::Date>().is_ok(), "{row:?}: no date");
+        assert!([seed, output, cause].iter().all(|cell| !cell.is_empty()), "{row:?}: an empty cell");
+    }
+}
+
+/// Returns the cells of a row of a table.
+fn cells(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split('|').map(str::trim).collect()
+}
