@@ -3,46 +3,115 @@
 //!
 //! `KILL_ROUNDS=200 cargo test --test scenarios crash` runs 200 rounds; `KILL_SEED` repeats the random choices of an earlier run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemas::clock::Clock;
+use simulator::Simulator;
 
-use crate::engine::{Engine, SimulatedUpstreams};
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock};
 use crate::expected_changes::Expected;
-use crate::process::{Server, highwater, stdout};
+use crate::process::{Server, highwater, stdout, wait_for};
 use crate::random::{self, Random};
 use crate::reader::Reader;
+
+/// The seed of [`two_kills_lose_and_duplicate_nothing`]: both kills come in the middle of the syncs, and the first syncs are finished between them.
+const TWO_KILLS_SEED: u64 = 44;
+
+/// How often the process is killed, and what it reads.
+struct Kills {
+    rounds: usize,
+    seed: u64,
+    records: u64,
+    upstreams: Vec<&'static str>,
+    clock: Clock,
+    moment: Moment,
+}
+
+/// When the process is killed.
+#[derive(Clone, Copy)]
+enum Moment {
+    /// Within about two seconds after its start.
+    Time,
+    /// After the upstreams have answered up to this many requests, so that the speed of the machine does not matter.
+    Answers(u64),
+}
+
+impl Moment {
+    /// Draws when a process that has just been started is killed. The result says whether it is time.
+    fn draw(self, random: &mut Random, sim: &Arc<Simulator>) -> impl Fn() -> bool + use<> {
+        let (started, sim, before) = (Instant::now(), Arc::clone(sim), sim.stats().requests);
+        let drawn = match self {
+            Self::Time => 50 + random.below(2_200),
+            Self::Answers(answers_max) => 1 + random.below(answers_max),
+        };
+        move || match self {
+            Self::Time => started.elapsed() >= Duration::from_millis(drawn),
+            Self::Answers(_) => sim.stats().requests >= before + drawn,
+        }
+    }
+}
 
 /// Proves that kills at random points lose no acknowledged data and duplicate nothing: keys and cursors stay valid, every chain is
 /// complete, and at the end facts and feed equal the expected changes of a simulator that changed only between finished runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_and_duplicate_nothing() {
-    let rounds = random::number("KILL_ROUNDS").unwrap_or(6);
-    let seed = random::seed("KILL_SEED", 1);
+    let rounds = usize::try_from(random::number("KILL_ROUNDS").unwrap_or(6)).unwrap();
     println!("KILL_ROUNDS={rounds}");
+    let seed = random::seed("KILL_SEED", 1);
+    assert_nothing_is_lost(Kills {
+        rounds,
+        seed,
+        records: 500,
+        upstreams: crate::engine::upstream_names(),
+        clock: Clock::System,
+        moment: Moment::Time,
+    })
+    .await;
+}
+
+/// Proves the same as [`kills_lose_and_duplicate_nothing`] with two kills while recalls are read: one during the first syncs, one after the upstreams
+/// have changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_kills_lose_and_duplicate_nothing() {
+    let upstreams = RECALL_UPSTREAMS.to_vec();
+    assert_nothing_is_lost(Kills {
+        rounds: 2,
+        seed: TWO_KILLS_SEED,
+        records: 300,
+        upstreams,
+        clock: fixed_clock(),
+        moment: Moment::Answers(40),
+    })
+    .await;
+}
+
+async fn assert_nothing_is_lost(kills: Kills) {
+    let Kills { rounds, seed, records, upstreams, clock, moment } = kills;
     let mut random = Random(seed);
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let simulated = SimulatedUpstreams::start(seed % 1_000, 500, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(seed % 1_000, records, clock).await;
     let serve = || {
         let mut command = highwater(&data, &simulated.base_url, &["serve"]);
-        for name in crate::engine::upstream_names() {
+        if let Clock::Fixed(at) = clock {
+            command.env("HIGHWATER_CLOCK__FIXED", at.to_string());
+        }
+        for name in &upstreams {
             command.env(format!("HIGHWATER_UPSTREAMS__{}__SCHEDULE", name.to_uppercase()), "* * * * * *");
         }
         command
     };
     let key = stdout(highwater(&data, &simulated.base_url, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
     let (mut expected, mut reader, mut advanced) = (None::<Expected>, Reader::default(), 0);
-    for round in 1..=usize::try_from(rounds).unwrap() {
+    for round in 1..=rounds {
         let server = Server::start(serve());
-        let life = Duration::from_millis(50 + random.below(2_200));
-        let started = Instant::now();
-        while started.elapsed() < life {
-            if reader.step(&server, &key) != Some(true) {
-                // Reads the feed while it grows.
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
+        let is_over = moment.draw(&mut random, &simulated.sim);
+        wait_for("the time to kill the process", || {
+            // Reads the feed while it grows.
+            reader.step(&server, &key);
+            is_over().then_some(())
+        });
         assert_eq!(
             server.get("/recalls/v1/changes?limit=1", &key).map_or(200, |(status, _)| if status == 503 { 200 } else { status }),
             200,
@@ -51,7 +120,7 @@ async fn kills_lose_and_duplicate_nothing() {
         server.kill();
 
         // The log opens and holds everything that was read before the kill.
-        let engine = Engine::open(&data, Clock::System).await;
+        let engine = Engine::open(&data, clock).await;
         engine.wait_projected().await;
         crate::engine::assert_chained(&engine.facts().await);
         let feed = engine.feed().await;
@@ -60,9 +129,9 @@ async fn kills_lose_and_duplicate_nothing() {
             "round {round}: changes that were answered are missing"
         );
         // Every other time the process is killed again before the interrupted run is finished.
-        if random.below(2) == 0 || round == usize::try_from(rounds).unwrap() {
-            engine.run_all(&simulated.settings()).await;
-            engine.run_all(&simulated.settings()).await;
+        if random.below(2) == 0 || round == rounds {
+            engine.run_some(&upstreams, &simulated.settings()).await;
+            engine.run_some(&upstreams, &simulated.settings()).await;
             match &mut expected {
                 None => expected = Some(Expected::at_first(simulated.sim.current(None))),
                 Some(expected) => {
@@ -76,9 +145,9 @@ async fn kills_lose_and_duplicate_nothing() {
         engine.close().await;
     }
     // The changes since the last finished run.
-    let engine = Engine::open(&data, Clock::System).await;
-    engine.run_all(&simulated.settings()).await;
-    engine.run_all(&simulated.settings()).await;
+    let engine = Engine::open(&data, clock).await;
+    engine.run_some(&upstreams, &simulated.settings()).await;
+    engine.run_some(&upstreams, &simulated.settings()).await;
     let mut expected = expected.unwrap();
     expected.take(usize::MAX, simulated.sim.expected_changes_after(advanced));
     expected.assert_facts(&engine.facts().await);

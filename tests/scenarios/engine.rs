@@ -110,6 +110,9 @@ pub(crate) fn settings(base_url: &str) -> Settings {
     }
 }
 
+/// The upstreams from which the recalls service is decided.
+pub(crate) const RECALL_UPSTREAMS: &[&str] = &["cpsc", "fsis", "nhtsa", "openfda"];
+
 /// Returns the names of the simulated upstreams.
 pub(crate) fn upstream_names() -> Vec<&'static str> {
     simulator::UPSTREAMS.to_vec()
@@ -189,7 +192,12 @@ impl Engine {
 
     /// Syncs all upstreams concurrently, asserts that all streams finish, and waits until the facts are projected.
     pub(crate) async fn run_all(&self, settings: &Settings) -> Vec<Outcome> {
-        let runs = upstream_names().into_iter().map(|name| self.run(name, settings));
+        self.run_some(&upstream_names(), settings).await
+    }
+
+    /// Syncs some upstreams as [`Self::run_all`] does.
+    pub(crate) async fn run_some(&self, names: &[&str], settings: &Settings) -> Vec<Outcome> {
+        let runs = names.iter().map(|name| self.run(name, settings));
         let outcomes = futures_util::future::join_all(runs).await.into_iter().flatten().map(|outcome| outcome.unwrap()).collect();
         self.wait_projected().await;
         outcomes

@@ -25,7 +25,7 @@ use upstreams::{Stream, Upstream};
 
 use crate::child::within;
 use crate::concurrent_processes::read_partition;
-use crate::engine::{Engine, SimulatedUpstreams, assert_shown_once, fixed_clock, runner_of};
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_shown_once, fixed_clock, runner_of};
 use crate::expected_changes::Expected;
 use crate::gate::Gate;
 
@@ -73,7 +73,7 @@ impl IngestScenario {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, records, fixed_clock()).await;
         let engine = Engine::open(dir.path(), fixed_clock()).await;
-        engine.run_all(&simulated.settings()).await;
+        engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let upstream = upstreams::by_name(name).unwrap();
         let stream = upstream.manifest().streams.iter().find(|known| known.name == stream).unwrap();
         let expected = Mutex::new((Expected::at_first(simulated.sim.current(None)), 0));
@@ -139,19 +139,64 @@ fn is_overtaken(result: &Result<Outcome, Error>, what: &str) -> bool {
     }
 }
 
-/// This many consecutive runs that end before the step at which they should be held mean that there are no further steps.
-const MISSED_MAX: u32 = 3;
+/// The steps at which a process is paused.
+#[derive(Clone, Copy)]
+enum Steps {
+    /// Each one, in turn.
+    All,
+    /// The fifth and every tenth one after it.
+    EveryTenth,
+}
+
+impl Steps {
+    /// Returns the first step, and how many steps follow until the next one.
+    fn first_and_stride(self) -> (u64, u64) {
+        match self {
+            Self::All => (0, 1),
+            Self::EveryTenth => (5, 10),
+        }
+    }
+
+    /// Returns how many of the processes that were held must be overtaken at least.
+    fn share_of(self, held: u64) -> u64 {
+        match self {
+            Self::All => held / 2,
+            Self::EveryTenth => 0,
+        }
+    }
+
+    /// How many consecutive runs that end before the step at which they should be held mean that there are no further steps.
+    fn missed_max(self) -> u32 {
+        match self {
+            Self::All => 3,
+            Self::EveryTenth => 1,
+        }
+    }
+}
 
 /// Proves that an ingestor that is paused at any step of its run (each in turn), overtaken by another that finishes runs of a changing
 /// upstream, and then continued corrupts nothing: there is one chain, no change is lost or shown twice, and its old data does not reappear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ingestor_paused_at_any_step_is_fenced() {
+    println!("{}", paused_ingestor_is_fenced(Steps::All).await);
+}
+
+/// Proves the same as [`ingestor_paused_at_any_step_is_fenced`], for every tenth step.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ingestor_paused_at_every_tenth_step_is_fenced() {
+    println!("{}", paused_ingestor_is_fenced(Steps::EveryTenth).await);
+}
+
+/// Asserts the above for some steps; returns how many there were.
+async fn paused_ingestor_is_fenced(steps: Steps) -> String {
+    let mut figures = Vec::new();
+    let (first, stride) = steps.first_and_stride();
     for (seed, records, name, stream) in [(51, 150, "openfda", "openfda.food"), (52, 600, "fsis", "fsis")] {
         let fixture = IngestScenario::begin(seed, records, name, stream).await;
         let gate = Gate::new(false);
         let (slow, quick) = (fixture.gated_runner(&gate, fixed_clock(), "slow"), fixture.engine.other_runner(clock_after(1), "quick"));
-        let (mut calls, mut held, mut overtaken, mut missed) = (0, 0, 0, 0);
-        while missed < MISSED_MAX {
+        let (mut calls, mut held, mut overtaken, mut missed) = (first, 0, 0, 0);
+        while missed < steps.missed_max() {
             let what = format!("{stream} held after {calls} calls");
             fixture.advance();
             match hold(&gate, calls, Box::pin(fixture.run(&slow))).await {
@@ -166,17 +211,18 @@ async fn ingestor_paused_at_any_step_is_fenced() {
                     fixture.advance();
                     fixture.run_until_complete(&quick).await;
                     gate.release();
-                    overtaken += u32::from(is_overtaken(&process.await, &what));
+                    overtaken += u64::from(is_overtaken(&process.await, &what));
                     (held, missed) = (held + 1, 0);
                 }
             }
             fixture.assert_recorded(&quick, &what).await;
-            calls += 1;
+            calls += stride;
         }
-        println!("{stream}: held at {held} steps, overtaken at {overtaken}");
-        assert!(held > 30 && overtaken > held / 2, "{stream}: {overtaken} of {held}");
+        figures.push(format!("{stream}: held at {held} steps, overtaken at {overtaken}"));
+        assert!(held * stride > 30 && overtaken > steps.share_of(held), "{stream}: {overtaken} of {held}");
         fixture.end().await;
     }
+    figures.join("; ")
 }
 
 /// Proves that two ingestors that pause at any of their steps, one during the other's run, corrupt nothing: the first is held, the second
@@ -190,7 +236,7 @@ async fn interleaved_ingestors_are_fenced() {
         let second = fixture.gated_runner(&gates[1], clock_after(1), "second");
         let third = fixture.engine.other_runner(clock_after(2), "third");
         let (mut calls, mut held, mut overtaken, mut missed) = (0, 0, [0, 0], 0);
-        while missed < MISSED_MAX {
+        while missed < Steps::All.missed_max() {
             // Each step of the first one is combined with steps from the whole run of the second one.
             let other = calls * 7 % 41;
             let what = format!("{stream} held after {calls} calls, the other after {other}");
@@ -316,14 +362,14 @@ impl RecordedFacts {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, 800, fixed_clock()).await;
         let engine = Engine::open(dir.path(), fixed_clock()).await;
-        engine.run_all(&simulated.settings()).await;
+        engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let mut expected = Expected::at_first(simulated.sim.current(None));
         for round in 1..=5 {
             let known = simulated.sim.expected_changes().len() as u64;
             simulated.sim.advance(60);
             expected.take(round, simulated.sim.expected_changes_after(known));
-            engine.run_all(&simulated.settings()).await;
-            engine.run_all(&simulated.settings()).await;
+            engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
+            engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         }
         let mut facts = Vec::new();
         for partition in 0..FACTS.partitions {
@@ -372,6 +418,19 @@ async fn decider(engine: &Engine, gate: &Arc<Gate>, clock: Clock) -> Decider<Rec
 /// record by record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decider_paused_at_any_step_is_fenced() {
+    println!("{}", paused_decider_is_fenced(Steps::All).await);
+}
+
+/// Proves the same as [`decider_paused_at_any_step_is_fenced`], for every tenth step.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decider_paused_at_every_tenth_step_is_fenced() {
+    println!("{}", paused_decider_is_fenced(Steps::EveryTenth).await);
+}
+
+/// Asserts the above for some steps; returns how many there were.
+async fn paused_decider_is_fenced(steps: Steps) -> String {
+    let mut figures = Vec::new();
+    let (first, stride) = steps.first_and_stride();
     let recorded = RecordedFacts::new(55, false).await;
     for (is_torn, goes_further) in [(false, true), (true, false)] {
         let dir = tempfile::tempdir().unwrap();
@@ -379,8 +438,8 @@ async fn decider_paused_at_any_step_is_fenced() {
         let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
         let (gate, free) = (Gate::new(is_torn), Gate::new(false));
         let (mut slow, mut quick) = (decider(&engine, &gate, fixed_clock()).await, decider(&engine, &free, clock_after(1)).await);
-        let (mut calls, mut held, mut missed, mut portion) = (0, 0, 0, 0);
-        while missed < MISSED_MAX {
+        let (mut calls, mut held, mut missed, mut portion) = (first, 0, 0, 0);
+        while missed < steps.missed_max() {
             let what = format!("held after {calls} calls, torn {is_torn}, further {goes_further}");
             recorded.append_to(&engine, &heads, portion..portion + 1).await;
             portion += 1;
@@ -406,15 +465,16 @@ async fn decider_paused_at_any_step_is_fenced() {
             slow.catch_up().await.unwrap();
             assert_eq!(slow.checkpoint().seq, quick.checkpoint().seq, "{what}");
             assert_shown_once(&engine.feed().await);
-            calls += 1;
+            calls += stride;
         }
-        println!("held at {held} steps, {portion} portions appended");
-        assert!(held > 15 && portion < PORTIONS, "{held} steps, {portion} portions");
+        figures.push(format!("held at {held} steps, {portion} portions appended"));
+        assert!(held * stride > 15 && portion < PORTIONS, "{held} steps, {portion} portions");
         recorded.append_to(&engine, &heads, portion..PORTIONS).await;
         slow.catch_up().await.unwrap();
         recorded.assert_decided(&engine).await;
         engine.close().await;
     }
+    figures.join("; ")
 }
 
 /// Proves that two deciders that pause at any of their steps, one during the other's batch, emit every change once; the first one on a log
