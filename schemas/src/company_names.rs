@@ -15,7 +15,7 @@ use unicode_normalization::char::is_combining_mark;
 use crate::data_file::ShownFile;
 
 /// The longest name that is read, in characters.
-const NAME_CHARS_MAX: usize = 300;
+pub const NAME_CHARS_MAX: usize = 300;
 
 /// The data file of legal forms.
 #[derive(Default, Deserialize)]
@@ -145,10 +145,22 @@ pub fn folded(text: &str) -> String {
     out
 }
 
-/// Splits a name into words. Signs within an abbreviation join (`S.A.`, `A/S`, `L'Oréal`), others separate.
+/// Returns all words of a name in the order in which it has them, in capitals without signs and accents: with its legal forms, with what it says in
+/// parentheses and about other companies. Signs within an abbreviation join (`S.A.`, `A/S`, `L'Oréal`), others separate.
+#[must_use]
+pub fn all_words(name: &str) -> Vec<String> {
+    split(&folded(name))
+}
+
+/// Splits a name into the words that are compared.
 fn words(name: &str) -> Vec<String> {
     let folded = folded(name);
-    let text = without_note(without_tail(&folded));
+    let mut words = split(without_note(without_tail(&folded)));
+    words.retain(|word| word != "AND");
+    words
+}
+
+fn split(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut open = String::new();
     for c in text.chars() {
@@ -159,7 +171,7 @@ fn words(name: &str) -> Vec<String> {
         }
     }
     words.push(open);
-    words.retain(|word| !word.is_empty() && word != "AND");
+    words.retain(|word| !word.is_empty());
     words
 }
 
@@ -240,6 +252,14 @@ mod tests {
         ] {
             assert_eq!(normal_form(name), expected, "{name}");
         }
+    }
+
+    /// Proves that all words are those of the name, with legal forms, notes and what it says about other companies.
+    #[test]
+    fn whole_names() {
+        assert_eq!(all_words("Deutsche Bank (Schweiz) A.G."), ["DEUTSCHE", "BANK", "SCHWEIZ", "AG"]);
+        assert_eq!(all_words("Smith & Sons and Co., a subsidiary of X"), ["SMITH", "SONS", "AND", "CO", "A", "SUBSIDIARY", "OF", "X"]);
+        assert!(all_words(" - ").is_empty());
     }
 
     /// Proves that names are the same for a stated reason only: neither acronyms nor likeness match.

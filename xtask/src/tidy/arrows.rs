@@ -49,6 +49,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &[]),
     ("schemas/marks/", "marks", &["schemas"]),
+    ("schemas/matching/", "matching", &["schemas"]),
     (
         "tests/bench/",
         "bench",

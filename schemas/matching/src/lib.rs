@@ -1,0 +1,25 @@
+//! Which names, addresses and records belong to one business or person, and which lines of insurance a rule demands.
+//!
+//! [`company::compare`] compares names of companies, [`person::compare`] names of persons, [`address::compare`] addresses. Each match has a
+//! grade and a reason that answers can show. [`index::CompanyIndex`] finds all names that match one, without comparing each.
+//! [`same_business::group`] finds the leads of several sources that are about one business. [`mandates`] applies the data file of rules that
+//! map facts to lines of insurance.
+//!
+//! Nothing here does input or output or reads a clock: the same arguments give the same result everywhere. [`VERSION`] changes when the
+//! result of any pair can change; each data file has a version of its own. Services that store results must then be decided again.
+
+pub mod address;
+pub mod company;
+mod company_forms;
+pub mod index;
+pub mod insurance_filings;
+pub mod mandates;
+pub mod person;
+pub mod same_business;
+mod street_words;
+
+pub use company_forms::shown as shown_company_forms;
+pub use street_words::shown as shown_street_words;
+
+/// The version of the rules of this crate that are code.
+pub const VERSION: u32 = 1;
