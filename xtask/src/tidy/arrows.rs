@@ -48,6 +48,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("projector/store/", "view-store", &["schemas"]),
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &[]),
+    ("schemas/directives/", "directives", &["schemas"]),
     ("schemas/marks/", "marks", &["schemas"]),
     ("schemas/matching/", "matching", &["schemas"]),
     (

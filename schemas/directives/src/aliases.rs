@@ -1,0 +1,288 @@
+//! Makers and the names of their products: a data file (`data/aircraft_aliases.json`), and the compact form in which models are compared.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use schemas::company_names::{folded, normal_form};
+use schemas::data_file::{DataFile, Entry, ShownFile};
+use serde::Deserialize;
+
+/// The longest name of a make or model that is read, in characters.
+const NAME_CHARS_MAX: usize = 80;
+/// From so many letters on, the first word of a make that the file does not know is its key.
+const FIRST_WORD_CHARS_MIN: usize = 4;
+/// How many makes are offered for one that is unknown.
+const NEAREST_MAX: usize = 5;
+
+/// A maker and its products.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Maker {
+    /// The key.
+    pub name: String,
+    /// Its names, in capitals without legal forms, sorted.
+    pub names: Vec<String>,
+    /// The keys of makers whose products it holds now.
+    pub also: Vec<String>,
+    /// Marketing words that may stand before a designation: "Bonanza A36".
+    pub words: Vec<String>,
+    /// Series in compact form.
+    pub series: Vec<String>,
+    /// Marketing names of models, and the models, both in compact form.
+    pub models: BTreeMap<String, String>,
+}
+
+impl Entry for Maker {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn values(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// The makers of this version of the program.
+pub static ALIASES: LazyLock<DataFile<Maker>> = LazyLock::new(|| {
+    // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
+    DataFile::parse(include_str!("../data/aircraft_aliases.json")).unwrap_or_default()
+});
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Maker>>> = LazyLock::new(|| {
+    let mut makers: HashMap<&str, Vec<&Maker>> = HashMap::new();
+    for maker in &ALIASES.entries {
+        for name in &maker.names {
+            makers.entry(name.as_str()).or_default().push(maker);
+        }
+    }
+    makers
+});
+static BY_KEY: LazyLock<HashMap<&'static str, &'static Maker>> =
+    LazyLock::new(|| ALIASES.entries.iter().map(|maker| (maker.name.as_str(), maker)).collect());
+/// The most words that a name of the file has.
+static NAME_WORDS_MAX: LazyLock<usize> = LazyLock::new(|| BY_NAME.keys().map(|name| name.split(' ').count()).max().unwrap_or_default());
+
+/// The version of the data file of makes and models.
+#[must_use]
+pub fn aliases_version() -> u32 {
+    ALIASES.version
+}
+
+/// The data file of makes and models as documents show it.
+#[must_use]
+pub fn shown_aliases() -> ShownFile {
+    ALIASES.shown("aircraft_aliases.json")
+}
+
+/// Returns the compact form of a model: capitals and digits without blanks, dashes, points and slashes. A plus sign counts.
+#[must_use]
+pub fn compact_form(model: &str) -> String {
+    let short: String = model.chars().take(NAME_CHARS_MAX).collect();
+    folded(&short).chars().filter(|c| c.is_ascii_alphanumeric() || *c == '+').collect()
+}
+
+/// Returns the keys of a make, sorted: those of the makers with this name, and of the makers whose products they hold. A make that the file
+/// does not know is its own key: its first word, or all words if the first is short. Empty if the name has no letter or digit.
+#[must_use]
+pub fn resolve_makes(make: &str) -> Vec<String> {
+    let name = normal_form(make);
+    let mut words: Vec<&str> = name.split(' ').filter(|word| !word.is_empty()).collect();
+    let mut keys = BTreeSet::new();
+    // The name itself, or the longest beginning of it that is known: "Airbus Helicopters Deutschland" before "Airbus".
+    words.truncate(*NAME_WORDS_MAX);
+    for count in (1..=words.len()).rev() {
+        if let Some(makers) = BY_NAME.get(words.get(..count).unwrap_or_default().join(" ").as_str()) {
+            for maker in makers {
+                keys.insert(maker.name.clone());
+                keys.extend(maker.also.iter().cloned());
+            }
+            break;
+        }
+    }
+    if keys.is_empty() && !words.is_empty() {
+        let first = words.first().copied().unwrap_or_default();
+        keys.insert(if first.chars().count() >= FIRST_WORD_CHARS_MIN { first.to_owned() } else { name.clone() });
+    }
+    keys.into_iter().collect()
+}
+
+/// Whether the data file knows one of the keys of a make, see [`resolve_makes`].
+#[must_use]
+pub fn is_known_make(keys: &[String]) -> bool {
+    keys.iter().any(|key| is_known(key))
+}
+
+/// Whether the file knows a maker with this key.
+pub(crate) fn is_known(key: &str) -> bool {
+    BY_KEY.contains_key(key)
+}
+
+/// Returns the names of the file that are nearest to an unknown make, nearest first.
+#[must_use]
+pub fn nearest_makes(make: &str) -> Vec<&'static str> {
+    let name = normal_form(make);
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for maker in &ALIASES.entries {
+        let distance = maker.names.iter().map(|known| strsim::osa_distance(&name, known)).min().unwrap_or(usize::MAX);
+        near.push((distance, maker.name.as_str()));
+    }
+    near.sort_unstable();
+    near.truncate(NEAREST_MAX);
+    near.into_iter().filter(|(distance, _)| *distance * 2 <= name.chars().count().max(4)).map(|(_, key)| key).collect()
+}
+
+/// Returns the other compact forms of a model of some makes: without the name of the make and without marketing words before the designation,
+/// and the model that a marketing name means.
+pub(crate) fn other_forms(makes: &[String], form: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
+    let makers: Vec<&Maker> = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()).copied()).collect();
+    let without_make = makers.iter().flat_map(|maker| &maker.names).filter_map(|name| rest_of(form, name));
+    let mut bare: BTreeSet<&str> = without_make.collect();
+    bare.extend(makes.iter().filter_map(|key| rest_of(form, key)));
+    bare.insert(form);
+    for form in &bare {
+        forms.insert((*form).to_owned());
+        for maker in &makers {
+            forms.extend(maker.models.get(*form).cloned());
+            forms.extend(maker.words.iter().filter_map(|word| rest_of(form, word)).map(str::to_owned));
+        }
+    }
+    forms.remove(form);
+    forms
+}
+
+/// Returns what follows a name at the beginning of a compact form, if it begins with a digit, or has a digit after at most three letters.
+fn rest_of<'f>(form: &'f str, name: &str) -> Option<&'f str> {
+    let mut rest = form;
+    for word in name.split(' ') {
+        rest = rest.strip_prefix(word)?;
+    }
+    let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    (letters <= 3 && rest.len() > letters).then_some(rest)
+}
+
+/// Returns the series of a model of some makes, from its compact form: the longest series of the file that it begins with, else its first
+/// letters and digits. `PA28` for `PA28140`, `737` for `7378H4`.
+#[must_use]
+pub fn series_of(makes: &[String], form: &str) -> String {
+    let makers = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()));
+    let known = makers.flat_map(|maker| &maker.series).filter(|series| form.starts_with(series.as_str())).max_by_key(|series| series.len());
+    match known {
+        Some(series) => series.clone(),
+        None => first_part(form).to_owned(),
+    }
+}
+
+/// The letters and digits with which a form begins: `AS355` of `AS355F1`. All of a form without digits.
+fn first_part(form: &str) -> &str {
+    let letters = form.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
+    let digits = form.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
+    if digits == 0 { form } else { form.get(..letters + digits).unwrap_or(form) }
+}
+
+/// Returns the series of a model as a text writes it, with its separators: `PA28` for `PA-28-140`, `A300` for `A300 B4-600`.
+pub(crate) fn written_series(name: &str) -> String {
+    let mut series = String::new();
+    let mut has_digit = false;
+    for c in folded(name).chars() {
+        match c {
+            c if c.is_ascii_digit() => has_digit = true,
+            c if c.is_ascii_alphabetic() && !has_digit => {}
+            _ if has_digit => break,
+            _ => continue,
+        }
+        series.push(c);
+    }
+    if series.len() < 2 { compact_form(name) } else { series }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the file obeys the rules of data files: normal forms, known keys, sorted lists, compact forms.
+    #[test]
+    fn the_file_is_sound() {
+        assert_eq!(ALIASES.check(), Ok(()));
+        assert!(ALIASES.entries.len() > 50 && ALIASES.entries.windows(2).all(|pair| pair[0].name < pair[1].name));
+        for maker in &ALIASES.entries {
+            for name in &maker.names {
+                let is_normal = normal_form(name) == *name || *name == maker.name;
+                assert!(is_normal, "{name} is {} in normal form", normal_form(name));
+            }
+            assert!(maker.also.iter().all(|key| is_known(key) && *key != maker.name), "{}", maker.name);
+            for list in [&maker.also, &maker.words, &maker.series] {
+                assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{}: {list:?}", maker.name);
+            }
+            for form in maker.series.iter().chain(maker.models.keys()).chain(maker.models.values()) {
+                assert_eq!(&compact_form(form), form, "{}", maker.name);
+            }
+        }
+    }
+
+    /// Proves that the spellings of a make have one key, and that a holder has the keys of what it holds.
+    #[test]
+    fn makes() {
+        for (make, keys) in [
+            ("Piper", &["PIPER"][..]),
+            ("Piper Aircraft, Inc.", &["PIPER"]),
+            ("The New Piper Aircraft, Inc.", &["PIPER"]),
+            ("PIPER AIRCRAFT CORPORATION", &["PIPER"]),
+            ("Cessna Aircraft Company", &["CESSNA"]),
+            ("Textron Aviation Inc.", &["BEECH", "CESSNA", "HAWKER", "TEXTRON AVIATION"]),
+            ("Airbus SAS", &["AIRBUS"]),
+            ("Airbus Helicopters Deutschland GmbH", &["AIRBUS HELICOPTERS"]),
+            ("The Boeing Company", &["BOEING", "MCDONNELL DOUGLAS"]),
+            ("Stemme AG", &["STEMME"]),
+            ("XYZ Co.", &["XYZ"]),
+            ("", &[]),
+            ("--", &[]),
+        ] {
+            assert_eq!(resolve_makes(make), keys, "{make}");
+        }
+        assert_eq!(nearest_makes("Pipper")[0], "PIPER");
+        assert!(nearest_makes("Qqqqqqqqqq").is_empty());
+    }
+
+    /// Proves that all spellings of a model have one compact form, and that marketing names lead to it.
+    #[test]
+    fn models() {
+        for spelling in ["PA-28-140", "PA28-140", "PA28140", "pa 28.140", "PA\u{2011}28/140"] {
+            assert_eq!(compact_form(spelling), "PA28140");
+        }
+        let piper = resolve_makes("Piper");
+        assert!(other_forms(&piper, &compact_form("Cherokee 140")).contains("PA28140"));
+        assert!(other_forms(&piper, &compact_form("Piper PA-28-140")).contains("PA28140"));
+        assert!(other_forms(&resolve_makes("Beech"), &compact_form("Bonanza A36")).contains("A36"));
+        assert!(other_forms(&resolve_makes("Boeing"), &compact_form("737 MAX 8")).contains("7378"));
+        assert_eq!(compact_form("EC135P2+"), "EC135P2+");
+    }
+
+    /// Proves the series of models, from the compact form and from a text.
+    #[test]
+    fn series() {
+        for (make, model, expected) in [
+            ("Piper", "PA28140", "PA28"),
+            ("Airbus", "A319111", "A319"),
+            ("Boeing", "7378H4", "737"),
+            ("Bombardier", "CL6002B19", "CL600"),
+            ("Cessna", "172S", "172"),
+            ("Unknown", "XY12200", "XY12200"),
+            ("Gulfstream", "GVSP", "GV"),
+        ] {
+            assert_eq!(series_of(&resolve_makes(make), model), expected, "{model}");
+        }
+        for (name, expected) in [
+            ("PA-28-140", "PA28"),
+            ("A300 B4-600", "A300"),
+            ("XY-12-200", "XY12"),
+            ("FALCON 900EX", "FALCON900"),
+            ("MBB-BK 117 C-2", "MBBBK117"),
+            ("206A-1", "206"),
+            ("G-IV", "GIV"),
+            ("7", "7"),
+        ] {
+            assert_eq!(written_series(name), expected, "{name}");
+        }
+    }
+}

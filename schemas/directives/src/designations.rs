@@ -1,0 +1,491 @@
+//! Reads lists of models: "A319-111, -112, and -115", "F28 Mark 0070 and 0100", "CL-600-2B16 (601-3A and 604 Variants)".
+
+use crate::aliases::compact_form;
+use crate::directive::Span;
+use crate::tokens::Tokens;
+
+/// The longest word that is part of a designation, in bytes.
+const WORD_BYTES_MAX: usize = 32;
+/// The longest designation in full, in bytes. One that a list would make longer stays as it is written.
+const NAME_BYTES_MAX: usize = 80;
+/// The most words of one designation.
+const ITEM_WORDS_MAX: usize = 6;
+/// The most tokens of a marketing name between quotation marks.
+const QUOTED_TOKENS_MAX: usize = 6;
+/// The most tokens between parentheses after a designation.
+const PARENTHESIS_TOKENS_MAX: usize = 40;
+/// The most words between the last designation of a list and the noun.
+const NOUN_WORDS_MAX: usize = 6;
+
+/// Nouns for products.
+pub(crate) const NOUNS: &[&str] = &[
+    "aeroplanes",
+    "aircraft",
+    "airplane",
+    "airplanes",
+    "airship",
+    "airships",
+    "balloon",
+    "balloons",
+    "engine",
+    "engines",
+    "glider",
+    "gliders",
+    "gyroplanes",
+    "helicopter",
+    "helicopters",
+    "powerplants",
+    "propeller",
+    "propellers",
+    "rotorcraft",
+    "sailplane",
+    "sailplanes",
+];
+/// Words between a list of models and its noun.
+const ADJECTIVES: &[&str] = &[
+    "auxiliary",
+    "constant",
+    "diesel",
+    "gas",
+    "model",
+    "models",
+    "piston",
+    "pitch",
+    "power",
+    "powered",
+    "reciprocating",
+    "rotary",
+    "series",
+    "speed",
+    "turbine",
+    "turbofan",
+    "turbojet",
+    "turboprop",
+    "turboshaft",
+    "type",
+    "unit",
+    "variable",
+];
+/// Capitalised words that are no part of a designation.
+const NO_PARTS: &[&str] = &[
+    "a",
+    "ad",
+    "ads",
+    "aerodrome",
+    "all",
+    "an",
+    "any",
+    "appendix",
+    "cat",
+    "company",
+    "configuration",
+    "corporation",
+    "figure",
+    "gmbh",
+    "group",
+    "groups",
+    "inc",
+    "line",
+    "ltd",
+    "msn",
+    "msns",
+    "no",
+    "none",
+    "note",
+    "p/n",
+    "p/ns",
+    "part",
+    "pn",
+    "pns",
+    "s/n",
+    "s/ns",
+    "sb",
+    "serial",
+    "serials",
+    "sn",
+    "sns",
+    "stc",
+    "table",
+    "the",
+    "this",
+    "us",
+    "usa",
+    "variable",
+    "with",
+];
+/// Words after a designation that belong to it.
+const SUFFIXES: &[&str] = &["alpha", "astro", "beta", "cadet", "freighter", "mariner", "mark", "mk", "plus", "variant"];
+
+/// A designation of a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// The designation in full.
+    pub(crate) name: String,
+    /// The text that names it.
+    pub(crate) span: Span,
+    /// Designations in parentheses after it, in compact form.
+    pub(crate) also: Vec<String>,
+}
+
+/// A list of designations.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) items: Vec<Item>,
+    /// Whether the list names series.
+    pub(crate) is_series: bool,
+    /// Whether "series", "model" or a noun for products follows.
+    pub(crate) has_noun: bool,
+    /// The position after the list and its noun.
+    pub(crate) next: usize,
+}
+
+/// Whether a word looks like a designation or the number of one: it has a digit, and no long part in lower case.
+pub(crate) fn is_designation(word: &str) -> bool {
+    let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+    if !has_digit || word.len() > WORD_BYTES_MAX || word.contains(',') || is_dated_number(word) {
+        return false;
+    }
+    let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'/' | b'.' | b'+'));
+    let runs = word.split(|c: char| !c.is_ascii_lowercase()).map(str::len).max().unwrap_or_default();
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = digits == word.len();
+    is_plain && (runs < 3 || word.contains("Trent")) && !is_ordinal(word) && (!is_number || word.len() <= 4)
+}
+
+/// Dates and numbers of directives: `2026-15-05`.
+fn is_dated_number(word: &str) -> bool {
+    let mut parts = word.split('-').map(|part| part.bytes().all(|byte| byte.is_ascii_digit()).then_some(part.len()));
+    let lengths = [parts.next().flatten(), parts.next().flatten(), parts.next().flatten()];
+    parts.next().is_none() && matches!(lengths, [Some(2 | 4), Some(2), Some(2)])
+}
+
+fn is_ordinal(word: &str) -> bool {
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && matches!(word.get(digits..), Some("st" | "nd" | "rd" | "th"))
+}
+
+/// Whether a word is the second part of a designation whose first part is shared: `-112`, `-900ER`.
+fn is_shorthand(word: &str) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|rest| is_designation(rest) || (rest.len() <= 4 && rest.bytes().all(|byte| byte.is_ascii_uppercase())))
+}
+
+/// Whether a word in capitals can be a whole designation: `GV-SP`, `GIV`.
+fn is_capitals(word: &str) -> bool {
+    let letters = word.bytes().filter(u8::is_ascii_uppercase).count();
+    (2..=10).contains(&word.len())
+        && letters >= 2
+        && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+        && !is_no_part(word)
+}
+
+fn is_no_part(word: &str) -> bool {
+    NO_PARTS.iter().chain(NOUNS).chain(ADJECTIVES).any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Whether a word can be the name before a number: `FALCON 900EX`, `Trent 1000-A`.
+fn is_name(word: &str) -> bool {
+    let is_capitalised = word.starts_with(|c: char| c.is_uppercase());
+    is_capitalised && word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || c == '-') && !is_no_part(word)
+}
+
+/// Whether a word is one capital letter: the `S` of `S 12`.
+fn is_letter(word: &str) -> bool {
+    word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// Whether a word is a roman number from two on: the `XIV` of `Astazou XIV`.
+fn is_roman(word: &str) -> bool {
+    (2..=5).contains(&word.len()) && word.bytes().all(|byte| matches!(byte, b'I' | b'V' | b'X'))
+}
+
+/// Reads a list of designations that begins here. After "Model" the first may be a name with a number, or capitals.
+pub(crate) fn read_list(tokens: &Tokens<'_>, at: usize, is_after_model: bool) -> Option<List> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut next = at;
+    let mut is_free = is_after_model;
+    let mut begin = at;
+    while let Some((item, after)) = read_item(tokens, begin, items.last(), is_free) {
+        items.push(item);
+        next = after;
+        let Some(after) = separator(tokens, next) else { break };
+        is_free = is_after_model;
+        begin = after;
+        if tokens.is_any(begin, &["model", "models"]) && !tokens.is_any(begin + 1, NOUNS) {
+            begin += 1;
+            is_free = true;
+        }
+    }
+    if items.is_empty() {
+        return None;
+    }
+    let (mut is_series, mut has_noun) = (false, false);
+    for _ in 0..NOUN_WORDS_MAX {
+        if tokens.is_any(next, NOUNS) {
+            has_noun = true;
+            next += 1;
+            break;
+        }
+        if !tokens.is_any(next, ADJECTIVES) || (tokens.is_any(next, &["model", "models"]) && is_list_start(tokens, next + 1)) {
+            break;
+        }
+        is_series |= tokens.is(next, "series");
+        has_noun |= tokens.is_any(next, &["series", "model", "models"]);
+        next += 1;
+    }
+    Some(List { items, is_series, has_noun, next })
+}
+
+fn is_list_start(tokens: &Tokens<'_>, at: usize) -> bool {
+    is_designation(tokens.text(at)) || (is_name(tokens.text(at)) && is_designation(tokens.text(at + 1)))
+}
+
+/// Skips what separates two designations.
+fn separator(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    let comma = usize::from(matches!(tokens.text(at), "," | ";"));
+    // A quotation mark after the comma closes a marketing name.
+    let after_comma = at + comma + usize::from(comma == 1 && tokens.text(at + 1) == "\"");
+    let after = if tokens.is_any(after_comma, &["and", "or", "&"]) { after_comma + 1 } else { after_comma };
+    (after > at).then_some(after)
+}
+
+fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool) -> Option<(Item, usize)> {
+    let word = tokens.text(at);
+    if !tokens.is_word(at) {
+        return None;
+    }
+    let mut words = vec![word];
+    let mut next = at + 1;
+    let mut is_shared = false;
+    if base.is_some() && is_shorthand(word) {
+        is_shared = true;
+    } else if !is_designation(word) || word.starts_with('-') {
+        let shares_name = base.is_some_and(|base| base.name.split(' ').next() == Some(word));
+        if !is_free && !shares_name {
+            return None;
+        }
+        // A name of one to three words before the number.
+        let is_part = |word: &str| (is_name(word) && !is_roman(word)) || is_letter(word);
+        let names = (at..at + 3).take_while(|place| is_part(tokens.text(*place)) || (*place > at && tokens.is(*place, "model"))).count();
+        let number = at + names;
+        if names > 0 && (is_designation(tokens.text(number)) || is_roman(tokens.text(number))) && !tokens.text(number).starts_with('-') {
+            words.extend((at + 1..=number).map(|at| tokens.text(at)).filter(|word| !word.eq_ignore_ascii_case("model")));
+            next = number + 1;
+        } else if names > 0 && is_free && is_whole_name(tokens, number, base) {
+            words.extend((at + 1..number).map(|at| tokens.text(at)));
+            next = number;
+        } else if !is_capitals(word) || next_is_name(tokens, next) {
+            return None;
+        }
+    }
+    while words.len() < ITEM_WORDS_MAX && is_continuation(tokens, next) {
+        words.push(tokens.text(next));
+        // The point of an abbreviation: "BN2A MK. III".
+        let is_mark = tokens.is(next, "mk") && tokens.text(next + 1) == "." && is_continuation(tokens, next + 2);
+        next += if is_mark { 2 } else { 1 };
+    }
+    let own = words.join(" ");
+    let mut also = Vec::new();
+    // A marketing name before the next designation: "912 iSc2 Sport, 912 iSc3 Sport".
+    if is_name(tokens.text(next)) && ends_item(tokens, next + 1) {
+        also.push(compact_form(&format!("{own} {}", tokens.text(next))));
+        next += 1;
+    }
+    let shared = base.and_then(|base| if is_shared { Some(from_shorthand(&base.name, &own)) } else { with_shared_words(&base.name, &own) });
+    let shared = shared.filter(|name| name.len() <= NAME_BYTES_MAX);
+    let start = if shared.is_some() { base.map_or(tokens.start(at), |base| base.span.start) } else { tokens.start(at) };
+    let mut span = Span::new(start, tokens.span(at, next - 1).end);
+    if let Some(close) = quoted(tokens, next) {
+        span.end = tokens.span(next, close).end;
+        let name: Vec<&str> = (next + 1..close).map(|at| tokens.text(at)).filter(|word| *word != ",").collect();
+        also.push(compact_form(&format!("{own} {}", name.join(" "))));
+        // A comma before the closing mark separates the designations.
+        next = if tokens.before(close, 1) == "," { close - 1 } else { close + 1 };
+    }
+    if let Some(after) = read_parenthesis(tokens, next, &mut also) {
+        span.end = tokens.span(next, after - 1).end;
+        next = after;
+    }
+    Some((Item { name: shared.unwrap_or(own), span, also }, next))
+}
+
+/// Whether a name without a number is a designation: "Model Janus gliders". Only at the beginning of a list, or after another such name.
+fn is_whole_name(tokens: &Tokens<'_>, next: usize, base: Option<&Item>) -> bool {
+    base.is_none_or(|base| !base.name.bytes().any(|byte| byte.is_ascii_digit())) && ends_item(tokens, next)
+}
+
+/// Whether a designation ends before a token.
+fn ends_item(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.text(at) == "," || tokens.is_any(at, NOUNS) || tokens.is_any(at, &["and", "or", "series"])
+}
+
+/// Whether a list of names with numbers can begin here: the word before is no part of the name of a maker.
+pub(crate) fn is_named_list(tokens: &Tokens<'_>, at: usize) -> bool {
+    let before = tokens.before(at, 1);
+    let is_start = matches!(before, ")" | "," | "." | ";" | "\n" | "") || before.starts_with(|c: char| c.is_lowercase());
+    is_start && is_name(tokens.text(at)) && is_designation(tokens.text(at + 1)) && !tokens.text(at + 1).starts_with('-')
+}
+
+/// Whether the next word continues a name in capitals, so that it is no designation: "BOMBARDIER Inc".
+fn next_is_name(tokens: &Tokens<'_>, at: usize) -> bool {
+    is_name(tokens.text(at)) && !is_capitals(tokens.text(at))
+}
+
+/// Whether a word belongs to the designation before it: a further number, short capitals, or a word such as "Mark".
+fn is_continuation(tokens: &Tokens<'_>, at: usize) -> bool {
+    let word = tokens.text(at);
+    let is_short = word.len() <= 5 && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-') && word != "-";
+    tokens.is_word(at)
+        && !word.starts_with('-')
+        && !is_no_part(word)
+        && (is_designation(word) || is_short || SUFFIXES.iter().any(|suffix| word.eq_ignore_ascii_case(suffix)))
+}
+
+/// Where a marketing name between quotation marks ends: the `"Beaver"` of `DHC-2 "Beaver"`.
+fn quoted(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    if tokens.text(at) != "\"" {
+        return None;
+    }
+    (at + 2..at + 2 + QUOTED_TOKENS_MAX).find(|at| tokens.text(*at) == "\"")
+}
+
+/// Reads designations in parentheses after a designation. Parentheses with other text are left to the caller.
+fn read_parenthesis(tokens: &Tokens<'_>, at: usize, also: &mut Vec<String>) -> Option<usize> {
+    let after = tokens.after_parenthesis(at, PARENTHESIS_TOKENS_MAX)?;
+    let inner = at + 1..after - 1;
+    let is_other = |at: usize| {
+        tokens.is_any(
+            at,
+            &["except", "excluding", "collectively", "serial", "s/n", "s/ns", "sn", "msn", "msns", "type", "previously", "formerly"],
+        ) || tokens.text(at) == "("
+    };
+    let is_reference = after - at == 3
+        && tokens.text(at + 1).len() <= 2
+        && tokens.text(at + 1).bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+    if inner.is_empty() || inner.clone().any(is_other) || is_reference {
+        return None;
+    }
+    also.extend(inner.map(|at| tokens.text(at)).filter(|word| is_designation(word)).map(compact_form));
+    Some(after)
+}
+
+/// `A319-111` and `-112` give `A319-112`; `BN-2A` and `-2A-2` give `BN-2A-2`.
+fn from_shorthand(base: &str, shorthand: &str) -> String {
+    let hyphens: Vec<usize> = base.match_indices('-').map(|(at, _)| at).collect();
+    let own = shorthand.trim_start_matches('-');
+    let first = own.split('-').next().unwrap_or_default();
+    let has_more = own.contains('-');
+    let is_like = |at: &usize| {
+        let part = base.get(at + 1..).unwrap_or_default().split('-').next().unwrap_or_default();
+        shape(part) == shape(first)
+    };
+    let cut = if has_more { hyphens.iter().find(|at| is_like(at)).or(hyphens.last()) } else { hyphens.last() };
+    let prefix = cut.and_then(|cut| base.get(..*cut)).unwrap_or(base);
+    format!("{prefix}{shorthand}")
+}
+
+/// `F28 Mark 0070` and `0100` give `F28 Mark 0100`; `A300 B4-600` and `F4-600R` give `A300 F4-600R`; `FALCON 900EX` and `2000` give `FALCON 2000`.
+/// `None` if the designation shares no words.
+fn with_shared_words(base: &str, own: &str) -> Option<String> {
+    let words: Vec<&str> = base.split(' ').collect();
+    let own_first = own.split(' ').next()?;
+    // The last word with a number is the one that changes.
+    let changed = words.iter().rposition(|word| word.bytes().any(|byte| byte.is_ascii_digit()))?;
+    let (first, last) = (words.first()?, words.get(changed)?);
+    if changed > 0 && shape(last) == shape(own_first) && shape(first) != shape(own_first) {
+        return Some(format!("{} {own}", words.get(..changed)?.join(" ")));
+    }
+    let names = words.iter().take_while(|word| !word.bytes().any(|byte| byte.is_ascii_digit())).count();
+    let is_number = !own.contains(' ') && own.starts_with(|c: char| c.is_ascii_digit());
+    (names > 0 && is_number).then(|| format!("{} {own}", words.get(..names).unwrap_or_default().join(" ")))
+}
+
+/// The letters and runs of digits of a word without letters at its end: `L-D` for `A-3`, `D` for `0070` and `900EX`.
+fn shape(word: &str) -> String {
+    let mut out = String::new();
+    for c in word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).chars() {
+        if c.is_ascii_digit() {
+            if !out.ends_with('D') {
+                out.push('D');
+            }
+        } else {
+            out.push(if c.is_alphabetic() { 'L' } else { '-' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let tokens = Tokens::of(text, 0..text.len());
+        read_list(&tokens, 0, true).map(|list| list.items.into_iter().map(|item| item.name).collect()).unwrap_or_default()
+    }
+
+    /// Proves how lists are expanded.
+    #[test]
+    fn lists_are_expanded() {
+        for (text, expected) in [
+            ("A319-111, -112, -113, and -115 airplanes", &["A319-111", "A319-112", "A319-113", "A319-115"][..]),
+            ("737-600, -700, and -800 series", &["737-600", "737-700", "737-800"]),
+            ("172R and 172S", &["172R", "172S"]),
+            ("A300 B4-600, B4-600R, and F4-600R series", &["A300 B4-600", "A300 B4-600R", "A300 F4-600R"]),
+            ("F28 Mark 0070 and 0100 airplanes", &["F28 Mark 0070", "F28 Mark 0100"]),
+            ("ERJ 190-100 STD, -100 LR, and -200 IGW airplanes", &["ERJ 190-100 STD", "ERJ 190-100 LR", "ERJ 190-200 IGW"]),
+            ("EMB-135BJ, -135ER, -145, and EMB-145XR", &["EMB-135BJ", "EMB-135ER", "EMB-145", "EMB-145XR"]),
+            ("FALCON 900EX, 2000 and MYSTERE-FALCON 50", &["FALCON 900EX", "FALCON 2000", "MYSTERE-FALCON 50"]),
+            (
+                "CL-600-2C10 (Regional Jet Series 700, 701 &702), CL-600-2C11 (550), and CL-600-2D15",
+                &["CL-600-2C10", "CL-600-2C11", "CL-600-2D15"],
+            ),
+            ("AS 365 N3, SA-366G1, EC 155B, and EC155B1 helicopters", &["AS 365 N3", "SA-366G1", "EC 155B", "EC155B1"]),
+            ("BO-105 C-2, BO-105 CB-2, and BO-105LS A-3", &["BO-105 C-2", "BO-105 CB-2", "BO-105LS A-3"]),
+            ("EC135P2+, EC135T1", &["EC135P2+", "EC135T1"]),
+            ("R22, R22 Alpha, R22 Beta, and R22 Mariner", &["R22", "R22 Alpha", "R22 Beta", "R22 Mariner"]),
+            ("A300 B4-605R, C4-605R Variant F, and F4-605R", &["A300 B4-605R", "A300 C4-605R Variant F", "A300 F4-605R"]),
+            ("Stemme S 12 gliders", &["Stemme S 12"]),
+            ("Janus, Mini-Nimbus HS-7, and Standard Cirrus gliders", &["Janus", "Mini-Nimbus HS-7"]),
+            ("P-Mentor airplanes", &["P-Mentor"]),
+            ("P.68, P.68 \"Observer,\" P.68TC \"Observer 2,\" and DHC-2 \"Beaver\" airplanes", &["P.68", "P.68", "P.68TC", "DHC-2"]),
+            ("G103A TWIN II and G 103 C TWIN III SL gliders", &["G103A TWIN II", "G 103 C TWIN III SL"]),
+            ("Arriel 1B, Arriel 1C, and Astazou XIV B model turboshaft engines", &["Arriel 1B", "Arriel 1C", "Astazou XIV B"]),
+            ("BN2A MK. III, BN2A MK. III-2, and BN-2T", &["BN2A MK III", "BN2A MK III-2", "BN-2T"]),
+            ("912 iSc2 Sport, 912 iSc3 Sport, and 915 iSc2 C24 engines", &["912 iSc2", "912 iSc3", "915 iSc2 C24"]),
+            ("G102 ASTIR CS, G103 TWIN II, and G103A TWIN II ACRO gliders", &["G102 ASTIR CS", "G103 TWIN II", "G103A TWIN II ACRO"]),
+            ("GV and GV-SP airplanes", &["GV", "GV-SP"]),
+            ("PC-12, PC-12/45, and PC-12/47E", &["PC-12", "PC-12/45", "PC-12/47E"]),
+            ("Trent 1000-A, Trent 1000-AE, and Trent 1000-C engines", &["Trent 1000-A", "Trent 1000-AE", "Trent 1000-C"]),
+            ("DHC-8-101, -102, and -8-103", &["DHC-8-101", "DHC-8-102", "DHC-8-103"]),
+            ("A320-211; Model A321-111", &["A320-211", "A321-111"]),
+            ("BN-2A, -2A-2, and -2A-3", &["BN-2A", "BN-2A-2", "BN-2A-3"]),
+            ("airplanes 172", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(names(text), expected, "{text}");
+        }
+    }
+
+    /// Proves that designations in parentheses are kept, that a span begins at the shared first part, and that the noun is found.
+    #[test]
+    fn details() {
+        let text = "DC-9-81 (MD-81) and -82 (MD-82) series airplanes, serial";
+        let tokens = Tokens::of(text, 0..text.len());
+        let list = read_list(&tokens, 0, true).unwrap();
+        assert_eq!(list.items[1].also, ["MD82"]);
+        assert_eq!(list.items[1].span.of(text), "DC-9-81 (MD-81) and -82 (MD-82)");
+        assert!(list.is_series && list.has_noun && tokens.text(list.next) == ",");
+    }
+
+    /// Proves which words look like designations.
+    #[test]
+    fn words() {
+        for good in ["A319-111", "172R", "EC135P2+", "PC-12/47E", "BR700-710A1-10", "GEnx-1B64", "1900D", "45"] {
+            assert!(is_designation(good), "{good}");
+        }
+        for bad in ["100-hour", "2026-15-05", "11-20-26", "1,500", "12345", "1st", "airplanes", "", "time-in-service1"] {
+            assert!(!is_designation(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Compares a directive with an aircraft: `MATCH`, `POSSIBLE` or `NONE`, with the reasons and what the text cannot decide.
+//!
+//! A directive that names the model is never `NONE` unless it excepts exactly that model. What could not be read is `POSSIBLE` for the make.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::aliases::{compact_form, other_forms, resolve_makes, series_of};
+use crate::directive::{Directive, Layout, NamedModel, Product, Role, Scope, Span, UnreadReason};
+use crate::read::has_role;
+
+/// An aircraft as its owner describes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aircraft<'a> {
+    /// The make.
+    pub make: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// The serial number.
+    pub serial: Option<&'a str>,
+    /// Make and model of the engine.
+    pub engine: Option<(&'a str, &'a str)>,
+    /// Make and model of the propeller.
+    pub propeller: Option<(&'a str, &'a str)>,
+}
+
+/// A make and model under all names by which a directive can name them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedModel {
+    /// The keys of the make, sorted.
+    pub makes: Vec<String>,
+    /// The compact form of the model.
+    pub form: String,
+    /// The compact form and other ones: without the make, without marketing words, the model that a marketing name means.
+    pub forms: Vec<String>,
+    /// The series of each form.
+    pub series: Vec<String>,
+}
+
+impl ResolvedModel {
+    fn new(make: &str, model: &str) -> Self {
+        let makes = resolve_makes(make);
+        let form = compact_form(model);
+        let mut forms = other_forms(&makes, &form);
+        forms.insert(form.clone());
+        forms.retain(|form| !form.is_empty());
+        let series: BTreeSet<String> = forms.iter().map(|form| series_of(&makes, form)).filter(|series| series.len() >= 2).collect();
+        Self { makes, form, forms: forms.into_iter().collect(), series: series.into_iter().collect() }
+    }
+}
+
+/// An aircraft whose names are resolved once, to be compared with many directives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedAircraft {
+    /// The airframe.
+    pub airframe: ResolvedModel,
+    /// The engine.
+    pub engine: Option<ResolvedModel>,
+    /// The propeller.
+    pub propeller: Option<ResolvedModel>,
+    /// The serial number of the airframe.
+    pub serial: Option<String>,
+}
+
+impl ResolvedAircraft {
+    /// Resolves the names of an aircraft.
+    #[must_use]
+    pub fn new(aircraft: &Aircraft<'_>) -> Self {
+        let of =
+            |pair: Option<(&str, &str)>| pair.map(|(make, model)| ResolvedModel::new(make, model)).filter(|model| !model.forms.is_empty());
+        Self {
+            airframe: ResolvedModel::new(aircraft.make, aircraft.model),
+            engine: of(aircraft.engine),
+            propeller: of(aircraft.propeller),
+            serial: aircraft.serial.map(str::trim).filter(|serial| !serial.is_empty()).map(str::to_owned),
+        }
+    }
+}
+
+/// Whether a directive is for an aircraft, as far as the text says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// The text is for other models.
+    None,
+    /// The text may be for this model.
+    Possible,
+    /// The text names the model or its series.
+    Match,
+}
+
+/// Why a verdict was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Reason {
+    /// The text names this model.
+    ModelNamed,
+    /// The text names a series to which the model belongs.
+    SeriesNamed,
+    /// The text names another model of the same series.
+    SameSeries,
+    /// The text mentions the model or its series outside of a list that was read.
+    Mentioned,
+    /// The text could not be read, and its make is that of the aircraft.
+    Unread,
+    /// An engine, propeller or appliance may be installed on this model.
+    InstalledOn,
+    /// The text excepts this model.
+    Excepted,
+    /// The text excepts this model under a condition.
+    ExceptedIf,
+    /// The serial number is in a list of the text.
+    SerialListed,
+    /// The serial number is in no list of the text.
+    SerialNotListed,
+    /// The directive is for another make.
+    OtherMake,
+    /// The directive is for other models of the make.
+    OtherModel,
+    /// The directive is for an appliance and names no aircraft.
+    NoAircraftNamed,
+}
+
+/// What a text alone cannot decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CannotDecide {
+    /// Only certain serial numbers are affected.
+    SerialRange,
+    /// It depends on an installed part or a modification.
+    InstalledPart,
+    /// It is about an appliance.
+    Appliance,
+    /// Actions or times are in another document.
+    ReferencedDocument,
+    /// It is about an engine or a propeller that the owner did not name.
+    EngineUnknown,
+    /// The text could not be read.
+    Unparsed,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether the directive is for the aircraft.
+    pub verdict: Verdict,
+    /// Why, sorted.
+    pub reasons: Vec<Reason>,
+    /// The text that names the model, or the text that could not be read.
+    pub span: Option<Span>,
+    /// What the text cannot decide, sorted. Empty for `None`.
+    pub cannot_decide: Vec<CannotDecide>,
+}
+
+impl Outcome {
+    fn none(reason: Reason) -> Self {
+        Self { verdict: Verdict::None, reasons: vec![reason], span: None, cannot_decide: Vec::new() }
+    }
+}
+
+/// Compares a directive with an aircraft.
+#[must_use]
+pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
+    let mut outcome = match directive.product {
+        Product::Aircraft => by_model(directive, &aircraft.airframe, aircraft.serial.as_deref()),
+        Product::Engine => by_part(directive, aircraft, aircraft.engine.as_ref()),
+        Product::Propeller => by_part(directive, aircraft, aircraft.propeller.as_ref()),
+        Product::Appliance => by_appliance(directive, &aircraft.airframe),
+    };
+    if outcome.verdict == Verdict::None {
+        outcome.cannot_decide.clear();
+    } else if directive.compliance.referenced.is_some() && directive.compliance.limits.is_empty() {
+        outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
+    }
+    outcome.reasons.sort_unstable();
+    outcome.reasons.dedup();
+    outcome.cannot_decide.sort_unstable();
+    outcome.cannot_decide.dedup();
+    outcome
+}
+
+/// An engine or a propeller: compared with the one that the owner names. Without it, the aircraft is possible if the text names it.
+fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&ResolvedModel>) -> Outcome {
+    match part {
+        Some(part) => by_model(directive, part, None),
+        None => {
+            let model = directive
+                .applicability
+                .models
+                .iter()
+                .find(|model| model.role == Role::InstalledOn && is_related(model, &aircraft.airframe));
+            let is_in_summary = aircraft.airframe.forms.iter().any(|form| directive.named_in_summary.binary_search(form).is_ok());
+            if model.is_none() && !is_in_summary {
+                return Outcome::none(Reason::OtherModel);
+            }
+            Outcome {
+                verdict: Verdict::Possible,
+                reasons: vec![Reason::InstalledOn],
+                span: model.map(|model| model.span),
+                cannot_decide: vec![CannotDecide::EngineUnknown],
+            }
+        }
+    }
+}
+
+/// An appliance: possible for the aircraft that the text names.
+fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
+    let model = directive
+        .applicability
+        .models
+        .iter()
+        .find(|model| model.role != Role::Excepted && is_related(model, airframe))
+        .map(|model| model.span);
+    let span = model.or_else(|| mention_of(directive, airframe));
+    if span.is_none() {
+        let names_none = !has_role(directive, Role::InstalledOn) && directive.applicability.mentions.is_empty();
+        return Outcome::none(if names_none { Reason::NoAircraftNamed } else { Reason::OtherModel });
+    }
+    Outcome {
+        verdict: Verdict::Possible,
+        reasons: vec![Reason::InstalledOn],
+        span,
+        cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
+    }
+}
+
+/// Compares the models that a directive names with one.
+fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>) -> Outcome {
+    let is_make = directive.makes.is_empty() || directive.makes.iter().any(|make| wanted.makes.binary_search(make).is_ok());
+    if !is_make || wanted.forms.is_empty() {
+        return Outcome::none(Reason::OtherMake);
+    }
+    let models = &directive.applicability.models;
+    let named = |role: Role| models.iter().enumerate().filter(move |(_, model)| model.role == role);
+    let exact: Vec<usize> = named(Role::Applies).filter(|(_, model)| is_named(model, wanted)).map(|(at, _)| at).collect();
+    let of_series: Vec<usize> = named(Role::Applies).filter(|(_, model)| is_of_series(model, wanted)).map(|(at, _)| at).collect();
+    let excepted = named(Role::Excepted).find(|(_, model)| is_named(model, wanted));
+
+    if let Some((_, model)) = excepted {
+        // Named and excepted: the text has a condition that was not read.
+        if exact.is_empty() {
+            return Outcome { span: Some(model.span), ..Outcome::none(Reason::Excepted) };
+        }
+        return possible(Reason::ExceptedIf, model.span, CannotDecide::InstalledPart);
+    }
+    let found = if exact.is_empty() { &of_series } else { &exact };
+    if let Some(model) = found.first().and_then(|at| models.get(*at)) {
+        let reason = if exact.is_empty() { Reason::SeriesNamed } else { Reason::ModelNamed };
+        let mut outcome = Outcome { verdict: Verdict::Match, reasons: vec![reason], span: Some(model.span), cannot_decide: Vec::new() };
+        decide_serial(directive, found, serial, &mut outcome);
+        if directive.applicability.condition.is_some() {
+            outcome.cannot_decide.push(CannotDecide::InstalledPart);
+        }
+        if named(Role::ExceptedIf).any(|(_, model)| is_related(model, wanted)) {
+            outcome.reasons.push(Reason::ExceptedIf);
+            outcome.cannot_decide.push(CannotDecide::InstalledPart);
+        }
+        // Without a make in the header the model alone does not say whose it is.
+        if directive.makes.is_empty() {
+            outcome.verdict = Verdict::Possible;
+        }
+        return outcome;
+    }
+    let related = models.iter().find(|model| matches!(model.role, Role::Applies | Role::ExceptedIf) && is_related(model, wanted));
+    if let Some(model) = related {
+        return Outcome { cannot_decide: serials_of(directive), ..possible(Reason::SameSeries, model.span, CannotDecide::SerialRange) };
+    }
+    if let Some(span) = mention_of(directive, wanted) {
+        return possible(Reason::Mentioned, span, CannotDecide::Unparsed);
+    }
+    let unread = directive.unread.iter().find(|unread| {
+        matches!(unread.reason, UnreadReason::NoApplicability | UnreadReason::NoModels | UnreadReason::TooLong)
+            || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
+    });
+    match unread {
+        Some(unread) if !directive.makes.is_empty() => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
+        _ => Outcome::none(Reason::OtherModel),
+    }
+}
+
+fn possible(reason: Reason, span: Span, cannot: CannotDecide) -> Outcome {
+    Outcome { verdict: Verdict::Possible, reasons: vec![reason], span: Some(span), cannot_decide: vec![cannot] }
+}
+
+fn serials_of(directive: &Directive) -> Vec<CannotDecide> {
+    let is_limited = directive.applicability.scope == Scope::Certain;
+    if is_limited { vec![CannotDecide::SerialRange] } else { Vec::new() }
+}
+
+/// Compares the serial number with the lists of the models that were found. A number that is in none of them stays possible: lists can be
+/// read wrongly, and the service does not decide them.
+fn decide_serial(directive: &Directive, found: &[usize], serial: Option<&str>, outcome: &mut Outcome) {
+    let lists: Vec<_> =
+        directive.applicability.serials.iter().filter(|list| list.models.iter().any(|model| found.contains(model))).collect();
+    let limited: Vec<_> = lists.iter().filter(|list| !list.is_all).collect();
+    if limited.is_empty() {
+        return;
+    }
+    outcome.cannot_decide.push(CannotDecide::SerialRange);
+    // A mention of the model without a list applies to all its serial numbers.
+    let has_free = found.iter().any(|model| !lists.iter().any(|list| list.models.contains(model)));
+    let Some(serial) = serial.filter(|_| !has_free) else { return };
+    let answers: Vec<Option<bool>> = lists.iter().map(|list| list.contains(serial)).collect();
+    if answers.contains(&Some(true)) {
+        outcome.reasons.push(Reason::SerialListed);
+    } else if answers.iter().all(|answer| *answer == Some(false)) {
+        outcome.reasons.push(Reason::SerialNotListed);
+        outcome.verdict = Verdict::Possible;
+    }
+}
+
+/// Whether the text names exactly this model.
+fn is_named(model: &NamedModel, wanted: &ResolvedModel) -> bool {
+    wanted.forms.iter().any(|form| *form == model.form || model.also.contains(form))
+}
+
+/// Whether the text names a series to which this model belongs.
+fn is_of_series(model: &NamedModel, wanted: &ResolvedModel) -> bool {
+    let names = || std::iter::once(&model.form).chain(&model.also);
+    model.is_series
+        && wanted
+            .forms
+            .iter()
+            .any(|form| names().any(|name| (name.len() >= 2 && form.starts_with(name.as_str())) || has_customer_code(name, form)))
+}
+
+/// Whether a model has a customer's code in the place of the zeros of a series: `737-8H4` of `737-800`, `767-3P6ER` of `767-300ER`.
+fn has_customer_code(series: &str, form: &str) -> bool {
+    let Some((head, rest)) = series.split_at_checked(4) else { return false };
+    let Some(suffix) = rest.strip_prefix("00").filter(|suffix| suffix.bytes().all(|byte| byte.is_ascii_uppercase())) else { return false };
+    let is_head = head.starts_with('7') && head.as_bytes().get(2) == Some(&b'7') && head.bytes().all(|byte| byte.is_ascii_digit());
+    let code = form.strip_prefix(head).and_then(|rest| rest.strip_suffix(suffix));
+    is_head && code.is_some_and(|code| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// Whether the text names a model of the same series.
+fn is_related(model: &NamedModel, wanted: &ResolvedModel) -> bool {
+    is_named(model, wanted)
+        || is_of_series(model, wanted)
+        || (model.series.len() >= 2
+            && (wanted.forms.iter().any(|form| form.starts_with(model.series.as_str())) || wanted.series.contains(&model.series)))
+        || wanted.forms.iter().any(|form| form.len() >= 2 && model.form.starts_with(form.as_str()))
+        || wanted.series.iter().any(|series| model.also.iter().any(|also| also.starts_with(series.as_str())))
+}
+
+/// A word outside of the lists that names this model or its series.
+fn mention_of(directive: &Directive, wanted: &ResolvedModel) -> Option<Span> {
+    let is_of = |form: &str| {
+        form.len() >= 2
+            && (wanted.forms.iter().any(|own| own == form || (own.len() >= 3 && form.starts_with(own.as_str())))
+                || wanted.series.iter().any(|series| form.starts_with(series.as_str())))
+    };
+    directive.applicability.mentions.iter().find(|mention| is_of(&mention.form)).map(|mention| mention.span)
+}

@@ -1,0 +1,269 @@
+//! Reads the directives of a document.
+
+use std::collections::BTreeSet;
+
+use jiff::civil::Date;
+use schemas::dates::{self, Precision};
+
+use crate::aliases::{compact_form, is_known, resolve_makes};
+use crate::applicability::{self, last_noun};
+use crate::compliance;
+use crate::designations::{NOUNS, is_designation};
+use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Role, Scope, Span, Unread, UnreadReason};
+use crate::document::{DirectiveText, ReadError, directive_number, split};
+use crate::paragraphs::{Parts, parts};
+use crate::tokens::Tokens;
+
+/// The most words before "Model" that can be the name of a make.
+const MAKE_WORDS_MAX: usize = 7;
+/// The most lists whose makes are read.
+const MAKES_READ_MAX: usize = 60;
+/// The longest title that is read, in bytes.
+const TITLE_BYTES_MAX: usize = 1_000;
+/// The most names in parentheses that are read of one title or header.
+const FORMER_NAMES_MAX: usize = 24;
+/// The most designations of an abstract that are kept.
+const SUMMARY_MAX: usize = 300;
+
+/// A document as its upstream describes it. Spans of what is read are those of `text`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source<'a> {
+    /// The title: "Airworthiness Directives; Piper Aircraft, Inc. Airplanes". May be empty.
+    pub title: &'a str,
+    /// The abstract. May be empty.
+    pub summary: &'a str,
+    /// The regulatory text, cleaned by [`crate::clean`].
+    pub text: &'a str,
+    /// The effective date that the upstream gives.
+    pub effective_on: Option<Date>,
+}
+
+/// Reads the directives of a document, in its order.
+///
+/// # Errors
+/// When the text holds no directive: it is empty, or has no header with a number.
+pub fn read(source: &Source<'_>) -> Result<Vec<Directive>, ReadError> {
+    Ok(split(source.text)?.into_iter().map(|found| read_one(source, &found)).collect())
+}
+
+fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
+    let text = source.text;
+    let tokens = Tokens::of(text, found.span.start..found.span.end);
+    let title = beginning(source.title);
+    let parts = parts(&tokens);
+    let holder = found.holder_span.of(text).to_owned();
+    let mut unread = Vec::new();
+    let product = product_of(title, &tokens, &parts, text);
+    let makes = makes_of(&holder, title, product, &Tokens::of(text, parts.applicability.start..parts.applicability.end));
+
+    let (applicability, more) = if parts.applicability == Span::default() {
+        let none = Applicability {
+            span: Span::default(),
+            scope: Scope::Unknown,
+            models: Vec::new(),
+            mentions: Vec::new(),
+            serials: Vec::new(),
+            condition: None,
+        };
+        (none, vec![Unread { reason: UnreadReason::NoApplicability, span: found.span }])
+    } else {
+        let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
+        applicability::read(&part, parts.applicability, &makes, product)
+    };
+    unread.extend(more);
+    let layout = parts.layout.unwrap_or(Layout::Older);
+    if layout == Layout::Older {
+        unread.push(Unread { reason: UnreadReason::OlderLayout, span: found.span });
+    }
+    if tokens.is_cut {
+        unread.push(Unread { reason: UnreadReason::TooLong, span: found.span });
+    }
+    let effective = effective_of(text, parts.effective).or(source.effective_on.map(|date| (date, None)));
+    if effective.is_none() {
+        unread.push(Unread { reason: UnreadReason::EffectiveDate, span: parts.effective });
+    }
+    if parts.actions.is_empty() {
+        unread.push(Unread { reason: UnreadReason::NoActions, span: found.span });
+    }
+    let before = Span::new(found.holder_span.end, parts.applicability.start.max(found.holder_span.end));
+    Directive {
+        number: found.number.clone(),
+        number_span: found.number_span,
+        holder,
+        makes,
+        product,
+        layout,
+        effective,
+        affected: affected_of(text, if layout == Layout::Older { before } else { parts.affected }, &found.number),
+        applicability,
+        named_in_summary: designations_of(source.summary),
+        ata: ata_of(text, parts.subject),
+        unsafe_condition: parts.unsafe_condition,
+        compliance: compliance::read(text, &parts.actions, source.summary),
+        unread,
+    }
+}
+
+/// The part of a title that is read.
+fn beginning(title: &str) -> &str {
+    title.get(..title.floor_char_boundary(TITLE_BYTES_MAX)).unwrap_or_default()
+}
+
+/// The kind of product: from the last noun of the title, else from the identifier of the project, else from the applicability.
+fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Product {
+    let of_noun = |noun: &str| match noun {
+        "engine" | "engines" | "powerplants" => Product::Engine,
+        "propeller" | "propellers" => Product::Propeller,
+        _ => Product::Aircraft,
+    };
+    if let Some(noun) = last_noun(title) {
+        return of_noun(noun);
+    }
+    let has_model = title.split_whitespace().any(|word| matches!(word, "Model" | "Models"));
+    if !title.trim().is_empty() {
+        return if has_model { Product::Aircraft } else { Product::Appliance };
+    }
+    let identifier =
+        (0..tokens.len().min(120)).find(|at| tokens.is_phrase(*at, "Identifier")).map(|at| tokens.text(at + 1)).unwrap_or_default();
+    match identifier.rsplit('-').next().unwrap_or_default() {
+        "E" => return Product::Engine,
+        "P" => return Product::Propeller,
+        "A" | "T" | "R" | "G" | "B" => return Product::Aircraft,
+        _ => {}
+    }
+    let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
+    let noun = (0..part.len()).find_map(|at| NOUNS.iter().find(|noun| part.is(at, noun)));
+    noun.map_or(Product::Appliance, |noun| of_noun(noun))
+}
+
+/// The keys of the makes that the header, the title and, for aircraft, the applicability name.
+fn makes_of(holder: &str, title: &str, product: Product, part: &Tokens<'_>) -> Vec<String> {
+    let mut makes = BTreeSet::new();
+    let title = title.split_once(';').map_or(title, |(_, names)| names);
+    for names in [holder, without_nouns(title)] {
+        for name in names_in(names) {
+            makes.extend(resolve_makes(&name));
+        }
+    }
+    if product == Product::Aircraft {
+        let models = (0..part.len()).filter(|at| part.is_any(*at, &["model", "models"])).take(MAKES_READ_MAX);
+        for at in models {
+            makes.extend(make_before(part, at));
+        }
+    }
+    makes.into_iter().collect()
+}
+
+/// The title without the noun at its end. "Airbus Helicopters" is a name and stays.
+fn without_nouns(title: &str) -> &str {
+    let mut rest = title.trim();
+    loop {
+        let last = rest.rsplit(' ').next().unwrap_or_default();
+        let is_noun = NOUNS
+            .iter()
+            .chain(&["turbofan", "turboprop", "turboshaft", "reciprocating", "series", "(emergency)"])
+            .any(|noun| last.eq_ignore_ascii_case(noun));
+        if !is_noun || last.len() == rest.len() || rest.eq_ignore_ascii_case("Airbus Helicopters") {
+            return rest;
+        }
+        rest = rest.get(..rest.len() - last.len()).unwrap_or_default().trim_end();
+    }
+}
+
+/// The names of a holder: the name itself, and former holders in parentheses.
+fn names_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let main = text.split('(').next().unwrap_or_default();
+    names.push(main.to_owned());
+    let known = |name: &str| resolve_makes(name).iter().any(|key| is_known(key));
+    if !known(main) {
+        names.extend(main.split(" and ").map(str::to_owned));
+    }
+    for inner in text.split('(').skip(1).take(FORMER_NAMES_MAX) {
+        let lower = inner.to_lowercase();
+        let start = ["held by", "formerly known as", "formerly", "previously", "now"]
+            .iter()
+            .find_map(|mark| lower.find(mark).map(|at| at + mark.len()));
+        let Some(former) = start.and_then(|start| inner.get(start..)) else { continue };
+        for part in former.trim_end_matches([')', ' ']).split([';', ')']) {
+            names.push(part.to_owned());
+            names.extend(part.split(" and ").map(str::to_owned));
+        }
+    }
+    names.retain(|name| {
+        let first = name.trim().trim_start_matches(',').trim().to_lowercase();
+        !first.is_empty()
+            && !["various", "appliance", "appliances", "inc", "certain", "type certificate"].iter().any(|word| first.starts_with(word))
+    });
+    names
+}
+
+/// The known make that the words before "Model" name.
+fn make_before(part: &Tokens<'_>, at: usize) -> Vec<String> {
+    for first in at.saturating_sub(MAKE_WORDS_MAX)..at {
+        let is_name =
+            part.text(first).starts_with(|c: char| c.is_uppercase()) && !part.is_any(first, &["this", "model", "models", "ad", "the"]);
+        let words: Vec<&str> = (first..at).map(|at| part.text(at)).collect();
+        if is_name && !words.contains(&"\n") {
+            let keys = resolve_makes(&words.join(" "));
+            if keys.iter().any(|key| is_known(key)) {
+                return keys;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// The first day in the paragraph on the effective date.
+fn effective_of(text: &str, span: Span) -> Option<(Date, Option<Span>)> {
+    let found = dates::scan(span.of(text), None).into_iter().find(|found| found.precision == Precision::Day)?;
+    Some((found.from, Some(Span::new(span.start + found.start, span.start + found.end))))
+}
+
+fn affected_of(text: &str, span: Span, own: &str) -> Vec<Affected> {
+    let tokens = Tokens::of(text, span.start..span.end);
+    let mut affected: Vec<Affected> = Vec::new();
+    let mut relation = Relation::Affects;
+    let mut at = 0;
+    while at < tokens.len() {
+        if tokens.is_any(at, &["replaces", "supersedes", "revises", "removes", "rescinds", "superseding"]) {
+            relation = Relation::Replaces;
+        } else if tokens.is(at, "affects") {
+            relation = Relation::Affects;
+        }
+        match directive_number(&tokens, at) {
+            Some((number, used)) => {
+                if number != own && affected.iter().all(|one| one.number != number) {
+                    affected.push(Affected { number, relation, span: tokens.span(at, at + used - 1) });
+                }
+                at += used;
+            }
+            None => at += 1,
+        }
+    }
+    affected
+}
+
+/// The chapter of "ATA Code 57" or "JASC Code 6700".
+fn ata_of(text: &str, span: Span) -> String {
+    let tokens = Tokens::of(text, span.start..span.end);
+    let code =
+        (0..tokens.len()).find(|at| tokens.is_any(*at, &["code", "codes", "chapter"])).map(|at| tokens.text(at + 1)).unwrap_or_default();
+    let is_code = matches!(code.len(), 2 | 4) && code.bytes().all(|byte| byte.is_ascii_digit());
+    code.get(..2).filter(|_| is_code).unwrap_or_default().to_owned()
+}
+
+/// The compact forms of the designations of an abstract.
+fn designations_of(summary: &str) -> Vec<String> {
+    let tokens = Tokens::of(summary, 0..summary.len());
+    let words = (0..tokens.len()).filter(|at| {
+        tokens.is_word(*at) && is_designation(tokens.text(*at)) && !tokens.is_any(at.wrapping_sub(1), &["ad", "dated", "part", "number"])
+    });
+    let forms: BTreeSet<String> = words.map(|at| compact_form(tokens.text(at))).filter(|form| form.len() >= 2).take(SUMMARY_MAX).collect();
+    forms.into_iter().collect()
+}
+
+/// Whether a directive names a model in a role.
+pub(crate) fn has_role(directive: &Directive, role: Role) -> bool {
+    directive.applicability.models.iter().any(|model| model.role == role)
+}

@@ -1,0 +1,196 @@
+//! The forms in which documents come: noise of printing, several directives, engines, propellers, appliances, supersession, older layouts.
+
+use directives::{
+    Aircraft, CannotDecide, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, Verdict, clean, compare, read,
+};
+
+use crate::texts::Text;
+
+fn aircraft(make: &str, model: &str) -> ResolvedAircraft {
+    ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() })
+}
+
+/// Proves that the noise of printing changes nothing: hyphens at line ends, page breaks, NUL, entities, a wrapper, dashes after the number.
+#[test]
+fn noise_of_printing() {
+    let applicability = "This AD applies to all Airbus SAS Model A321-111, -112, and -131 airplanes, certificated in any category.";
+    let plain = Text { holder: "Airbus SAS", applicability, title: "Airworthiness Directives; Airbus SAS Airplanes", ..Text::default() };
+    let (_, expected) = plain.read();
+    let noisy = format!("<html><body><pre>\n{}\n</pre></body></html>", plain.printed())
+        .replace("A321-111", "A321- 111")
+        .replace("2026-15-05 Airbus", "2026-15-05--Airbus")
+        .replace("(d) Subject", "[[Page 8664]]\n\n(d) Subject")
+        .replace("certificated in", "certificated\0&#160;in")
+        .replace("time-in-service", "time-\nin-service");
+    let text = clean(&noisy);
+    let found = read(&Source { title: plain.title, text: &text, ..Source::default() }).unwrap().remove(0);
+    let names =
+        |directive: &directives::Directive| directive.applicability.models.iter().map(|model| model.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&expected));
+    assert_eq!((found.compliance.limits.len(), found.effective.map(|(date, _)| date)), (1, expected.effective.map(|(date, _)| date)));
+}
+
+/// Proves that a document with two directives gives both, and that one without a header is refused.
+#[test]
+fn several_directives() {
+    let first = Text::default().printed();
+    let second = Text {
+        number: "2026-15-06",
+        holder: "Cessna Aircraft Company",
+        applicability: "This AD applies to Cessna Aircraft Company Model 172S airplanes.",
+        ..Text::default()
+    }
+    .printed();
+    let body = |text: &str| text.split("airworthiness directive:\n\n").nth(1).unwrap().split("\n\nIssued").next().unwrap().to_owned();
+    let text = clean(&format!("{}\n\n{}\n\nIssued on July 1, 2026.", body(&first), body(&second)));
+    let found = read(&Source { text: &text, ..Source::default() }).unwrap();
+    assert_eq!(found.iter().map(|one| one.number.as_str()).collect::<Vec<_>>(), ["2026-15-05", "2026-15-06"]);
+    assert_eq!(found[0].applicability.models[0].name, "PA-28-140");
+    assert_eq!(found[1].applicability.models[0].name, "172S");
+    let correction = "Sec. 39.13 [Corrected]\n\nOn page 8664, in the first column, change the amendment number to 39-2.";
+    assert_eq!(read(&Source { text: correction, ..Source::default() }), Err(ReadError::NoNumber));
+}
+
+/// Proves that superseded directives are named, with their revisions.
+#[test]
+fn supersession() {
+    let (text, directive) = Text {
+        affected: "(1) This AD replaces AD 2011-10-09, Amendment 39-16690.\n\n(2) This AD affects AD 87-20-03 R2.",
+        ..Text::default()
+    }
+    .read();
+    let affected: Vec<_> = directive.affected.iter().map(|one| (one.number.as_str(), one.relation, one.span.of(&text))).collect();
+    assert_eq!(affected, [("2011-10-09", Relation::Replaces, "2011-10-09"), ("87-20-03 R2", Relation::Affects, "87-20-03 R2")]);
+}
+
+/// Proves that a directive for an engine is compared with the engine, and that without one it is only possible where the text names the
+/// aircraft.
+#[test]
+fn engines_and_propellers() {
+    let (_, directive) = Text {
+        holder: "Lycoming Engines",
+        applicability: "This AD applies to Lycoming Engines Model O-320-E2A and O-360-A4A reciprocating engines, installed on, but not limited to, Piper Model PA-28-140 airplanes.",
+        title: "Airworthiness Directives; Lycoming Engines Reciprocating Engines",
+        summary: "The FAA is adopting a new airworthiness directive (AD) for Lycoming O-320-E2A engines.",
+        ..Text::default()
+    }
+    .read();
+    assert_eq!(directive.product, Product::Engine);
+    let with = |engine: Option<(&str, &str)>, model: &str| {
+        compare(&directive, &ResolvedAircraft::new(&Aircraft { make: "Piper", model, engine, ..Aircraft::default() }))
+    };
+    assert_eq!(with(Some(("Textron Lycoming", "O320-E2A")), "PA-28-140").verdict, Verdict::Match);
+    assert_eq!(with(Some(("Continental Motors", "O-200-A")), "PA-28-140").verdict, Verdict::None);
+    let unknown = with(None, "PA-28-140");
+    assert_eq!((unknown.verdict, unknown.cannot_decide.as_slice()), (Verdict::Possible, &[CannotDecide::EngineUnknown][..]));
+    assert_eq!(with(None, "PA-46-350P").verdict, Verdict::None);
+
+    let (_, propeller) = Text {
+        holder: "Hartzell Propeller Inc.",
+        applicability: "This AD applies to Hartzell Propeller Inc. Model HC-C2YK-1 propellers.",
+        title: "Airworthiness Directives; Hartzell Propeller Inc. Propellers",
+        ..Text::default()
+    }
+    .read();
+    let of = |propeller| ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-140", propeller, ..Aircraft::default() });
+    assert_eq!(compare(&propeller, &of(Some(("Hartzell", "HC-C2YK-1")))).verdict, Verdict::Match);
+    assert_eq!(compare(&propeller, &of(None)).verdict, Verdict::None);
+}
+
+/// Proves that an appliance is possible for the aircraft that the text names, and that one that names none says so.
+#[test]
+fn appliances() {
+    let title = "Airworthiness Directives; Acme Scientific Company Seat Restraint Buckle Assemblies";
+    let named = Text {
+        holder: "Acme Scientific Company",
+        title,
+        applicability: "This AD applies to Acme Scientific Company rotary buckle assemblies, part number 1111475-01, installed on, but not limited to, the following airplanes:\n\n(1) Bell Model 206B helicopters.\n\n(2) Cessna Model 208B airplanes.",
+        ..Text::default()
+    };
+    let (_, directive) = named.read();
+    assert_eq!(directive.product, Product::Appliance);
+    let outcome = compare(&directive, &aircraft("Cessna", "208B"));
+    assert_eq!((outcome.verdict, outcome.cannot_decide.contains(&CannotDecide::Appliance)), (Verdict::Possible, true));
+    assert_eq!(compare(&directive, &aircraft("Cessna", "150M")).verdict, Verdict::None);
+    let (_, bare) = Text {
+        holder: "Acme Scientific Company",
+        title,
+        applicability: "This AD applies to certain rotary buckle assemblies.",
+        ..Text::default()
+    }
+    .read();
+    assert_eq!(compare(&bare, &aircraft("Cessna", "208B")).reasons, [Reason::NoAircraftNamed]);
+}
+
+/// Proves that the layout before lettered paragraphs is read where it names a model, and stays possible for the rest of the make.
+#[test]
+fn older_layout() {
+    let text = "95-12-05 Piper Aircraft Corporation: Amendment 39-9254. Docket 94-CE-10-AD. Supersedes AD 91-02-03, Amendment 39-6800.\n\n\
+        Applicability: Models PA-28-140 and PA-28-150 airplanes, certificated in any category.\n\n\
+        Compliance: Required within 50 hours time-in-service after the effective date, and thereafter at intervals not to exceed 100 hours TIS.";
+    let directive = read(&Source { title: "Airworthiness Directives; Piper Aircraft Corporation Airplanes", text, ..Source::default() })
+        .unwrap()
+        .remove(0);
+    assert_eq!((directive.layout, directive.affected[0].number.as_str()), (Layout::Older, "91-02-03"));
+    assert_eq!(compare(&directive, &aircraft("Piper", "PA-28-150")).verdict, Verdict::Match);
+    let other = compare(&directive, &aircraft("Piper", "PA-46-350P"));
+    assert_eq!((other.verdict, other.cannot_decide.as_slice()), (Verdict::Possible, &[CannotDecide::Unparsed][..]));
+    assert_eq!(compare(&directive, &aircraft("Mooney", "M20J")).verdict, Verdict::None);
+    assert_eq!(directive.compliance.limits.len(), 2);
+}
+
+/// Proves that codes of customers, exceptions and designations in parentheses are understood.
+#[test]
+fn special_designations() {
+    let boeing = |applicability: &str| {
+        Text {
+            holder: "The Boeing Company",
+            title: "Airworthiness Directives; The Boeing Company Airplanes",
+            applicability,
+            ..Text::default()
+        }
+        .read()
+        .1
+    };
+    let directive =
+        boeing("This AD applies to all The Boeing Company Model 737-700 and -800 series airplanes, certificated in any category.");
+    for (model, verdict) in [
+        ("737-8H4", Verdict::Match),
+        ("737-800", Verdict::Match),
+        ("737-8", Verdict::Possible),
+        ("737-924ER", Verdict::Possible),
+        ("777-300ER", Verdict::None),
+    ] {
+        assert_eq!(compare(&directive, &aircraft("Boeing", model)).verdict, verdict, "{model}");
+    }
+    let directive = boeing(
+        "This AD applies to all The Boeing Company Model DC-9-81 (MD-81) and DC-9-82 (MD-82) airplanes, certificated in any category.",
+    );
+    assert_eq!(compare(&directive, &aircraft("McDonnell Douglas", "MD-82")).verdict, Verdict::Match);
+    let (_, directive) = Text {
+        holder: "Airbus SAS",
+        title: "Airworthiness Directives; Airbus SAS Airplanes",
+        applicability: "This AD applies to all Airbus SAS Model A330 series airplanes, except Model A330-841 airplanes.",
+        ..Text::default()
+    }
+    .read();
+    assert_eq!(compare(&directive, &aircraft("Airbus", "A330-841")).reasons, [Reason::Excepted]);
+    assert_eq!(compare(&directive, &aircraft("Airbus", "A330-243")).verdict, Verdict::Match);
+}
+
+/// Proves that holders of today, former holders and short names of a make match.
+#[test]
+fn former_holders() {
+    let (_, directive) = Text {
+        holder: "MHI RJ Aviation ULC (Type Certificate Previously Held by Bombardier, Inc.)",
+        title: "Airworthiness Directives; MHI RJ Aviation ULC (Type Certificate Previously Held by Bombardier, Inc.) Airplanes",
+        applicability: "This AD applies to MHI RJ Aviation ULC Model CL-600-2B19 (Regional Jet Series 100 & 440) airplanes, certificated in any category.",
+        ..Text::default()
+    }
+    .read();
+    for (make, model) in
+        [("Bombardier", "CL-600-2B19"), ("Bombardier", "CRJ200"), ("MHI RJ Aviation ULC", "CL600-2B19"), ("Canadair", "CL-600-2B19")]
+    {
+        assert_eq!(compare(&directive, &aircraft(make, model)).verdict, Verdict::Match, "{make} {model}");
+    }
+}
