@@ -51,6 +51,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("schemas/directives/", "directives", &["schemas"]),
     ("schemas/marks/", "marks", &["schemas"]),
     ("schemas/matching/", "matching", &["schemas"]),
+    ("schemas/velocity/", "velocity", &["schemas"]),
     (
         "tests/bench/",
         "bench",

@@ -25,9 +25,7 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Retired phrases, and what to write instead: consecutive words, of identifiers too, whatever is between them.
 const PHRASES: &[(&str, &str)] = &[
-    ("a story", "a scenario"),
     ("by nobody's leave", "offline, without contacting the server"),
-    ("each story", "each scenario"),
     ("failing places", "failing concurrency"),
     ("go on with", "resume, continue"),
     ("goes on", "continues, resumes"),
@@ -43,7 +41,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("leave alone", "back off"),
     ("leaves alone", "backs off"),
     ("left alone", "back off"),
-    ("one story", "one scenario"),
     ("put aside", "rejected, parked"),
     ("puts aside", "rejects, parks"),
     ("stand beside", "be next to"),

@@ -1,0 +1,239 @@
+//! The normal form of titles and phrases, and the phrases of a title.
+
+use std::collections::HashSet;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::entities::resolved;
+use crate::words::is_stop_word;
+
+/// The most words of a phrase that is counted by its own row.
+pub const GRAM_WORDS_MAX: usize = 4;
+/// The most phrases of a title that are counted.
+pub const GRAMS_MAX: usize = 40;
+/// The longest phrase that can be asked for, in characters.
+pub const PHRASE_CHARS_MAX: usize = 100;
+/// The most words of a phrase that can be asked for.
+pub const PHRASE_WORDS_MAX: usize = 6;
+/// The longest title that is read, in characters. The rest of a longer one is left out.
+const TITLE_CHARS_MAX: usize = 1_000;
+
+/// Why a text is no phrase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPhrase {
+    /// It has neither letters nor digits.
+    Empty,
+    /// It has more than [`PHRASE_CHARS_MAX`] characters.
+    TooLong,
+    /// It has more than [`PHRASE_WORDS_MAX`] words.
+    TooManyWords,
+}
+
+/// Returns the normal form of a text: tags and character references resolved, compatibility characters unified (NFKC), lower case, quotation
+/// marks dropped, and words separated by one blank. A word is a run of letters and digits, with `.`, `&`, `_` or `'` between two of them (`node.js`,
+/// `at&t`), and with `+` and `#` at its end (`c++`). Anything else separates words, the hyphen too.
+#[must_use]
+pub fn normal(text: &str) -> String {
+    let text: String = resolved(text).chars().take(TITLE_CHARS_MAX).collect();
+    // What is dropped may have stood between a letter and its accent, so the last step joins them.
+    let chars: Vec<char> = text.nfkc().flat_map(char::to_lowercase).nfkc().filter(|c| !is_quote(*c) && !is_ignored(*c)).nfkc().collect();
+    let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric() || is_combining_mark(*c));
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in chars.iter().enumerate() {
+        let (before, after) = (at.checked_sub(1).and_then(|at| chars.get(at)), chars.get(at + 1));
+        let is_kept = match c {
+            '.' | '&' => is_word(before) && is_word(after),
+            '+' | '#' => out.ends_with(|last: char| last.is_alphanumeric() || matches!(last, '+' | '#')) && !is_word(after),
+            c => is_word(Some(c)),
+        };
+        if is_kept {
+            out.push(*c);
+        } else if !out.is_empty() && !out.ends_with(' ') {
+            out.push(' ');
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// Whether a character is a quotation mark or an apostrophe, which are dropped: `don’t` is `dont`.
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '"' | '`' | '´' | '‘'..='‟' | '«' | '»' | '‹' | '›' | '′' | '″' | 'ʼ')
+}
+
+/// Whether a character is invisible: a soft hyphen, or one that joins or breaks.
+fn is_ignored(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Returns the normal form of a phrase that is asked for.
+///
+/// # Errors
+/// Why it is no phrase.
+pub fn phrase(text: &str) -> Result<String, NoPhrase> {
+    if text.chars().nth(PHRASE_CHARS_MAX).is_some() {
+        return Err(NoPhrase::TooLong);
+    }
+    let normal = normal(text);
+    match normal.split(' ').filter(|word| !word.is_empty()).count() {
+        0 => Err(NoPhrase::Empty),
+        words if words > PHRASE_WORDS_MAX => Err(NoPhrase::TooManyWords),
+        _ => Ok(normal),
+    }
+}
+
+/// Whether a title contains a phrase as a run of whole words. Both are in their normal form.
+#[must_use]
+pub fn contains(title: &str, phrase: &str) -> bool {
+    let is_border = |at: Option<u8>| at.is_none_or(|byte| byte == b' ');
+    title.match_indices(phrase).any(|(at, _)| {
+        let bytes = title.as_bytes();
+        is_border(at.checked_sub(1).and_then(|at| bytes.get(at).copied())) && is_border(bytes.get(at + phrase.len()).copied())
+    })
+}
+
+/// Whether a phrase consists of stop words alone. Such a phrase is not counted.
+#[must_use]
+pub fn is_stop_phrase(phrase: &str) -> bool {
+    phrase.split(' ').all(is_stop_word)
+}
+
+/// Returns the phrases of a title in its normal form that are counted: runs of 1 to 4 words without those of stop words alone, each once, the
+/// short ones first, at most [`GRAMS_MAX`]. So a phrase of one or two words is counted in every title of up to 20 words, and longer ones in
+/// shorter titles.
+#[must_use]
+pub fn grams(title: &str) -> Vec<&str> {
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    let mut from = 0;
+    for word in title.split(' ').filter(|word| !word.is_empty()) {
+        ends.push((from, from + word.len()));
+        from += word.len() + 1;
+    }
+    let is_stop: Vec<bool> = ends.iter().map(|(from, to)| is_stop_word(&title[*from..*to])).collect();
+    let (mut seen, mut out) = (HashSet::new(), Vec::new());
+    for words in 1..=GRAM_WORDS_MAX {
+        for (run, is_stop) in ends.windows(words).zip(is_stop.windows(words)) {
+            if out.len() == GRAMS_MAX {
+                return out;
+            }
+            if is_stop.iter().all(|is_stop| *is_stop) {
+                continue;
+            }
+            let gram = &title[run[0].0..run[words - 1].1];
+            if seen.insert(gram) {
+                out.push(gram);
+            }
+        }
+    }
+    out
+}
+
+/// Returns the phrase by which the titles that contain a phrase are found: itself if it has at most [`GRAM_WORDS_MAX`] words, else two words in
+/// a row that are counted in every title of usual length. `None` if it has only stop words.
+#[must_use]
+pub fn key_of(phrase: &str) -> Option<&str> {
+    if is_stop_phrase(phrase) {
+        return None;
+    }
+    if phrase.split(' ').count() <= GRAM_WORDS_MAX {
+        return Some(phrase);
+    }
+    // The longest run of two words is likely the rarest.
+    let pairs = grams(phrase).into_iter().filter(|gram| gram.split(' ').count() == 2);
+    pairs.max_by_key(|pair| pair.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    /// Proves the normal form of titles with everything that titles have.
+    #[test]
+    fn normal_forms() {
+        for (text, expected) in [
+            ("Show HN: Agent-Mesh – a “mesh” for agents", "show hn agent mesh a mesh for agents"),
+            ("Don’t use C++, C# or node.js v2.0.", "dont use c++ c# or node.js v2.0"),
+            ("AT&amp;T and TCP&#x2F;IP", "at&t and tcp ip"),
+            ("ＦＵＬＬ ｗｉｄｔｈ ﬁne ½", "full width fine 1 2"),
+            ("Ünï  CÖDE\u{200b}", "ünï cöde"),
+            ("日本語 テスト", "日本語 テスト"),
+            ("हिन्दी में", "हिन्दी में"),
+            ("Baahubali_2:_The_Conclusion", "baahubali 2 the conclusion"),
+            ("#1 + 2 ...", "1 2"),
+            ("<b>bold</b> a < b", "bold a b"),
+            ("!? -- ", ""),
+        ] {
+            assert_eq!(normal(text), expected, "{text}");
+        }
+    }
+
+    /// Proves that the normal form of a normal form is itself, for random texts of many scripts and signs.
+    #[test]
+    fn normal_forms_are_stable() {
+        let mut random = StdRng::seed_from_u64(1);
+        let alphabet: Vec<char> = "aZ09 .,-_&+#'\"’“<>;:/()[]éßİıǅﬁΣς\u{301}日本हि\u{200d}½①\u{1f600}$%@!?ｱ"
+            .chars()
+            .chain(['\u{a0}', '\u{2003}', '\t'])
+            .collect();
+        for _ in 0..20_000 {
+            let length = random.random_range(0..40);
+            let text: String = (0..length).map(|_| alphabet[random.random_range(0..alphabet.len())]).collect();
+            let once = normal(&text);
+            assert_eq!(normal(&once), once, "{text:?}");
+            assert!(!once.contains("  ") && once.trim() == once, "{text:?}");
+        }
+    }
+
+    /// Proves which texts are phrases.
+    #[test]
+    fn phrases() {
+        assert_eq!(phrase(" Agent-Mesh "), Ok("agent mesh".to_owned()));
+        assert_eq!(phrase("a b c d e f"), Ok("a b c d e f".to_owned()));
+        assert_eq!(phrase("a b c d e f g"), Err(NoPhrase::TooManyWords));
+        assert_eq!(phrase(&"x".repeat(100)).map(|phrase| phrase.len()), Ok(100));
+        assert_eq!(phrase(&"x".repeat(101)), Err(NoPhrase::TooLong));
+        for empty in ["", " ", "?!", "--", "'", "\u{200b}"] {
+            assert_eq!(phrase(empty), Err(NoPhrase::Empty), "{empty:?}");
+        }
+    }
+
+    /// Proves that a phrase matches whole words only.
+    #[test]
+    fn matches() {
+        let title = normal("The agent mesh meshes agents");
+        for (phrase, expected) in [("agent mesh", true), ("mesh", true), ("agent", true), ("gent mesh", false), ("mesh agents", false)] {
+            assert_eq!(contains(&title, phrase), expected, "{phrase}");
+        }
+    }
+
+    /// Proves that a title gives at most 40 phrases, short ones first, each once, none of stop words alone, and all of a short title.
+    #[test]
+    fn phrases_of_titles() {
+        assert_eq!(grams("the agent mesh"), ["agent", "mesh", "the agent", "agent mesh", "the agent mesh"]);
+        assert_eq!(grams("a a a"), Vec::<&str>::new());
+        assert_eq!(grams("x x x x x"), ["x", "x x", "x x x", "x x x x"]);
+        assert_eq!(grams(""), Vec::<&str>::new());
+        let long = (0..30).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+        let of_long = grams(&long);
+        assert_eq!((of_long.len(), of_long[29], of_long[30]), (40, "w29", "w0 w1"));
+        let eleven = (0..11).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(grams(&eleven).len(), 11 + 10 + 9 + 8);
+        let twenty = (0..20).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(grams(&twenty).iter().filter(|gram| gram.contains(' ')).count(), 20 - 1 + 1);
+        for gram in grams(&eleven) {
+            assert!(contains(&eleven, gram), "{gram}");
+        }
+    }
+
+    /// Proves by which phrase long phrases are found.
+    #[test]
+    fn keys() {
+        assert_eq!(key_of("agent mesh"), Some("agent mesh"));
+        assert_eq!(key_of("of the"), None);
+        assert_eq!(key_of("the law of large numbers wins"), Some("large numbers"));
+    }
+}
