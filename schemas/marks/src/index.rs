@@ -1,24 +1,35 @@
 //! The index of names: finds every mark that a rule makes similar to a name, without comparing the name with all marks.
 //!
-//! A mark is stored under keys (`keys.rs`); a name asks for keys, and each candidate is compared by the rule itself. So the index finds what a
-//! comparison with all marks finds. It consists of segments, like a log-structured merge tree: new marks form a small segment, and small
-//! segments are merged. [`Index::write`] and [`Index::read`] are its snapshot; a damaged or outdated one is refused and must be built again.
+//! The index holds versions of marks: each was made by one change and stands until another. So one index answers as of every position that it
+//! covers, and a mark that died is found as of the time when it lived. A version is stored under keys (`keys.rs`); a name asks for keys, and each
+//! candidate is compared by the rule itself. So the index finds what a comparison with all marks finds.
+//!
+//! It consists of segments, like a log-structured merge tree: new versions form a small segment, and small segments are merged. An index never
+//! changes for who reads it: [`Index::apply`] returns the next one, which shares what is the same. [`Index::write`] and [`Index::read`] are its
+//! snapshot; a damaged or outdated one is refused and must be built again.
 
+mod columns;
 mod keys;
+mod postings;
 mod segment;
 mod snapshot;
+mod timeline;
 
-use crate::{Classes, Mark, Rule, similar};
+use std::sync::Arc;
+
+use crate::{Classes, Mark, Rule, distance, similar};
+use columns::Columns;
 use segment::Segment;
+use timeline::Timeline;
 
-/// Marks of a segment up to which it is merged with the one before, whatever the size of that one.
-const SMALL_SEGMENT_MARKS: usize = 4_096;
+/// Versions of a segment up to which it is merged with the one before, whatever the size of that one.
+const SMALL_SEGMENT_VERSIONS: usize = 256;
+/// Versions of the largest segment. It bounds the memory that building one takes.
+const SEGMENT_VERSIONS_MAX: usize = 1 << 21;
 
-/// A mark of the register to be stored.
+/// What is compared of a mark that is not dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The serial number.
-    pub serial: u32,
     /// The text of the mark.
     pub text: String,
     /// The register's own spellings of the mark.
@@ -27,6 +38,21 @@ pub struct Entry {
     pub classes: Classes,
     /// Whether its status is known to be live; otherwise it is unknown.
     pub is_live: bool,
+}
+
+/// A change of the register: what it made of one mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The position of the change.
+    pub seq: u32,
+    /// The serial number of the mark.
+    pub serial: u32,
+    /// Whether the mark was not in the register before.
+    pub is_new: bool,
+    /// Whether the mark was live before.
+    pub was_live: bool,
+    /// The mark after the change; `None` if it is dead.
+    pub after: Option<Entry>,
 }
 
 /// A mark that is similar to a name.
@@ -40,93 +66,181 @@ pub struct Hit {
     pub classes: Classes,
     /// Whether its status is known to be live; otherwise the hit counts one tier lower.
     pub is_live: bool,
+    /// The distance of name and mark in letters.
+    pub distance: u32,
+}
+
+/// How many marks the register has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// All marks, dead ones and pure designs included.
+    pub marks: u64,
+    /// Those that are known to be live.
+    pub live_marks: u64,
 }
 
 /// The index of names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Index {
-    segments: Vec<Segment>,
-    seq: u64,
+    segments: Vec<Arc<Segment>>,
+    timeline: Timeline,
+    seq: u32,
+    origin: u64,
 }
 
 impl Index {
-    /// Builds the index of marks as of a position. Of entries with the same serial number the last one counts. Entries without a word are
-    /// left out.
-    #[must_use]
-    pub fn build(entries: Vec<Entry>, seq: u64) -> Self {
-        Self { segments: vec![Segment::build(entries)], seq }
-    }
-
     /// The position up to which changes are in the index.
     #[must_use]
-    pub fn seq(&self) -> u64 {
+    pub fn seq(&self) -> u32 {
         self.seq
     }
 
-    /// The number of marks.
+    /// The number that the last [`Index::apply`] was given.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.segments.iter().map(Segment::len).sum()
+    pub fn origin(&self) -> u64 {
+        self.origin
     }
 
-    /// Whether the index has no mark.
+    /// The number of versions of marks, those that ended included.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn versions(&self) -> usize {
+        self.segments.iter().map(|segment| segment.len()).sum()
+    }
+
+    /// How many marks the register had at a position.
+    #[must_use]
+    pub fn corpus(&self, at: u32) -> Corpus {
+        self.timeline.corpus(at)
     }
 
     /// The bytes that the index uses.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.segments.iter().map(Segment::bytes).sum()
+        self.segments.iter().map(|segment| segment.bytes()).sum::<usize>() + self.timeline.bytes()
     }
 
-    /// Applies changes up to a position: removes marks by their serial numbers, then adds or replaces marks.
-    pub fn update(&mut self, added: Vec<Entry>, removed: &[u32], seq: u64) {
-        for serial in removed.iter().copied().chain(added.iter().map(|entry| entry.serial)) {
-            self.segments.iter_mut().for_each(|segment| segment.remove(serial));
-        }
-        self.seq = seq;
-        if added.is_empty() {
-            return;
-        }
-        let mut entries = added;
-        // A segment is merged if it is small, or not larger than what it is merged with.
-        while let Some(last) = self.segments.pop_if(|last| last.rows_stored() <= SMALL_SEGMENT_MARKS.max(entries.len())) {
-            let mut merged = last.entries();
-            merged.append(&mut entries);
-            entries = merged;
-        }
-        self.segments.push(Segment::build(entries));
-    }
-
-    /// Every mark that is similar to a name, by serial number.
+    /// Returns the index after changes, all of which are above its position, in their order. The next position is `seq`; positions in between
+    /// have no change of a mark. `origin` is any number by which the caller recognises the log that the changes are from.
+    ///
+    /// Who reads this index at its position, or before it, is not disturbed.
     #[must_use]
-    pub fn find(&self, name: &Mark) -> Vec<Hit> {
+    pub fn apply(&self, changes: Vec<Change>, seq: u32, origin: u64) -> Self {
+        let mut timeline = self.timeline.clone();
+        timeline.extend(&changes, seq);
+        let mut added = Columns::default();
+        let mut changes = changes;
+        // Stable, so that the changes of a mark stay in their order.
+        changes.sort_by_key(|change| change.serial);
+        for of_mark in changes.chunk_by(|one, next| one.serial == next.serial) {
+            self.apply_to_mark(of_mark, &mut added);
+        }
+        let mut segments = self.segments.clone();
+        if added.len() > 0 {
+            // A segment is merged if it is small, or not larger than what it is merged with.
+            while let Some(last) = segments.pop_if(|last| {
+                let len = last.len();
+                len <= SMALL_SEGMENT_VERSIONS.max(added.len()) && len + added.len() <= SEGMENT_VERSIONS_MAX
+            }) {
+                added = Columns::merged(last.columns(), &added);
+            }
+            segments.extend(added.split(SEGMENT_VERSIONS_MAX).into_iter().map(Segment::build).map(Arc::new));
+        }
+        Self { segments, timeline, seq: seq.max(self.seq), origin }
+    }
+
+    /// Ends the version of a mark that stands, and adds those that changes make of it. A change of nothing that is compared makes no version.
+    fn apply_to_mark(&self, changes: &[Change], added: &mut Columns) {
+        let Some(first) = changes.first() else { return };
+        let mut standing = if first.is_new { None } else { self.segments.iter().rev().find_map(|segment| segment.standing(first.serial)) };
+        for change in changes {
+            let version = change.after.as_ref().and_then(columns::Version::of);
+            let is_same = match (&standing, &version) {
+                (None, None) => true,
+                (Some(standing), Some(version)) => standing.is(version),
+                _ => false,
+            };
+            if is_same {
+                continue;
+            }
+            match standing.take() {
+                Some(columns::Standing::Stored { columns, row }) => columns.end(row, change.seq),
+                Some(columns::Standing::Added { .. }) => added.end_last(change.seq),
+                None => {}
+            }
+            if let Some(version) = version {
+                added.push(change.serial, change.seq, &version);
+                standing = Some(columns::Standing::Added { version });
+            }
+        }
+    }
+
+    /// Every mark that is similar to a name at a position, by serial number. The position is not above that of the index.
+    #[must_use]
+    pub fn find(&self, name: &Mark, at: u32) -> Vec<Hit> {
         let asked = keys::asked(name);
-        let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| segment.find(name, &asked)).collect();
-        hits.sort_unstable_by_key(|hit| hit.serial);
-        hits
+        self.collect(|segment| segment.find(name, &asked, at))
     }
 
     /// As [`Index::find`], by comparing the name with all marks: for tests and measurements.
     #[must_use]
-    pub fn find_by_scan(&self, name: &Mark) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| segment.scan(name)).collect();
+    pub fn find_by_scan(&self, name: &Mark, at: u32) -> Vec<Hit> {
+        self.collect(|segment| segment.scan(name, at))
+    }
+
+    fn collect(&self, find: impl Fn(&Segment) -> Vec<Hit>) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| find(segment)).collect();
         hits.sort_unstable_by_key(|hit| hit.serial);
         hits
     }
 }
 
-/// The rule by which a name and a mark with its pseudo marks are alike. Each text is in the normal form.
-fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<Rule> {
+/// The keys of a name, for a caller who keeps names and compares them with marks: if a rule makes a mark similar to the name, then they have a key in
+/// common, see [`keys_of_mark`].
+#[must_use]
+pub fn keys_of_name(name: &Mark) -> Vec<u64> {
+    let keys::Asked { mut all, any } = keys::asked(name);
+    // Each key of a group finds the same marks, if the mark is compared afterwards.
+    all.extend(any.iter().filter_map(|group| group.first()));
+    all
+}
+
+/// The keys of a mark, given its text and its pseudo marks.
+#[must_use]
+pub fn keys_of_mark(text: &str, pseudo_marks: &[String]) -> Vec<u64> {
+    let Some(mark) = Mark::new(text) else { return Vec::new() };
+    let mut keys = keys::stored(&mark);
+    keys.extend(pseudo_marks.iter().filter_map(|text| Mark::new(text)).map(|pseudo| keys::compact(&pseudo)));
+    keys
+}
+
+/// The rule by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form.
+fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<(Rule, u32)> {
     let mark = Mark::from_normal(texts.next()?);
-    let rule = similar(name, &mark);
-    if rule == Some(Rule::E1) {
-        return rule;
+    let mut rule = similar(name, &mark);
+    if rule != Some(Rule::E1) && texts.any(|text| Mark::from_normal(text).compact() == name.compact()) {
+        rule = Some(Rule::E2);
     }
-    let has_pseudo = texts.any(|text| Mark::from_normal(text).compact() == name.compact());
-    if has_pseudo { Some(Rule::E2) } else { rule }
+    Some((rule?, u32::try_from(distance(name, &mark)).unwrap_or(u32::MAX)))
+}
+
+/// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].
+#[must_use]
+pub fn watched_keys(name: &Mark) -> Vec<u64> {
+    let keys::Asked { mut all, any } = keys::asked(name);
+    // A mark that one of the groups finds has all keys of the group.
+    all.extend(any.iter().filter_map(|group| group.first()));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The keys by which the watched names that may be similar to a mark are found; none for a mark without words.
+#[must_use]
+pub fn mark_keys(text: &str, pseudo_marks: &[String]) -> Vec<u64> {
+    let Some(mark) = Mark::new(text) else { return Vec::new() };
+    let mut keys = keys::stored(&mark);
+    keys.extend(pseudo_marks.iter().filter_map(|text| Mark::new(text)).map(|pseudo| keys::compact(&pseudo)));
+    keys
 }
 
 #[cfg(test)]

@@ -9,27 +9,26 @@ use crate::rules;
 #[derive(Clone, Copy)]
 enum Kind {
     Compact,
-    Sorted,
+    Spelled,
     Whole,
+    Sorted,
     ShortLeftOut,
     FirstHalf,
     LastHalf,
+    Piece,
     Key,
-    Stripped,
     FirstFour,
     Stems,
     Written,
     WrittenBeginning,
     Distinctive,
     DistinctivePart,
-    Base,
     Joined,
     FirstWord,
     Words,
     WordsPart,
     LongPart,
     WordKey,
-    Spelled,
     Gram,
     Primary,
     PrimaryBeginning,
@@ -46,6 +45,8 @@ enum Kind {
 
 /// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
 const ROW_WORDS_MAX: usize = 3;
+/// The letters of a mark from which on it is stored in three pieces, not in halves from which a letter was left out.
+const PIECES_LETTERS_MIN: usize = 18;
 
 fn key(kind: Kind, text: &str) -> u64 {
     xxh3_64_with_seed(text.as_bytes(), kind as u64)
@@ -61,18 +62,53 @@ fn left_out(text: &[char]) -> impl Iterator<Item = Vec<char>> {
     std::iter::once(text.to_vec()).chain((0..text.len()).map(without))
 }
 
-/// Rows of words in a list, each with whether it is the whole list.
+/// The three pieces of a text with so many letters.
+fn pieces(length: usize) -> [std::ops::Range<usize>; 3] {
+    let (first, second) = (length / 3, length * 2 / 3);
+    [0..first, first..second, second..length]
+}
+
+fn piece_key(piece: usize, length: usize, text: &[char]) -> u64 {
+    half_key(Kind::Piece, length * 3 + piece, text)
+}
+
+/// The keys of pieces by which a name finds marks of so many letters.
+///
+/// Two edits leave one of three pieces as it is, moved by at most two letters, unless an edit swaps the two letters around the end of a piece. Then
+/// the first piece is as it is but for its last letter, or the last piece but for its first one: that letter is the one beyond the end.
+fn asked_pieces(letters: &[char], length: usize, out: &mut Vec<u64>) {
+    for (piece, range) in pieces(length).into_iter().enumerate() {
+        for shift in 0..=4 {
+            let moved = |at: usize| (at + shift).checked_sub(2);
+            let (Some(start), Some(end)) = (moved(range.start), moved(range.end)) else { continue };
+            let Some(text) = letters.get(start..end) else { continue };
+            out.push(piece_key(piece, length, text));
+            let mut swapped = text.to_vec();
+            let (place, beyond) = match piece {
+                0 => (swapped.last_mut(), letters.get(end)),
+                2 => (swapped.first_mut(), start.checked_sub(1).and_then(|before| letters.get(before))),
+                _ => (None, None),
+            };
+            if let (Some(place), Some(beyond)) = (place, beyond) {
+                *place = *beyond;
+                out.push(piece_key(piece, length, &swapped));
+            }
+        }
+    }
+}
+
+/// Rows of words in a list.
 fn rows<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
     (1..=words.len()).flat_map(|count| words.windows(count))
 }
 
 /// Keys that a name asks for and a mark is stored under alike.
 fn shared(mark: &Mark, out: &mut Vec<u64>) {
-    out.push(key(Kind::Compact, mark.compact()));
-    let mut tokens: Vec<&str> = mark.tokens().iter().map(String::as_str).collect();
-    tokens.sort_unstable();
-    out.push(key(Kind::Sorted, &tokens.join(" ")));
-    out.push(key(Kind::Whole, mark.whole_singular()));
+    if mark.tokens().len() > 1 {
+        let mut tokens: Vec<&str> = mark.tokens().iter().map(String::as_str).collect();
+        tokens.sort_unstable();
+        out.push(key(Kind::Sorted, &tokens.join(" ")));
+    }
     let letters: Vec<char> = mark.spelled().chars().collect();
     if (5..=9).contains(&letters.len()) {
         out.extend(left_out(&letters).map(|text| key(Kind::ShortLeftOut, &String::from_iter(text))));
@@ -82,10 +118,6 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
     }
     let sounds = mark.sounds();
     out.extend(sounds.whole.iter().filter(|text| text.len() >= 2).map(|text| key(Kind::Key, text)));
-    let stripped = mark.stripped();
-    if !stripped.is_empty() {
-        out.push(key(Kind::Stripped, &stripped));
-    }
     if letters.len() >= 7 {
         out.extend(mark.spelled().get(..4).map(|text| key(Kind::FirstFour, text)));
     }
@@ -99,7 +131,6 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
             out.extend(rules::one_left_out(&sounds.skeleton).iter().map(|text| key(Kind::Skeleton, text)));
         }
     }
-    out.extend(mark.singular().first().filter(|word| word.len() >= 7).map(|word| key(Kind::FirstWord, word)));
     out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
     out.extend(rules::word_keys(mark).map(|text| key(Kind::WordKey, text)));
     if (3..=4).contains(&letters.len()) {
@@ -118,33 +149,32 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
 }
 
 /// The keys that a mark is stored under, each once.
+///
+/// A key is left out where another one with the same text stands for it: a mark without digits has one key for its letters, a mark of
+/// distinctive words has one for all of them, and so on. [`asked`] asks for the keys that are left.
 pub(super) fn stored(mark: &Mark) -> Vec<u64> {
     let mut out = Vec::with_capacity(64);
     shared(mark, &mut out);
-    let letters: Vec<char> = mark.spelled().chars().collect();
-    if letters.len() >= 9 {
+    let spelled = mark.spelled();
+    out.push(key(Kind::Spelled, spelled));
+    if mark.compact() != spelled {
+        out.push(compact(mark));
+    }
+    if mark.whole_singular() != spelled {
+        out.push(key(Kind::Whole, mark.whole_singular()));
+    }
+    let letters: Vec<char> = spelled.chars().collect();
+    if letters.len() >= PIECES_LETTERS_MIN {
+        let pieces = pieces(letters.len()).into_iter().enumerate();
+        out.extend(pieces.filter_map(|(piece, range)| Some(piece_key(piece, letters.len(), letters.get(range)?))));
+    } else if letters.len() >= 9 {
         let (first, last) = letters.split_at(letters.len() / 2);
         out.extend(left_out(first).map(|text| half_key(Kind::FirstHalf, letters.len(), &text)));
         out.extend(left_out(last).map(|text| half_key(Kind::LastHalf, letters.len(), &text)));
     }
     if mark.is_latin() {
-        let written: Vec<&str> = mark.written().collect();
-        out.push(key(Kind::Written, &written.join(" ")));
-        out.extend((1..written.len()).filter_map(|count| written.get(..count)).map(|row| key(Kind::WrittenBeginning, &row.join(" "))));
-        let distinctive: Vec<&str> = mark.distinctive().collect();
-        let all: usize = distinctive.iter().map(|word| word.len()).sum();
-        out.push(key(Kind::Distinctive, &distinctive.join(" ")));
-        let is_most = |row: &&[&str]| row.iter().map(|word| word.len()).sum::<usize>() * 100 > all * 55;
-        out.extend(rows(&distinctive).filter(is_most).map(|row| key(Kind::DistinctivePart, &row.join(" "))));
-        if mark.tokens().len() == 1 {
-            out.extend(mark.distinctive().take(1).map(|word| key(Kind::Base, word)));
-            out.extend(rules::without_joined(mark).map(|text| key(Kind::Joined, text)));
-        }
-        let words: Vec<&str> = mark.singular().iter().map(String::as_str).collect();
-        out.push(key(Kind::Words, &words.join(" ")));
-        out.extend(rows(&words).filter(|row| row.len() <= ROW_WORDS_MAX).map(|row| key(Kind::WordsPart, &row.join(" "))));
-        out.push(key(Kind::Spelled, mark.spelled()));
-        out.extend((0..mark.spelled().len()).step_by(2).filter_map(|at| mark.spelled().get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
+        stored_words(mark, &mut out);
+        out.extend((0..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
         let primary = &mark.sounds().primary;
         out.push(key(Kind::Primary, primary));
         out.extend([4, 7].into_iter().filter_map(|count| primary.get(..count)).map(|text| key(Kind::PrimaryBeginning, text)));
@@ -152,6 +182,37 @@ pub(super) fn stored(mark: &Mark) -> Vec<u64> {
     out.sort_unstable();
     out.dedup();
     out
+}
+
+fn stored_words(mark: &Mark, out: &mut Vec<u64>) {
+    let distinctive: Vec<&str> = mark.distinctive().collect();
+    let words: Vec<&str> = mark.singular().iter().map(String::as_str).collect();
+    let written: Vec<&str> = mark.written().collect();
+    if !distinctive.is_empty() {
+        out.push(key(Kind::Distinctive, &distinctive.join(" ")));
+        if written != distinctive {
+            out.push(key(Kind::Written, &written.join(" ")));
+        }
+    }
+    out.extend((1..written.len()).filter_map(|count| written.get(..count)).map(|row| key(Kind::WrittenBeginning, &row.join(" "))));
+    let all: usize = distinctive.iter().map(|word| word.len()).sum();
+    let is_most = |row: &&[&str]| row.len() < distinctive.len() && row.iter().map(|word| word.len()).sum::<usize>() * 100 > all * 55;
+    out.extend(rows(&distinctive).filter(is_most).map(|row| key(Kind::DistinctivePart, &row.join(" "))));
+    if words != distinctive {
+        out.push(key(Kind::Words, &words.join(" ")));
+        if words.first() != distinctive.first() {
+            out.extend(words.first().filter(|word| word.len() >= 7).map(|word| key(Kind::FirstWord, word)));
+        }
+    }
+    let is_part = |row: &&[&str]| match row {
+        // A distinctive word has a key of its own.
+        [word] => words.len() > 1 && (word.len() < 2 || !distinctive.contains(word)),
+        row => row.len() < words.len() && row.len() <= ROW_WORDS_MAX,
+    };
+    out.extend(rows(&words).filter(is_part).map(|row| key(Kind::WordsPart, &row.join(" "))));
+    if words.len() == 1 {
+        out.extend(rules::without_joined(mark).filter(|part| part.len() < 4).map(|text| key(Kind::Joined, text)));
+    }
 }
 
 /// What a name asks for: a key, or the smallest bucket of several keys that each find the same marks.
@@ -167,9 +228,16 @@ pub(super) fn asked(name: &Mark) -> Asked {
     let mut all = Vec::with_capacity(256);
     let mut any = Vec::new();
     shared(name, &mut all);
+    all.push(compact(name));
+    all.extend([name.spelled(), name.whole_singular()].map(|text| key(Kind::Spelled, text)));
+    all.push(key(Kind::Whole, name.whole_singular()));
     let letters: Vec<char> = name.spelled().chars().collect();
     if letters.len() >= 9 {
         for length in (letters.len() - 2).max(9)..=letters.len() + 2 {
+            if length >= PIECES_LETTERS_MIN {
+                asked_pieces(&letters, length, &mut all);
+                continue;
+            }
             for at in (length / 2).saturating_sub(2)..=(length / 2 + 2).min(letters.len()) {
                 let (first, last) = letters.split_at(at);
                 all.extend(left_out(first).map(|text| half_key(Kind::FirstHalf, length, &text)));
@@ -178,19 +246,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
         }
     }
     if name.is_latin() {
-        let written: Vec<&str> = name.written().collect();
-        all.push(key(Kind::WrittenBeginning, &written.join(" ")));
-        all.extend((1..written.len()).filter_map(|count| written.get(..count)).map(|row| key(Kind::Written, &row.join(" "))));
-        let distinctive: Vec<&str> = name.distinctive().collect();
-        all.push(key(Kind::DistinctivePart, &distinctive.join(" ")));
-        all.extend(rows(&distinctive).map(|row| key(Kind::Distinctive, &row.join(" "))));
-        if name.tokens().len() == 1 {
-            all.extend(name.distinctive().take(1).map(|word| key(Kind::Joined, word)));
-            all.extend(rules::without_joined(name).map(|text| key(Kind::Base, text)));
-        }
-        let words: Vec<&str> = name.singular().iter().map(String::as_str).collect();
-        all.extend(words.get(..words.len().min(ROW_WORDS_MAX)).map(|row| key(Kind::WordsPart, &row.join(" "))));
-        all.extend(rows(&words).map(|row| key(Kind::Words, &row.join(" "))));
+        asked_words(name, &mut all);
         let spelled = name.spelled();
         for start in 0..spelled.len() {
             all.extend((start + 5..=spelled.len()).filter_map(|end| spelled.get(start..end)).map(|text| key(Kind::Spelled, text)));
@@ -213,7 +269,32 @@ pub(super) fn asked(name: &Mark) -> Asked {
     Asked { all, any }
 }
 
-/// The key of the letters of a pseudo mark.
+fn asked_words(name: &Mark, out: &mut Vec<u64>) {
+    let written: Vec<&str> = name.written().collect();
+    out.push(key(Kind::WrittenBeginning, &written.join(" ")));
+    for row in (1..=written.len()).filter_map(|count| written.get(..count)) {
+        out.extend([Kind::Written, Kind::Distinctive].map(|kind| key(kind, &row.join(" "))));
+    }
+    let distinctive: Vec<&str> = name.distinctive().collect();
+    out.push(key(Kind::DistinctivePart, &distinctive.join(" ")));
+    out.extend(rows(&distinctive).map(|row| key(Kind::Distinctive, &row.join(" "))));
+    let words: Vec<&str> = name.singular().iter().map(String::as_str).collect();
+    out.extend(words.get(..words.len().min(ROW_WORDS_MAX)).map(|row| key(Kind::WordsPart, &row.join(" "))));
+    for row in rows(&words) {
+        out.extend([Kind::Words, Kind::Distinctive].map(|kind| key(kind, &row.join(" "))));
+    }
+    if let Some(word) = words.first().filter(|word| word.len() >= 7) {
+        out.extend([Kind::FirstWord, Kind::LongPart].map(|kind| key(kind, word)));
+    }
+    if let [word] = words[..] {
+        // A mark that has the word among others.
+        out.extend([Kind::LongPart, Kind::ShortWord].map(|kind| key(kind, word)));
+        out.extend(name.distinctive().take(1).map(|word| key(Kind::Joined, word)));
+        out.extend(rules::without_joined(name).map(|text| key(Kind::Distinctive, text)));
+    }
+}
+
+/// The key of the letters of a mark.
 pub(super) fn compact(mark: &Mark) -> u64 {
     key(Kind::Compact, mark.compact())
 }

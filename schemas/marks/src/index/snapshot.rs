@@ -1,15 +1,20 @@
 //! The snapshot of the index: its arrays, in little-endian order, after a header with versions and the position, before a checksum.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::columns::{Columns, Parts, STANDS};
+use super::postings::Postings;
 use super::segment::Segment;
-use super::{Entry, Index};
+use super::timeline::{Chunk, Timeline};
+use super::{Corpus, Index};
 use crate::{RULES_VERSION, words};
 
 /// The beginning of a snapshot.
-const MAGIC: &[u8; 8] = b"HWNAMES1";
+const MAGIC: &[u8; 8] = b"HWNAMES2";
 /// The most bytes that are read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -21,17 +26,38 @@ impl Index {
     pub fn write(&self, target: &mut impl Write) -> io::Result<()> {
         let mut out = Summed { inner: target, sum: Xxh3::new() };
         out.write_all(MAGIC)?;
-        for number in [u64::from(RULES_VERSION), u64::from(words::version()), self.seq, self.segments.len() as u64] {
+        let (segments, chunks) = (&self.segments, &self.timeline.chunks);
+        let header = [
+            u64::from(RULES_VERSION),
+            u64::from(words::version()),
+            u64::from(self.seq),
+            self.origin,
+            segments.len() as u64,
+            chunks.len() as u64,
+        ];
+        for number in header {
             out.write_all(&number.to_le_bytes())?;
         }
-        for segment in &self.segments {
-            write_numbers(&mut out, &segment.serials, u32::to_le_bytes)?;
-            write_numbers(&mut out, &segment.classes, u64::to_le_bytes)?;
-            write_numbers(&mut out, &segment.ends, u32::to_le_bytes)?;
-            write_numbers(&mut out, segment.texts.as_bytes(), |byte| [byte])?;
-            write_numbers(&mut out, &segment.buckets, u32::to_le_bytes)?;
-            write_numbers(&mut out, &segment.rows, u32::to_le_bytes)?;
-            write_numbers(&mut out, &segment.prints, |byte| [byte])?;
+        for segment in segments {
+            let (columns, postings) = (segment.columns(), segment.postings());
+            // A version that a later change ends meanwhile is ended again when that change is applied to the snapshot.
+            let untils: Vec<u32> = columns.untils.iter().map(|until| standing_at(until.load(Ordering::Relaxed), self.seq)).collect();
+            write_numbers(&mut out, &columns.serials, u32::to_le_bytes)?;
+            write_numbers(&mut out, &columns.sinces, u32::to_le_bytes)?;
+            write_numbers(&mut out, &untils, u32::to_le_bytes)?;
+            write_numbers(&mut out, &columns.classes, u32::to_le_bytes)?;
+            write_numbers(&mut out, &columns.sets, u64::to_le_bytes)?;
+            write_numbers(&mut out, &columns.ends, u32::to_le_bytes)?;
+            write_numbers(&mut out, columns.texts.as_bytes(), |byte| [byte])?;
+            write_numbers(&mut out, &postings.ends, u32::to_le_bytes)?;
+            write_numbers(&mut out, &postings.bytes, |byte| [byte])?;
+        }
+        for chunk in chunks {
+            let Corpus { marks, live_marks } = chunk.before;
+            write_numbers(&mut out, &[marks, live_marks], u64::to_le_bytes)?;
+            for bits in &chunk.bits {
+                write_numbers(&mut out, bits, u64::to_le_bytes)?;
+            }
         }
         let sum = out.sum.digest();
         out.inner.write_all(&sum.to_le_bytes())
@@ -46,45 +72,63 @@ impl Index {
         let mut input = Summed { inner: source, sum: Xxh3::new() };
         let mut magic = [0; 8];
         input.read_exact(&mut magic)?;
-        let mut header = [0; 4];
+        let mut header = [0; 6];
         for number in &mut header {
             *number = read_number(&mut input)?;
         }
-        let [rules, word_version, seq, segment_count] = header;
+        let [rules, word_version, seq, origin, segment_count, chunk_count] = header;
         if &magic != MAGIC || rules != u64::from(RULES_VERSION) || word_version != u64::from(words::version()) {
             return Err(refused("the snapshot is of another version"));
         }
+        let seq = u32::try_from(seq).map_err(|_| refused("the position of the snapshot is too large"))?;
         let mut segments = Vec::new();
         for _ in 0..segment_count {
-            let segment = Segment {
-                serials: read_numbers(&mut input, u32::from_le_bytes)?,
-                classes: read_numbers(&mut input, u64::from_le_bytes)?,
-                ends: read_numbers(&mut input, u32::from_le_bytes)?,
-                texts: String::from_utf8(read_bytes(&mut input)?).map_err(|_| refused("a text of the snapshot is not UTF-8"))?,
-                buckets: read_numbers(&mut input, u32::from_le_bytes)?,
-                rows: read_numbers(&mut input, u32::from_le_bytes)?,
-                prints: read_bytes(&mut input)?,
-            };
-            let rows = segment.serials.len();
-            if segment.classes.len() != rows || segment.ends.len() != rows || segment.rows.len() != segment.prints.len() {
-                return Err(refused("the parts of the snapshot have different lengths"));
-            }
-            segments.push(segment);
+            segments.push(Arc::new(read_segment(&mut input)?));
         }
+        let mut chunks = Vec::new();
+        for _ in 0..chunk_count {
+            let before = match read_numbers(&mut input, u64::from_le_bytes)?[..] {
+                [marks, live_marks] => Corpus { marks, live_marks },
+                _ => return Err(refused("the counts of the snapshot have another length")),
+            };
+            let mut bits = [Vec::new(), Vec::new(), Vec::new()];
+            for bits in &mut bits {
+                *bits = read_numbers(&mut input, u64::from_le_bytes)?;
+            }
+            chunks.push(Chunk { before, bits });
+        }
+        let timeline = Timeline::of_snapshot(chunks).ok_or_else(|| refused("the counts of the snapshot have another length"))?;
         let expected = input.sum.digest();
         let mut sum = [0; 8];
         input.inner.read_exact(&mut sum)?;
         if u64::from_le_bytes(sum) != expected {
             return Err(refused("the checksum of the snapshot is wrong"));
         }
-        Ok(Self { segments, seq })
+        Ok(Self { segments, timeline, seq, origin })
     }
+}
 
-    /// All marks of the index, with texts in the normal form.
-    #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
-        self.segments.iter().flat_map(Segment::entries).collect()
+/// The end of a version as of a position.
+fn standing_at(until: u32, seq: u32) -> u32 {
+    if until > seq { STANDS } else { until }
+}
+
+fn read_segment(input: &mut Summed<'_, impl Read>) -> io::Result<Segment> {
+    let parts = Parts {
+        serials: read_numbers(input, u32::from_le_bytes)?,
+        sinces: read_numbers(input, u32::from_le_bytes)?,
+        untils: read_numbers(input, u32::from_le_bytes)?,
+        classes: read_numbers(input, u32::from_le_bytes)?,
+        sets: read_numbers(input, u64::from_le_bytes)?,
+        ends: read_numbers(input, u32::from_le_bytes)?,
+        texts: String::from_utf8(read_bytes(input)?).map_err(|_| refused("a text of the snapshot is no UTF-8"))?,
+    };
+    let columns = Columns::of_snapshot(parts).ok_or_else(|| refused("the parts of the snapshot do not fit together"))?;
+    let (ends, bytes) = (read_numbers(input, u32::from_le_bytes)?, read_bytes(input)?);
+    if !ends.len().is_power_of_two() {
+        return Err(refused("the buckets of the snapshot have another number"));
     }
+    Ok(Segment::of_snapshot(columns, Postings { ends, bytes }))
 }
 
 fn refused(reason: &'static str) -> io::Error {

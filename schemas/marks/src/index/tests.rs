@@ -1,6 +1,6 @@
-//! Tests of the index: its answers equal a comparison with all marks, also after changes and from a snapshot.
+//! Tests of the index: its answers equal a comparison with all marks, at every position, also from a snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::rules::tests::random_name;
 
-/// Marks of the test. `HIGHWATER_TEST_MARKS` asks for more, for example 100000.
+/// Marks of the test. `HIGHWATER_TEST_MARKS` asks for another number, for example 100000.
 fn mark_count() -> u32 {
     std::env::var("HIGHWATER_TEST_MARKS").ok().and_then(|count| count.parse().ok()).unwrap_or(3_000)
 }
@@ -43,70 +43,229 @@ fn random_text(random: &mut StdRng) -> String {
     }
 }
 
-fn entry(random: &mut StdRng, serial: u32) -> Entry {
+fn entry(random: &mut StdRng) -> Entry {
     let pseudo_marks = if random.random_bool(0.1) { vec![random_text(random)] } else { Vec::new() };
     let classes = Classes::of(&[random.random_range(1..46)]);
-    Entry { serial, text: random_text(random), pseudo_marks, classes, is_live: random.random_bool(0.9) }
+    Entry { text: random_text(random), pseudo_marks, classes, is_live: random.random_bool(0.9) }
 }
 
-/// Proves that the index answers as a comparison with all marks for names by which every rule is found, also after marks were added, replaced
-/// and removed, and from a snapshot.
+/// A mark with its normal form, if it has a word.
+struct Known {
+    entry: Entry,
+    mark: Option<Mark>,
+    pseudo_marks: Vec<Mark>,
+}
+
+/// The register as a list of changes of each mark, without an index.
+#[derive(Default)]
+struct Register {
+    marks: BTreeMap<u32, Vec<(u32, Option<Known>)>>,
+}
+
+impl Register {
+    /// The next change of a mark.
+    fn change(&mut self, seq: u32, serial: u32, after: Option<Entry>) -> Change {
+        let versions = self.marks.entry(serial).or_default();
+        let before = versions.last().and_then(|(_, known)| known.as_ref());
+        let (is_new, was_live) = (versions.is_empty(), before.is_some_and(|known| known.entry.is_live));
+        let known = after.clone().map(|entry| {
+            let pseudo_marks = entry.pseudo_marks.iter().filter_map(|text| Mark::new(text)).collect();
+            Known { mark: Mark::new(&entry.text), pseudo_marks, entry }
+        });
+        versions.push((seq, known));
+        Change { seq, serial, is_new, was_live, after }
+    }
+
+    /// The marks that are not dead at a position.
+    fn at(&self, at: u32) -> impl Iterator<Item = (u32, &Known)> {
+        self.marks.iter().filter_map(move |(serial, versions)| {
+            let version = versions.iter().rev().find(|(seq, _)| *seq <= at)?;
+            Some((*serial, version.1.as_ref()?))
+        })
+    }
+
+    fn find(&self, name: &Mark, at: u32) -> Vec<Hit> {
+        let hit = |(serial, known): (u32, &Known)| {
+            let mark = known.mark.as_ref()?;
+            let is_pseudo = known.pseudo_marks.iter().any(|text| text.compact() == name.compact());
+            let rule = match similar(name, mark) {
+                Some(Rule::E1) => Rule::E1,
+                _ if is_pseudo => Rule::E2,
+                rule => rule?,
+            };
+            let (classes, is_live) = (known.entry.classes, known.entry.is_live);
+            Some(Hit { serial, rule, classes, is_live, distance: distance(name, mark) as u32 })
+        };
+        self.at(at).filter_map(hit).collect()
+    }
+
+    fn corpus(&self, at: u32) -> Corpus {
+        let known = self.marks.values().filter(|versions| versions.first().is_some_and(|(seq, _)| *seq <= at)).count();
+        Corpus { marks: known as u64, live_marks: self.at(at).filter(|(_, known)| known.entry.is_live).count() as u64 }
+    }
+}
+
+/// Proves for names by which every rule is found that the index answers as a comparison with all marks: after marks were added, changed, died and
+/// revived, as of earlier positions, and from a snapshot. So are the numbers of marks.
 #[test]
-fn answers_equal_a_scan() {
+fn answers_equal_a_comparison_with_all_marks() {
     let mut random = StdRng::seed_from_u64(14);
     let count = mark_count();
-    let entries: Vec<Entry> = (0..count).map(|serial| entry(&mut random, serial)).collect();
-    let mut index = Index::build(entries.clone(), 5);
+    let mut register = Register::default();
+    let first: Vec<Change> = (0..count).map(|serial| register.change(serial + 1, serial, Some(entry(&mut random)))).collect();
+    let mut index = Index::default().apply(first, count, 7);
     let mut seen = BTreeSet::new();
-    let mut compare_all = |index: &Index, random: &mut StdRng, names: usize| {
+    let mut compare_all = |index: &Index, register: &Register, random: &mut StdRng, names: usize, at: u32| {
         for _ in 0..names {
             let Some(name) = Mark::new(&random_text(random)) else { continue };
-            let hits = index.find(&name);
-            let expected = index.find_by_scan(&name);
+            let (hits, expected) = (index.find(&name, at), register.find(&name, at));
             let missing: Vec<&Hit> = expected.iter().filter(|hit| !hits.contains(hit)).collect();
-            assert!(missing.is_empty(), "{} misses {missing:?}", name.normal());
-            assert_eq!(hits, expected);
+            assert!(missing.is_empty(), "{} misses {missing:?} at {at}", name.normal());
+            assert_eq!(hits, expected, "{} at {at}", name.normal());
+            let of_name = keys_of_name(&name);
+            for hit in hits.iter().take(3) {
+                let entry = register.at(at).find(|(serial, _)| *serial == hit.serial).unwrap().1;
+                let of_mark = keys_of_mark(&entry.entry.text, &entry.entry.pseudo_marks);
+                assert!(of_name.iter().any(|key| of_mark.contains(key)), "{} and {}", name.normal(), entry.entry.text);
+            }
             seen.extend(hits.iter().map(|hit| hit.rule));
         }
+        assert_eq!(index.corpus(at), register.corpus(at));
     };
-    compare_all(&index, &mut random, 150);
-    for seq in 6..12 {
-        let added: Vec<Entry> = (0..40).map(|at| entry(&mut random, at * 7 + count - 100)).collect();
-        let removed: Vec<u32> = (0..20).map(|_| random.random_range(0..count)).collect();
-        index.update(added, &removed, seq);
+    compare_all(&index, &register, &mut random, 150, count);
+    let mut seq = count;
+    for _ in 0..12 {
+        let changes = (0..60).map(|_| {
+            seq += 1;
+            let serial = random.random_range(0..count + 40);
+            let known = register
+                .marks
+                .get(&serial)
+                .and_then(|versions| versions.iter().rev().find_map(|(_, known)| Some(known.as_ref()?.entry.clone())));
+            let after = match random.random_range(0..4) {
+                0 => None,
+                1 => known.or_else(|| Some(entry(&mut random))),
+                _ => Some(entry(&mut random)),
+            };
+            register.change(seq, serial, after)
+        });
+        let changes = changes.collect();
+        seq += 3;
+        index = index.apply(changes, seq, u64::from(seq));
     }
-    compare_all(&index, &mut random, 50);
+    compare_all(&index, &register, &mut random, 50, seq);
+    for _ in 0..20 {
+        let at = random.random_range(0..=seq);
+        compare_all(&index, &register, &mut random, 4, at);
+    }
     let mut bytes = Vec::new();
     index.write(&mut bytes).unwrap();
     let again = Index::read(&mut bytes.as_slice()).unwrap();
-    assert_eq!((again.seq(), again.len(), &again.segments), (11, index.len(), &index.segments));
-    compare_all(&again, &mut random, 20);
+    assert_eq!((again.seq(), again.origin(), again.versions()), (seq, u64::from(seq), index.versions()));
+    compare_all(&again, &register, &mut random, 20, seq);
+    compare_all(&again, &register, &mut random, 5, count);
+    let mut bytes_again = Vec::new();
+    again.write(&mut bytes_again).unwrap();
+    assert_eq!(bytes_again.len(), bytes.len());
     let missing: Vec<&Rule> = Rule::ALL.iter().filter(|rule| !seen.contains(rule)).collect();
     assert!(missing.is_empty(), "no name found a mark by {missing:?}");
 }
 
-/// Proves that updates replace and remove marks, and that small segments are merged.
+/// Proves that two edits anywhere in a name of nine and more letters leave it a strong match that the index finds, also swaps of letters that are
+/// next to each other.
 #[test]
-fn updates_replace_marks() {
-    let mark =
-        |serial, text: &str| Entry { serial, text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
-    let mut index = Index::build(vec![mark(1, "ACME"), mark(2, "DELTA"), mark(1, "ACMEX")], 1);
-    let found =
-        |index: &Index, name: &str| index.find(&Mark::new(name).unwrap()).iter().map(|hit| (hit.serial, hit.rule)).collect::<Vec<_>>();
-    assert_eq!(found(&index, "Acmex"), [(1, Rule::E1)]);
-    for seq in 2..40 {
-        index.update(vec![mark(seq as u32, "DELTA")], &[1], seq);
+fn two_edits_are_found_at_any_length() {
+    let mut random = StdRng::seed_from_u64(9);
+    let letter = |random: &mut StdRng| char::from(random.random_range(b'A'..=b'Z'));
+    let names: Vec<String> = (0..600_usize).map(|at| (0..9 + at % 24).map(|_| letter(&mut random)).collect()).collect();
+    let of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes = (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(name)) });
+    let index = Index::default().apply(changes.collect(), 600, 0);
+    for (serial, name) in (1..).zip(&names) {
+        for _ in 0..6 {
+            let mut letters: Vec<char> = name.chars().collect();
+            for _ in 0..2 {
+                let at = random.random_range(0..letters.len() - 1);
+                match random.random_range(0..5) {
+                    0 => letters[at] = letter(&mut random),
+                    1 => letters.insert(at, letter(&mut random)),
+                    2 => drop(letters.remove(at)),
+                    _ => letters.swap(at, at + 1),
+                }
+            }
+            let edited = Mark::new(&String::from_iter(letters)).unwrap();
+            let is_alike = similar(&edited, &Mark::new(name).unwrap()).is_some_and(|rule| rule <= Rule::S3);
+            let is_found = index.find(&edited, 600).iter().any(|hit| hit.serial == serial && hit.rule <= Rule::S3);
+            assert_eq!(is_found, is_alike, "{} and {name}", edited.normal());
+        }
     }
-    assert_eq!((index.len(), index.segments.len(), index.seq()), (38, 1, 39));
-    assert!(found(&index, "Acmex").is_empty() && found(&index, "Delta").len() == 38);
-    assert!(Index::default().find(&Mark::new("x").unwrap()).is_empty());
+}
+
+/// Proves that a change of what is not compared makes no version, and that small segments are merged.
+#[test]
+fn versions_are_few() {
+    let mark = |text: &str| Some(Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true });
+    let change = |seq, serial, after| Change { seq, serial, is_new: seq <= 2, was_live: seq > 2 && seq != 41, after };
+    let mut index = Index::default().apply(vec![change(1, 1, mark("ACME")), change(2, 2, mark("DELTA"))], 2, 0);
+    for seq in 3..40 {
+        index = index.apply(vec![change(seq, 1, mark("Acme, Inc."))], seq, 0);
+    }
+    assert_eq!((index.versions(), index.segments.len(), index.seq()), (2, 1, 39));
+    let found = |index: &Index, name: &str, at| index.find(&Mark::new(name).unwrap(), at).iter().map(|hit| hit.serial).collect::<Vec<_>>();
+    let dead = index.apply(vec![change(40, 1, None)], 40, 0);
+    let renamed = dead.apply(vec![change(41, 1, mark("DELTA")), change(42, 1, mark("OMEGA")), change(43, 1, mark("DELTA"))], 43, 0);
+    assert_eq!((found(&dead, "Acme", 39), found(&dead, "Acme", 40)), (vec![1], vec![]));
+    assert_eq!(
+        (found(&renamed, "Delta", 41), found(&renamed, "Delta", 42), found(&renamed, "Delta", 43)),
+        (vec![1, 2], vec![2], vec![1, 2])
+    );
+    assert_eq!((renamed.versions(), renamed.segments.len()), (5, 1));
+    assert_eq!(found(&Index::default(), "x", 0), Vec::<u32>::new());
+    let corpus = |at| (renamed.corpus(at).marks, renamed.corpus(at).live_marks);
+    assert_eq!([0, 1, 2, 39, 40, 41, 99].map(corpus), [(0, 0), (1, 1), (2, 2), (2, 2), (2, 1), (2, 2), (2, 2)]);
+}
+
+/// Proves that a mark of two coined words takes few bytes: six million of them fit in 1.5 GB.
+#[test]
+fn marks_take_few_bytes() {
+    const BYTES_MAX: usize = 250;
+    const SYLLABLES: [&str; 20] =
+        ["BA", "CRE", "DO", "FLI", "GA", "HEL", "JU", "KO", "LIN", "MA", "NET", "PO", "RI", "SO", "TAR", "VE", "WIL", "XA", "ZEN", "Y"];
+    let mut random = StdRng::seed_from_u64(6);
+    let mut word = || -> String { (0..3).map(|_| SYLLABLES[random.random_range(0..SYLLABLES.len())]).collect() };
+    let count = mark_count().max(3_000);
+    let change = |seq| {
+        let entry = Entry { text: format!("{} {}", word(), word()), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
+        Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }
+    };
+    let index = Index::default().apply((1..=count).map(change).collect(), count, 0);
+    let per_mark = index.bytes() / index.versions();
+    assert!(per_mark <= BYTES_MAX, "{per_mark} bytes a mark");
+}
+
+/// Proves that a large batch is stored in segments of bounded size.
+#[test]
+fn columns_are_split() {
+    let mut columns = Columns::default();
+    for serial in 0..10 {
+        let entry = Entry { text: format!("MARK {serial}"), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: serial > 4 };
+        columns.push(serial, serial, &columns::Version::of(&entry).unwrap());
+    }
+    let parts = columns.split(4);
+    assert_eq!(parts.iter().map(Columns::len).collect::<Vec<_>>(), [4, 4, 2]);
+    assert_eq!(
+        (parts[2].serial(1), parts[2].texts_of(1).next(), parts[1].is_live(0), parts[1].is_live(1)),
+        (9, Some("MARK 9"), false, true)
+    );
 }
 
 /// Proves that a snapshot that was cut or changed anywhere is refused.
 #[test]
 fn damaged_snapshots_are_refused() {
     let mut random = StdRng::seed_from_u64(3);
-    let index = Index::build((0..50).map(|serial| entry(&mut random, serial)).collect(), 9);
+    let mut register = Register::default();
+    let changes = (0..50).map(|serial| register.change(serial + 1, serial, Some(entry(&mut random)))).collect();
+    let index = Index::default().apply(changes, 50, 9);
     let mut bytes = Vec::new();
     index.write(&mut bytes).unwrap();
     for _ in 0..500 {
@@ -116,4 +275,32 @@ fn damaged_snapshots_are_refused() {
         damaged[at] ^= 1 << random.random_range(0..8);
         assert!(Index::read(&mut damaged.as_slice()).is_err(), "changed at {at}");
     }
+}
+
+/// Proves that a name and a mark that a rule makes similar, or whose pseudo mark has the letters of the name, have a key in common.
+#[test]
+fn keys_of_watched_names_meet_those_of_similar_marks() {
+    let mut random = StdRng::seed_from_u64(27);
+    let texts: Vec<String> = (0..700).map(|_| random_text(&mut random)).collect();
+    let names: Vec<(Mark, Vec<u64>)> =
+        texts.iter().take(300).filter_map(|text| Mark::new(text)).map(|name| (name.clone(), watched_keys(&name))).collect();
+    let (mut similar_pairs, mut met) = (0, 0);
+    for pair in texts.windows(2) {
+        let keys: std::collections::HashSet<u64> = mark_keys(&pair[0], &pair[1..]).into_iter().collect();
+        let Some(mark) = Mark::new(&pair[0]) else {
+            assert!(keys.is_empty());
+            continue;
+        };
+        let pseudo = Mark::new(&pair[1]);
+        for (name, own) in &names {
+            let meets = own.iter().any(|key| keys.contains(key));
+            met += usize::from(meets);
+            if similar(name, &mark).is_some() || pseudo.as_ref().is_some_and(|pseudo| pseudo.compact() == name.compact()) {
+                similar_pairs += 1;
+                assert!(meets, "{name:?} {mark:?}");
+            }
+        }
+    }
+    assert!(similar_pairs > 100, "too few similar pairs: {similar_pairs}");
+    assert!(met * 5 < names.len() * texts.len(), "the keys select almost everything: {met}");
 }

@@ -1,0 +1,238 @@
+//! Versions of marks in columns, in the order of their serial numbers and then of their positions.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Entry;
+use crate::{Classes, Mark};
+
+/// The end of a version that stands.
+pub(super) const STANDS: u32 = u32::MAX;
+/// The bit of a set of classes that says that the status is live.
+const LIVE: u64 = 1 << 63;
+
+/// What is compared of a version of a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    /// The mark and its pseudo marks in the normal form, separated by line feeds.
+    texts: String,
+    /// Classes as bits, with `LIVE`.
+    bits: u64,
+}
+
+impl Version {
+    /// `None` for a mark without a word.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        let mut texts = Mark::new(&entry.text)?.normal();
+        for pseudo in entry.pseudo_marks.iter().filter_map(|text| Mark::new(text)) {
+            texts.push('\n');
+            texts.push_str(&pseudo.normal());
+        }
+        Some(Self { texts, bits: entry.classes.bits() | if entry.is_live { LIVE } else { 0 } })
+    }
+}
+
+/// The version of a mark that stands while changes are applied.
+pub(super) enum Standing<'a> {
+    /// A row of a segment.
+    Stored { columns: &'a Columns, row: usize },
+    /// The last row that was added.
+    Added { version: Version },
+}
+
+impl Standing<'_> {
+    /// Whether it is compared as another version is.
+    pub(super) fn is(&self, other: &Version) -> bool {
+        match self {
+            Self::Stored { columns, row } => columns.bits(*row) == other.bits && columns.text(*row) == other.texts,
+            Self::Added { version } => version == other,
+        }
+    }
+}
+
+/// Versions of marks.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// Serial numbers, ascending.
+    pub(super) serials: Vec<u32>,
+    /// The position of the change that made each version.
+    pub(super) sinces: Vec<u32>,
+    /// The position of the change that ended it, or `STANDS`. A version may be ended while the segment is read: at a position that nobody reads
+    /// yet.
+    pub(super) untils: Vec<AtomicU32>,
+    /// For each version, which of the `sets` has its classes.
+    pub(super) classes: Vec<u32>,
+    /// Sets of classes as bits, with `LIVE`, each once.
+    pub(super) sets: Vec<u64>,
+    /// Where the texts of each version end.
+    pub(super) ends: Vec<u32>,
+    /// The texts of all versions.
+    pub(super) texts: String,
+    /// The indexes of the sets, while versions are added.
+    known_sets: HashMap<u64, u32>,
+}
+
+impl Columns {
+    /// The columns of a snapshot; `None` if they have different lengths, or refer to what is not there.
+    pub(super) fn of_snapshot(parts: Parts) -> Option<Self> {
+        let Parts { serials, sinces, untils, classes, sets, ends, texts } = parts;
+        let count = serials.len();
+        let is_sound = [sinces.len(), untils.len(), classes.len(), ends.len()].iter().all(|len| *len == count)
+            && classes.iter().all(|set| (*set as usize) < sets.len())
+            && ends.is_sorted()
+            && ends.last().map_or(0, |end| *end as usize) == texts.len()
+            && ends.iter().all(|end| texts.is_char_boundary(*end as usize));
+        let untils = untils.into_iter().map(AtomicU32::new).collect();
+        is_sound.then_some(Self { serials, sinces, untils, classes, sets, ends, texts, known_sets: HashMap::new() })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.serials.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let numbers =
+            self.serials.capacity() + self.sinces.capacity() + self.untils.capacity() + self.classes.capacity() + self.ends.capacity();
+        numbers * 4 + self.sets.capacity() * 8 + self.texts.capacity()
+    }
+
+    /// Adds a version that stands. Its serial number is not below that of the last one.
+    pub(super) fn push(&mut self, serial: u32, since: u32, version: &Version) {
+        self.push_row(serial, since, STANDS, version.bits, &version.texts);
+    }
+
+    fn push_row(&mut self, serial: u32, since: u32, until: u32, bits: u64, texts: &str) {
+        // Texts of 4 GB are more than the whole register, and a segment has a part of it.
+        let Ok(end) = u32::try_from(self.texts.len() + texts.len()) else { return };
+        let next = self.sets.len() as u32;
+        let set = *self.known_sets.entry(bits).or_insert(next);
+        if set == next {
+            self.sets.push(bits);
+        }
+        self.texts.push_str(texts);
+        self.serials.push(serial);
+        self.sinces.push(since);
+        self.untils.push(AtomicU32::new(until));
+        self.classes.push(set);
+        self.ends.push(end);
+    }
+
+    /// Ends the last version.
+    pub(super) fn end_last(&self, at: u32) {
+        self.end(self.len().saturating_sub(1), at);
+    }
+
+    /// Ends a version at a position that nobody reads yet.
+    pub(super) fn end(&self, row: usize, at: u32) {
+        if let Some(until) = self.untils.get(row) {
+            until.fetch_min(at, Ordering::Relaxed);
+        }
+    }
+
+    /// The versions of both, in order.
+    pub(super) fn merged(one: &Self, other: &Self) -> Self {
+        let mut out = Self::default();
+        let (mut row, mut its) = (0, 0);
+        let place = |columns: &Self, row: usize| Some((*columns.serials.get(row)?, *columns.sinces.get(row)?));
+        loop {
+            match (place(one, row), place(other, its)) {
+                (None, None) => return out,
+                (Some(a), b) if b.is_none_or(|b| a <= b) => {
+                    out.copy(one, row);
+                    row += 1;
+                }
+                _ => {
+                    out.copy(other, its);
+                    its += 1;
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self, from: &Self, row: usize) {
+        if let (Some(serial), Some(since)) = (from.serials.get(row), from.sinces.get(row)) {
+            self.push_row(*serial, *since, from.until(row), from.bits(row), from.text(row));
+        }
+    }
+
+    /// The versions in parts of at most so many versions.
+    pub(super) fn split(self, versions_max: usize) -> Vec<Self> {
+        if self.len() <= versions_max {
+            return vec![self];
+        }
+        let starts = (0..self.len()).step_by(versions_max.max(1));
+        starts
+            .map(|start| {
+                let mut part = Self::default();
+                (start..(start + versions_max).min(self.len())).for_each(|row| part.copy(&self, row));
+                part
+            })
+            .collect()
+    }
+
+    /// Frees what only adding needs.
+    pub(super) fn shrink(&mut self) {
+        self.known_sets = HashMap::new();
+        self.serials.shrink_to_fit();
+        self.sinces.shrink_to_fit();
+        self.untils.shrink_to_fit();
+        self.classes.shrink_to_fit();
+        self.sets.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.texts.shrink_to_fit();
+    }
+
+    /// The row of the version of a mark that stands.
+    pub(super) fn standing(&self, serial: u32) -> Option<usize> {
+        let last = self.serials.partition_point(|other| *other <= serial).checked_sub(1)?;
+        (self.serials.get(last) == Some(&serial) && self.until(last) == STANDS).then_some(last)
+    }
+
+    pub(super) fn serial(&self, row: usize) -> u32 {
+        self.serials.get(row).copied().unwrap_or_default()
+    }
+
+    /// Whether a version stands at a position.
+    pub(super) fn stands_at(&self, row: usize, at: u32) -> bool {
+        self.sinces.get(row).is_some_and(|since| *since <= at) && at < self.until(row)
+    }
+
+    fn until(&self, row: usize) -> u32 {
+        self.untils.get(row).map_or(0, |until| until.load(Ordering::Relaxed))
+    }
+
+    fn bits(&self, row: usize) -> u64 {
+        self.classes.get(row).and_then(|set| self.sets.get(*set as usize)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn classes(&self, row: usize) -> Classes {
+        Classes::from_bits(self.bits(row))
+    }
+
+    pub(super) fn is_live(&self, row: usize) -> bool {
+        self.bits(row) & LIVE != 0
+    }
+
+    fn text(&self, row: usize) -> &str {
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
+        let end = self.ends.get(row).map_or(0, |end| *end as usize);
+        self.texts.get(start..end).unwrap_or_default()
+    }
+
+    /// The mark, then its pseudo marks.
+    pub(super) fn texts_of(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.text(row).split('\n')
+    }
+}
+
+/// The columns as a snapshot has them.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) serials: Vec<u32>,
+    pub(super) sinces: Vec<u32>,
+    pub(super) untils: Vec<u32>,
+    pub(super) classes: Vec<u32>,
+    pub(super) sets: Vec<u64>,
+    pub(super) ends: Vec<u32>,
+    pub(super) texts: String,
+}
