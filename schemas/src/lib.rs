@@ -15,6 +15,7 @@ pub mod details;
 pub mod dollars;
 pub mod error_code;
 pub mod event;
+pub mod evidence;
 pub mod facts;
 pub mod forecast;
 mod funding;

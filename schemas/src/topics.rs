@@ -30,16 +30,34 @@ pub struct Topic {
 
 /// Federal contract awards and the actions on them, as the spending site published them.
 pub const AWARDS: Topic = Topic { name: "awards", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Businesses, or events of them, as registers of states published them.
+pub const BUSINESSES: Topic = Topic { name: "businesses", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Motor carriers, their authorities and their filings of insurance, as the regulator published them.
+pub const CARRIERS: Topic = Topic { name: "carriers", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Documents about airworthiness directives as the journal published them.
+pub const DIRECTIVES: Topic = Topic { name: "directives", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Rows of the list of parties that are excluded from federal awards, as the list published them.
+pub const EXCLUSIONS: Topic = Topic { name: "exclusions", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Filings with the securities regulator, one record per filer.
 pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Grants as funders published them.
 pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Trades that company insiders reported.
 pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Case files of trademarks as the register published them.
+pub const MARKS: Topic = Topic { name: "marks", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Notices of meetings, as journals published them.
 pub const MEETINGS: Topic = Topic { name: "meetings", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Stories and page views as sites published them, and the hours and days that were read of them. One partition, so that the fact of an hour
+/// follows those of its stories.
+pub const MENTIONS: Topic = Topic { name: "mentions", kind: TopicKind::Facts, partitions: 1, private: false };
+/// Parcels as assessors published them, and which assessments are complete. One partition, so that the fact of a cycle follows the values that it is
+/// about.
+pub const PARCELS: Topic = Topic { name: "parcels", kind: TopicKind::Facts, partitions: 1, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Sales of parcels as assessors published them, and the townships that were read. One partition, so that the fact of a township follows its sales.
+pub const SALES: Topic = Topic { name: "sales", kind: TopicKind::Facts, partitions: 1, private: false };
 /// Statements of companies in filings, and the ticker symbols of companies.
 pub const STATEMENTS: Topic = Topic { name: "statements", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Availability of products as stores published it, and the polls of the stores. One partition, so that the fact of a poll follows those of
@@ -87,11 +105,19 @@ pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, pa
 /// THE LIST of topics.
 pub const ALL: &[Topic] = &[
     AWARDS,
+    BUSINESSES,
+    CARRIERS,
+    DIRECTIVES,
+    EXCLUSIONS,
     FILINGS,
     GRANTS,
     INSIDER_TRADES,
+    MARKS,
     MEETINGS,
+    MENTIONS,
+    PARCELS,
     RECALLS,
+    SALES,
     STATEMENTS,
     STOCK,
     TRIALS,

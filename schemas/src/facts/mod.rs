@@ -1,12 +1,20 @@
 //! The kinds of facts, one file each: the record types that upstreams fill and services read.
 
 pub mod awards;
+pub mod businesses;
+pub mod carriers;
+pub mod directives;
+pub mod exclusions;
 pub mod filing_events;
 pub mod filings;
 pub mod grants;
 pub mod insider_trades;
+pub mod marks;
 pub mod meetings;
+pub mod mentions;
+pub mod parcels;
 pub mod recalls;
+pub mod sales;
 pub mod statements;
 pub mod stock;
 #[cfg(test)]
@@ -54,11 +62,19 @@ macro_rules! kinds {
 
 kinds! {
     Award(awards::AwardFact) = AWARDS;
+    Business(businesses::BusinessFact) = BUSINESSES;
+    Carrier(carriers::CarrierFact) = CARRIERS;
+    Directive(directives::DirectiveFact) = DIRECTIVES;
+    Exclusion(exclusions::ExclusionFact) = EXCLUSIONS;
     Filing(filings::FilingFact) = FILINGS;
     Grant(grants::GrantFact) = GRANTS;
     InsiderTrade(insider_trades::InsiderTradeFact) = INSIDER_TRADES;
+    Mark(marks::MarkFact) = MARKS;
     Meeting(meetings::MeetingFact) = MEETINGS;
+    Mention(mentions::MentionFact) = MENTIONS;
+    Parcel(parcels::ParcelFact) = PARCELS;
     Recall(recalls::RecallFact) = RECALLS;
+    Sale(sales::SaleFact) = SALES;
     Statement(statements::StatementFact) = STATEMENTS;
     Stock(stock::StockFact) = STOCK;
     Trial(trials::TrialFact) = TRIALS;

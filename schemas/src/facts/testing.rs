@@ -54,3 +54,20 @@ where
     let bytes = facts::encode(&mut Encoder::new(topic).unwrap(), fact).unwrap();
     assert_eq!(avro::decode::<Fact<R>>(topic, &bytes).unwrap().data, Some(record));
 }
+
+/// Returns a record with a value in every field, which says which field it is.
+pub(crate) fn with_every_field<R>() -> R
+where
+    R: Default + Serialize + DeserializeOwned,
+{
+    let mut value = serde_json::to_value(R::default()).unwrap();
+    for (name, field) in value.as_object_mut().unwrap() {
+        *field = match field {
+            Value::String(_) => json!(format!("the {name}")),
+            Value::Array(_) => json!([format!("a {name}"), format!("b {name}")]),
+            Value::Null | Value::Number(_) => json!(7),
+            _ => json!(true),
+        };
+    }
+    serde_json::from_value(value).unwrap()
+}

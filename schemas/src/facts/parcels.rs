@@ -1,0 +1,96 @@
+//! What an assessor published about one parcel, and which assessments of a neighbourhood or township are complete.
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical::{Order, canonical};
+
+/// The kind of a record with the assessed values of a parcel in a year.
+pub const VALUE: &str = "value";
+/// The kind of a record with the class and the tax code of a parcel in a year.
+pub const UNIVERSE: &str = "universe";
+/// The kind of a record with the address of a parcel in a year.
+pub const ADDRESS: &str = "address";
+/// The kind of a record of an appeal against an assessment.
+pub const APPEAL: &str = "appeal";
+/// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
+pub const CYCLE: &str = "cycle";
+
+/// One record. Texts are trimmed and white space is collapsed; `""` means unknown. No name of an owner, buyer or seller is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ParcelFact {
+    /// The stream that published it.
+    pub stream: String,
+    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`] and [`CYCLE`].
+    pub kind: String,
+    /// The number of the parcel; `""` for a cycle.
+    pub pin: String,
+    /// The year of assessment; 0 if it is not known.
+    pub year: i64,
+    /// Value, universe: the class, without marks: `517`, `211A`, `EX`.
+    pub class: String,
+    /// The code of the township.
+    pub township: String,
+    /// The name of the township, as published.
+    pub township_name: String,
+    /// The number of the neighbourhood within the township; `""` for a cycle of a whole township.
+    pub neighborhood: String,
+    /// Value: the assessed total at the stage `mailed`, in dollars.
+    pub mailed: Option<i64>,
+    /// Value: the assessed total at the stage `certified`, in dollars.
+    pub certified: Option<i64>,
+    /// Value: the assessed total at the stage `board`, in dollars.
+    pub board: Option<i64>,
+    /// Value: the part of the building in the total of the stage `mailed`, in dollars.
+    pub mailed_building: Option<i64>,
+    /// Value: the part of the building in the total of the stage `certified`, in dollars.
+    pub certified_building: Option<i64>,
+    /// Value: the part of the building in the total of the stage `board`, in dollars.
+    pub board_building: Option<i64>,
+    /// Universe: the number of its tax code.
+    pub tax_code: String,
+    /// Universe, address: the five digits of the ZIP code.
+    pub zip: String,
+    /// Address: the line with the street of the parcel itself.
+    pub street: String,
+    /// Address: the city of the parcel itself.
+    pub city: String,
+    /// Appeal: the number of its row.
+    pub appeal: String,
+    /// Appeal: its type, as published.
+    pub appeal_type: String,
+    /// Appeal: whether the assessment was changed, as published.
+    pub result: String,
+    /// Appeal: its status, as published: `closed`, `open`.
+    pub status: String,
+    /// Cycle: the last stage that is complete: `mailed`, `certified` or `board`.
+    pub stage: String,
+}
+
+impl ParcelFact {
+    /// Returns the canonical form for the content hash, with every field.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        canonical(self, Order::Declared, &[])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{FactData, testing};
+
+    /// Proves that a change of any field changes the canonical form.
+    #[test]
+    fn every_field_is_hashed() {
+        testing::assert_all_fields_are_hashed(ParcelFact::canonical, &[]);
+    }
+
+    /// Proves that a record with a value in every field reads back as written.
+    #[test]
+    fn reads_back() {
+        let record: ParcelFact = testing::with_every_field();
+        let data = FactData::Parcel(Box::new(record.clone()));
+        testing::assert_reads_back(record, &data);
+    }
+}
