@@ -111,7 +111,8 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), Arc::clone(&engine_view), clock, holder.clone(), stopping);
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), Arc::clone(&engine_view), clock, holder.clone(), stopping)
+            .with_downloads(dir.join("downloads"));
 
         let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening) };
         let live_upstreams = enabled_upstreams(&config).map(|upstream| {

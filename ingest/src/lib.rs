@@ -53,6 +53,20 @@ pub enum Error {
         #[source]
         source: upstreams::UpstreamError,
     },
+    /// A downloaded file is damaged.
+    #[error("a file of {stream} cannot be read: {reason}")]
+    File {
+        /// The stream.
+        stream: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The stream downloads files, and the runner has no directory for them.
+    #[error("{stream} downloads files, and there is no directory for them")]
+    NoDownloadDirectory {
+        /// The stream.
+        stream: &'static str,
+    },
     /// The HTTP client cannot be built from the configuration.
     #[error("the http client of {upstream} cannot be built")]
     Client {

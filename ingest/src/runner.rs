@@ -4,10 +4,13 @@
 //! Guarantee: only one process requests an upstream at a time, one stream after another, so that the upstream's rate limits hold for all
 //! processes together. When an upstream asks for a pause, the pause applies to all of its streams in all processes.
 
+mod downloads;
+mod fetch;
 mod parts;
 mod sync;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +28,8 @@ use upstreams::{Answer, Settings, Stream, Upstream, Window};
 use view_store::lease::Lease;
 use view_store::{View, ViewStore, engine};
 
-use self::sync::{SyncRun, map};
+use self::fetch::map;
+use self::sync::SyncRun;
 use crate::facts::{Hashed, Writer};
 use crate::{Error, metrics, reason};
 
@@ -58,6 +62,8 @@ pub struct Runner {
     clock: Clock,
     holder: String,
     stop: watch::Receiver<bool>,
+    /// The directory of downloaded files, with one directory per upstream.
+    downloads_dir: Option<PathBuf>,
     /// Per upstream: the lock that allows one sync run at a time.
     upstreams: Mutex<HashMap<&'static str, Arc<Mutex<UpstreamState>>>>,
 }
@@ -77,7 +83,14 @@ impl Runner {
         holder: String,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { log, store, engine, clock, holder, stop, upstreams: Mutex::default() }
+        Self { log, store, engine, clock, holder, stop, downloads_dir: None, upstreams: Mutex::default() }
+    }
+
+    /// Sets the directory for files that are too large for memory. Without one, streams that download files fail.
+    #[must_use]
+    pub fn with_downloads(mut self, dir: PathBuf) -> Self {
+        self.downloads_dir = Some(dir);
+        self
     }
 
     /// Syncs all streams of an upstream, one after another. A stream that fails does not stop the others; its error is in the returned
@@ -220,9 +233,17 @@ impl Runner {
             () = lease.lost() => Err(Error::Overtaken { stream: stream.name }),
         };
         let result = match result {
-            Err(
-                error @ (Error::Overtaken { .. } | Error::Stopped { .. } | Error::Unprojected { .. } | Error::Log(_) | Error::Store(_)),
-            ) => Err(error),
+            Err(error @ Error::Stopped { .. }) => {
+                if let Err(error) = run.append_pending_checkpoint().await {
+                    tracing::warn!(
+                        stream = stream.name,
+                        error = reason(&error),
+                        "the checkpoint of a stopped run could not be appended; its last pages will be read again"
+                    );
+                }
+                Err(error)
+            }
+            Err(error @ (Error::Overtaken { .. } | Error::Unprojected { .. } | Error::Log(_) | Error::Store(_))) => Err(error),
             Err(error) => run.fail(error).await,
             Ok(outcome) => Ok(outcome),
         };
@@ -233,6 +254,7 @@ impl Runner {
             self.store.coordination().lease(&back_off, upstreams::BACK_OFF_HOLDER, (*pause).min(BACK_OFF_MAX)).await?;
         }
         if result.is_ok() {
+            run.delete_downloads().await;
             // Not earlier: after a crash before this point the answers must be read again.
             last_validators.extend(validators);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event_log::EventLog;
@@ -32,6 +33,9 @@ use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
 use crate::child::within;
+
+/// How many directories for downloaded files were named.
+static DOWNLOAD_DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
 /// The seed of the key that signs receipts.
 pub(crate) const RECEIPT_SEED: [u8; 32] = [5; 32];
@@ -315,7 +319,10 @@ fn ingest_lease(stream: &str) -> String {
 /// Returns a runner over the parts of an engine.
 pub(crate) fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
     let Parts { log, store, engine, .. } = parts.clone();
-    Runner::new(log, store, engine, clock, holder.to_owned(), stop)
+    // Two engines of a test must not share downloaded files.
+    let number = DOWNLOAD_DIRECTORIES.fetch_add(1, Ordering::Relaxed);
+    let downloads = std::env::temp_dir().join(format!("highwater-downloads-{}-{number}", std::process::id()));
+    Runner::new(log, store, engine, clock, holder.to_owned(), stop).with_downloads(downloads)
 }
 
 /// Filters facts by kind.

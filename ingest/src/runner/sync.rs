@@ -1,5 +1,5 @@
 //! The sync loop: one sync run of one stream. It fetches, maps, compares, appends and saves checkpoints. Nothing else in ingestion waits or
-//! retries.
+//! retries, except `fetch`, which requests a page again when its answer is refused.
 //!
 //! ```text
 //! run_started -> [ fetch -> map -> compare with heads -> append facts -> wait for heads -> run_marked ]* -> run_finished | run_failed
@@ -9,25 +9,29 @@
 //! - Run events chain under the key `@run/STREAM`. The events of a process that was overtaken do not chain, and it stops when it sees that.
 //! - `run_marked` is the checkpoint of a page. It is appended with the facts of the next page, after the facts of its own page are
 //!   acknowledged. A crash therefore repeats a page; the facts of that page then equal their heads, so nothing is appended again.
+//! - Pages that change nothing share a checkpoint a minute, so that a run over unchanged pages appends almost nothing. A crash repeats these pages; a
+//!   stop does not, because it appends the checkpoint that is due.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use event_log::Append;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use schemas::clock::Clock;
 use schemas::event::{FactKind, FieldCount, Head, Run, run_key};
 use schemas::position::{LogOffset, UpstreamCursor};
 use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::RunRow;
+use tokio::sync::Mutex;
 use upstreams::drift::{self, FieldCounts};
-use upstreams::http::{Client, Fetched, Validators};
-use upstreams::{Answer, Incomplete, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
+use upstreams::http::Client;
+use upstreams::{Incomplete, Page, Settings, Stream, Upstream, UpstreamError, Window};
 use view_store::engine;
 
+use super::downloads::Downloads;
+use super::fetch::{FetchedPage, PageFetch};
 use super::parts::PartsRead;
 use super::{Outcome, Runner, StreamValidators};
 use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
@@ -36,20 +40,12 @@ use crate::{Error, metrics, reason};
 
 /// The days that full reads of versions went back at most which did not record their first day.
 const UNRECORDED_FULL_DAYS: i64 = 6 * 366;
-/// How many times a page is requested when its answers are refused.
-const PAGE_ATTEMPTS_MAX: u32 = 3;
-/// The pause before the second request of a page. It doubles with every further request.
-const PAGE_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The most pages of one sync run. A run with more pages is most likely stuck in a cycle.
 const PAGES_MAX: i64 = 100_000;
+/// How long the checkpoints of pages without new facts are held back.
+const IDLE_CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60);
 /// How many missing keys the event `run_finished` may name.
 const MISSING_MAX: usize = 5_000;
-
-/// A page that was fetched and mapped.
-enum FetchedPage {
-    Page { page: Vec<Hashed>, rest: Box<Page>, validators: Option<(String, Validators)> },
-    NotModified,
-}
 
 /// One sync run of one stream.
 pub(super) struct SyncRun<'a> {
@@ -64,6 +60,8 @@ pub(super) struct SyncRun<'a> {
     head: Head,
     /// Whether a page is acknowledged whose checkpoint has not been appended yet.
     has_pending_checkpoint: bool,
+    /// When this run last appended a run event.
+    checkpoint_at: Instant,
     seen: Seen,
     /// In how many records of the runs before each mapped field had a value.
     fields_before: Vec<FieldCount>,
@@ -84,6 +82,7 @@ pub(super) struct SyncRun<'a> {
     /// keys were still shown.
     replaced: BTreeMap<String, String>,
     last_validators: StreamValidators,
+    downloads: Arc<Mutex<Downloads>>,
     /// The HTTP validators of this run's answers, by request path.
     pub(super) validators: StreamValidators,
 }
@@ -98,6 +97,8 @@ impl<'a> SyncRun<'a> {
         settings: &'a Settings,
         last_validators: StreamValidators,
     ) -> Result<Self, Error> {
+        let dir = runner.downloads_dir.as_ref().map(|dir| dir.join(upstream.manifest().name));
+        let downloads = Downloads::new(Arc::clone(&runner.store), stream, dir);
         Ok(Self {
             runner,
             upstream,
@@ -108,6 +109,7 @@ impl<'a> SyncRun<'a> {
             run: Run::default(),
             head: Head::default(),
             has_pending_checkpoint: false,
+            checkpoint_at: Instant::now(),
             seen: Seen::default(),
             fields_before: Vec::new(),
             fields: FieldCounts::default(),
@@ -119,6 +121,7 @@ impl<'a> SyncRun<'a> {
             memory: UpstreamCursor::default(),
             replaced: BTreeMap::new(),
             last_validators,
+            downloads: Arc::new(Mutex::new(downloads)),
             validators: HashMap::new(),
         })
     }
@@ -156,9 +159,11 @@ impl<'a> SyncRun<'a> {
                     tracing::warn!(stream = self.stream.name, warning, "unexpected content in an answer");
                 }
             }
-            // An upstream may show a key twice in one run with different content. Only the first one counts; otherwise the record would
-            // change back and forth.
-            page.retain(|hashed| self.seen.insert(&hashed.observation.key));
+            if !self.upstream.is_ordered(self.stream) {
+                // An upstream may show a key twice in one run with different content. Only the first one counts; otherwise the record would
+                // change back and forth.
+                page.retain(|hashed| self.seen.insert(&hashed.observation.key));
+            }
             self.check_fields(&page, &rest.fields).await?;
             if let Some(Incomplete { what, from }) = rest.incomplete.clone() {
                 self.incomplete.push(what);
@@ -180,7 +185,11 @@ impl<'a> SyncRun<'a> {
                 let source = UpstreamError::Stop { stream, field, reason: format!("more than {PAGES_MAX} pages") };
                 return Err(Error::Upstream { stream, source });
             }
-            let fetch = next.clone().map(|next| self.fetch_page(next));
+            let begins_file = match &next {
+                Some(next) => self.begins_file(next).await,
+                None => false,
+            };
+            let fetch = next.clone().filter(|_| !begins_file).map(|next| self.fetch_page(next));
             let append = self.append_page(page, *rest);
             let (fetched, appended) = match fetch {
                 Some(fetch) => {
@@ -198,7 +207,13 @@ impl<'a> SyncRun<'a> {
                 self.run.cursor = cursor.clone();
                 self.has_pending_checkpoint = true;
             }
-            fetched_page = fetched.transpose()?;
+            fetched_page = if begins_file {
+                // A file that is read completely is not read again if the process is killed while it downloads the next one.
+                self.append_run(FactKind::RunMarked, Vec::new()).await?;
+                Some(self.fetch_page(cursor.clone()).await?)
+            } else {
+                fetched.transpose()?
+            };
             if *self.runner.stop.borrow() && fetched_page.is_some() {
                 return Err(Error::Stopped { stream: self.stream.name });
             }
@@ -316,36 +331,26 @@ impl<'a> SyncRun<'a> {
         None
     }
 
+    /// Whether the page at a cursor is the first one of another file than the one that is read.
+    async fn begins_file(&self, cursor: &UpstreamCursor) -> bool {
+        let request = self.upstream.request(self.stream, cursor, self.settings);
+        let Some(download) = request.ok().and_then(|request| request.download) else { return false };
+        !self.downloads.lock().await.is_reading(&download.name)
+    }
+
     /// Fetches and maps the page at a cursor. The future borrows nothing from the run, because the run appends the page before it
     /// meanwhile.
     fn fetch_page(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<FetchedPage, Error>> + use<> {
-        let (upstream, stream, settings, client) = (self.upstream, self.stream, self.settings.clone(), self.client.clone());
-        let (clock, last_validators, mut stop) = (self.runner.clock, self.last_validators.clone(), self.runner.stop.clone());
-        let fetch = async move {
-            let request = upstream.request(stream, &cursor, &settings).map_err(|source| Error::Upstream { stream: stream.name, source })?;
-            let mut pause = PAGE_RETRY_PAUSE;
-            let mut tries = 0;
-            loop {
-                tries += 1;
-                match fetch_and_map(upstream, stream, &client, &request, &cursor, clock, &last_validators).await {
-                    Err(Error::Upstream { source: source @ UpstreamError::Later { .. }, .. }) if tries < PAGE_ATTEMPTS_MAX => {
-                        tracing::warn!(stream = stream.name, error = %source, "answer refused, will retry");
-                        tokio::time::sleep(pause).await;
-                        pause *= 2;
-                    }
-                    Err(error) => return page_of_failure(upstream, stream, &cursor, error, clock),
-                    result => return result,
-                }
-            }
+        let fetch = PageFetch {
+            upstream: self.upstream,
+            stream: self.stream,
+            client: self.client.clone(),
+            settings: self.settings.clone(),
+            clock: self.runner.clock,
+            last_validators: self.last_validators.clone(),
+            downloads: Arc::clone(&self.downloads),
         };
-        async move {
-            // Pauses that an upstream asks for must not delay a stop. The page is requested again by the next run.
-            tokio::select! {
-                biased;
-                _ = stop.wait_for(|stop| *stop) => Err(Error::Stopped { stream: stream.name }),
-                result = fetch => result,
-            }
-        }
+        fetch.page_unless_stopped(cursor, self.runner.stop.clone())
     }
 
     /// Appends the changes of a page and waits until they are projected into the heads. If another writer changed a head meanwhile, the
@@ -380,7 +385,8 @@ impl<'a> SyncRun<'a> {
             let appended = count(facts.len());
             let mut batch = std::mem::take(&mut rejects);
             batch.extend(facts);
-            let chained = if std::mem::take(&mut self.has_pending_checkpoint) {
+            let is_due = !batch.is_empty() || self.checkpoint_at.elapsed() >= IDLE_CHECKPOINT_INTERVAL;
+            let chained = if self.has_pending_checkpoint && is_due {
                 self.append_run(FactKind::RunMarked, batch).await?
             } else {
                 batch.is_empty() || self.append_facts(batch).await?
@@ -428,6 +434,8 @@ impl<'a> SyncRun<'a> {
     /// Appends a run event after the facts of `batch` and waits until both are projected. Returns whether the whole batch chained. A run
     /// event that does not chain means that another ingestor took over, which is an error.
     async fn append_run(&mut self, kind: FactKind, mut batch: Vec<Append>) -> Result<bool, Error> {
+        // Every run event holds the cursor.
+        (self.has_pending_checkpoint, self.checkpoint_at) = (false, Instant::now());
         let (append, head) = self.writer.run_event(kind, &self.run, &self.head, self.runner.clock.now_ms())?;
         batch.push(append);
         let chained = self.append_facts(batch).await?;
@@ -478,14 +486,14 @@ impl<'a> SyncRun<'a> {
                 let (withheld, rejected) = (found.withheld.len(), self.run.rejected);
                 self.run.reason = format!("{withheld} missing records may be among the {rejected} rejected ones: they are not withdrawn");
             }
-            if !unchanged && found.is_doubtful() {
-                self.run.reason = format!("{} of {} known records are missing: none is withdrawn", found.missing.len(), found.known);
-                tracing::warn!(
-                    stream = self.stream.name,
-                    missing = found.missing.len(),
-                    known = found.known,
-                    "too many records are missing from the snapshot; none is withdrawn"
-                );
+            // A snapshot that is incomplete by its own account gives the reason, which is recorded at the end of the run.
+            let is_incomplete = self.stream.snapshot && !self.incomplete.is_empty();
+            if !unchanged && (is_incomplete || found.is_doubtful()) {
+                let (stream, missing, known) = (self.stream.name, found.missing.len(), found.known);
+                if !is_incomplete {
+                    self.run.reason = format!("{missing} of {known} known records are missing: none is withdrawn");
+                }
+                tracing::warn!(stream, missing, known, "too many records are missing from the snapshot; none is withdrawn");
             } else {
                 let (confirmed, first_time): (Vec<String>, Vec<String>) =
                     found.missing.into_iter().partition(|key| missing_before.contains(key));
@@ -540,6 +548,19 @@ impl<'a> SyncRun<'a> {
         Ok(())
     }
 
+    /// Deletes the files that this run downloaded.
+    pub(super) async fn delete_downloads(&self) {
+        self.downloads.lock().await.delete().await;
+    }
+
+    /// Appends the checkpoint that was held back, if there is one.
+    pub(super) async fn append_pending_checkpoint(&mut self) -> Result<(), Error> {
+        if self.has_pending_checkpoint {
+            self.append_run(FactKind::RunMarked, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
     /// Appends `run_failed` with the reason and returns the error.
     pub(super) async fn fail(&mut self, error: Error) -> Result<Outcome, Error> {
         self.run.reason = reason(&error);
@@ -552,65 +573,6 @@ impl<'a> SyncRun<'a> {
         }
         Err(error)
     }
-}
-
-/// Returns the page that the upstream makes of a failed request, or else the error.
-fn page_of_failure(
-    upstream: &'static dyn Upstream,
-    stream: &'static Stream,
-    cursor: &UpstreamCursor,
-    error: Error,
-    clock: Clock,
-) -> Result<FetchedPage, Error> {
-    let page = match &error {
-        Error::Fetch { source, .. } => source.reason_of_host().and_then(|reason| upstream.failed(stream, cursor, &reason, clock.now())),
-        _ => None,
-    };
-    let Some(page) = page else { return Err(error) };
-    tracing::warn!(stream = stream.name, error = reason(&error), "a request failed; the stream continues without its answer");
-    let (page, rest) = hashed(page);
-    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: None })
-}
-
-async fn fetch_and_map(
-    upstream: &'static dyn Upstream,
-    stream: &'static Stream,
-    client: &Client,
-    request: &Request,
-    cursor: &UpstreamCursor,
-    clock: Clock,
-    last_validators: &StreamValidators,
-) -> Result<FetchedPage, Error> {
-    let validators = last_validators.get(&request.path).filter(|_| request.is_conditional());
-    let fetched = client.fetch(stream, request, validators).await.map_err(|source| Error::Fetch { stream: stream.name, source })?;
-    let Fetched::Answer { answer, validators } = fetched else { return Ok(FetchedPage::NotModified) };
-    let (cursor, path, at) = (cursor.clone(), request.path.clone(), clock.now());
-    // Parsing a large answer takes long and must not block other tasks.
-    let mapped = tokio::task::spawn_blocking(move || upstream.map_at(stream, &cursor, &answer, at).map(hashed)).await?;
-    let (page, rest) = mapped.map_err(|source| Error::Upstream { stream: stream.name, source })?;
-    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: request.is_conditional().then_some((path, validators)) })
-}
-
-pub(super) fn map(
-    upstream: &dyn Upstream,
-    stream: &Stream,
-    cursor: &UpstreamCursor,
-    answer: &Answer,
-    today: Date,
-) -> Result<(Vec<Hashed>, Page), UpstreamError> {
-    upstream.map(stream, cursor, answer, today).map(hashed)
-}
-
-/// Hashes the observations of a page. Those that are too large are rejected.
-fn hashed(mut rest: Page) -> (Vec<Hashed>, Page) {
-    let mut page = Vec::with_capacity(rest.observations.len());
-    for observation in std::mem::take(&mut rest.observations) {
-        match Hashed::new(observation) {
-            Ok(hashed) => page.push(hashed),
-            Err(reject) => rest.rejects.push(reject),
-        }
-    }
-    (page, rest)
 }
 
 fn count(n: usize) -> i64 {

@@ -143,6 +143,7 @@ impl Upstream for ClinicalTrials {
             media_types: if is_page { crate::cpsc::JSON_MEDIA_TYPES } else { VERSION_MEDIA_TYPES },
             conditional: false,
             back_off: None,
+            download: None,
         })
     }
 

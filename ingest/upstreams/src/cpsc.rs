@@ -120,6 +120,7 @@ impl Upstream for Cpsc {
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
             back_off: None,
+            download: None,
         })
     }
 

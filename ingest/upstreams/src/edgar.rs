@@ -126,8 +126,7 @@ impl Upstream for Edgar {
 
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
         // EDGAR's data begins in 1993; a full read only repairs the current quarter.
-        let days = i64::from(settings.window_days.min(WINDOW_DAYS_MAX)).days();
-        let from = window.from.unwrap_or(window.to.saturating_sub(days)).min(window.to);
+        let from = window.first_day(settings.window_days.min(WINDOW_DAYS_MAX));
         let from = from.max(window.to.saturating_sub(i64::from(WINDOW_DAYS_MAX).days()));
         match stream.name {
             CURRENT => json::write_cursor(current::Cursor::default()),
@@ -236,6 +235,7 @@ fn file(path: String) -> Request {
         media_types: FILE_MEDIA_TYPES,
         conditional: false,
         back_off: Some(&BACK_OFF),
+        download: None,
     }
 }
 

@@ -122,6 +122,7 @@ impl Upstream for Fsis {
             // The server has answered 304 although records had changed.
             conditional: false,
             back_off: None,
+            download: None,
         })
     }
 

@@ -4,6 +4,7 @@
 //! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so fixtures test
 //! all of it. No upstream knows about services, logs or stores.
 
+pub mod ckan;
 pub mod clinical_trials;
 pub mod cpsc;
 pub mod drift;
@@ -19,6 +20,7 @@ pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
 pub mod shopify;
+pub mod socrata;
 pub mod text;
 pub mod upstream;
 mod us_states;
@@ -26,7 +28,8 @@ pub mod usaspending;
 mod xml;
 
 pub use upstream::{
-    Answer, BackOffRule, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Store, Stream, Upstream, UpstreamError, Window,
+    Answer, BackOffRule, Download, FilePages, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Store, Stream, Upstream,
+    UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.

@@ -220,6 +220,7 @@ impl Upstream for NihReporter {
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
             back_off: None,
+            download: None,
         })
     }
 

@@ -134,6 +134,7 @@ impl Upstream for OpenFda {
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
             back_off: None,
+            download: None,
         })
     }
 

@@ -4,12 +4,13 @@
 //! cursor, sync runs and completeness, so one broken stream does not stop the others.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::time::Duration;
 
 use bytes::Bytes;
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use schemas::facts::FactData;
 use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
@@ -19,7 +20,8 @@ use crate::field_counts::FieldCounts;
 /// One stream of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The stream's name, unique among all streams (`openfda.food`); also the prefix of its facts' keys (`openfda.food/H-1166-2026`).
+    /// The stream's name, unique among all streams (`openfda.food`); also the prefix of its facts' keys (`openfda.food/H-1166-2026`), unless
+    /// several streams of an upstream show the same records.
     pub name: &'static str,
     /// The topic of its facts.
     pub topic: &'static Topic,
@@ -83,6 +85,13 @@ pub struct Window {
     pub to: Date,
 }
 
+impl Window {
+    /// The first day of a run, of which a full one reads so many days back.
+    pub(crate) fn first_day(&self, full_read_days: u32) -> Date {
+        self.from.unwrap_or(self.to.saturating_sub(i64::from(full_read_days).days())).min(self.to)
+    }
+}
+
 /// One request: a GET, or a POST if it has a body. Every request only reads, so it may be retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -102,6 +111,38 @@ pub struct Request {
     pub conditional: bool,
     /// How this upstream asks clients to back off, if it has a way of its own.
     pub back_off: Option<&'static BackOffRule>,
+    /// Says that the answer is a file that is too large for memory. It is stored on disk and read by [`Upstream::open`] instead of
+    /// [`Upstream::map`].
+    pub download: Option<Download>,
+}
+
+/// An answer that is stored on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Download {
+    /// Name of the file at the upstream; letters, digits, `.`, `-` and `_`.
+    pub name: String,
+    /// The largest file accepted, in bytes as it is sent.
+    pub bytes_max: u64,
+    /// The bytes with which every such file begins. An answer that begins otherwise, such as an HTML page, is refused before the rest is read.
+    pub magic: &'static [u8],
+    /// How many times the file is requested in a calendar year at most, by all processes together.
+    pub per_year_max: u32,
+}
+
+/// The records of a downloaded file, page by page. A reader holds a bounded part of the file in memory.
+pub trait FilePages: Send + Sync {
+    /// Reads the next page. Its `next` is the cursor at which the file continues, or one of another request after the last page of the file.
+    /// No key occurs twice in a page.
+    ///
+    /// # Errors
+    /// When the file is damaged from here on. The pages before are valid.
+    fn next_page(&mut self) -> Result<Page, UpstreamError>;
+
+    /// Returns how many bytes of the file have been read.
+    fn bytes_read(&self) -> u64;
+
+    /// Returns how many files of the run follow this one.
+    fn files_left(&self) -> u64;
 }
 
 /// How an upstream asks clients to back off, apart from `Retry-After`. The request is then not retried, and no process sends a request of
@@ -165,7 +206,7 @@ pub struct Reject {
     pub reference: String,
     /// Why; it names the field.
     pub reason: String,
-    /// The record's bytes. The runner limits their length.
+    /// The record's bytes, without fields that must not be stored; `reason` names those. The runner limits their length.
     pub raw: Vec<u8>,
 }
 
@@ -292,7 +333,7 @@ pub trait Upstream: Send + Sync + 'static {
     }
 
     /// Returns the page that stands for a request to which a host gave no answer after all retries, with the reason and the time, for a stream
-    /// of many hosts of which one must not stop the others. `None`, the default, fails the run.
+    /// of many hosts of which one must not stop the others. It also stands for a file that is damaged. `None`, the default, fails the run.
     fn failed(&self, _stream: &Stream, _cursor: &UpstreamCursor, _reason: &str, _at: Timestamp) -> Option<Page> {
         None
     }
@@ -306,6 +347,20 @@ pub trait Upstream: Send + Sync + 'static {
     /// Returns the cursor without the known keys; `None` when nothing remains to be requested.
     fn narrow(&self, _stream: &Stream, cursor: &UpstreamCursor, _known: &HashSet<String>) -> Option<UpstreamCursor> {
         Some(cursor.clone())
+    }
+
+    /// Opens the downloaded file of the request at a cursor, at the record where the cursor continues.
+    ///
+    /// # Errors
+    /// When the file is not what the request asked for. By default no stream downloads files.
+    fn open(&self, stream: &Stream, _cursor: &UpstreamCursor, _file: File, _at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
+        Err(UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() })
+    }
+
+    /// Whether a later page of a run may show a key again, as a newer version of the record. By default the first one counts, since most
+    /// upstreams list records in an order that shifts while it is read.
+    fn is_ordered(&self, _stream: &Stream) -> bool {
+        false
     }
 
     /// Wraps one rejected record into an answer body, so that it can be mapped again. By default a JSON array.

@@ -44,6 +44,7 @@ impl Cursor {
             media_types: &["application/atom+xml", "application/xml", "text/xml"],
             conditional: false,
             back_off: Some(&BACK_OFF),
+            download: None,
         }
     }
 

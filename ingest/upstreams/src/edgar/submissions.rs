@@ -25,6 +25,7 @@ pub(super) fn request(next: &str) -> Request {
         media_types: &["application/json", "text/json", "application/xml", "text/xml", "text/plain", "application/octet-stream"],
         conditional: false,
         back_off: Some(&BACK_OFF),
+        download: None,
     }
 }
 

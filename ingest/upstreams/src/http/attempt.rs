@@ -21,7 +21,7 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Why one attempt failed.
-enum Failure {
+pub(super) enum Failure {
     Status {
         status: u16,
         retry_after: Option<Duration>,
@@ -37,9 +37,23 @@ enum Failure {
     UnexpectedContent {
         got: String,
     },
-    TooLarge,
+    TooLarge {
+        bytes_max: usize,
+    },
     TooSlow,
     Connection(reqwest::Error),
+    /// The signed address of a file expired before it was requested.
+    Expired {
+        status: u16,
+    },
+    /// The body of a file is not what it should be, from its first bytes on.
+    OtherFile {
+        got: String,
+    },
+    /// The body of a file broke off, or was too slow (`None`). Another attempt would count as another download.
+    Interrupted(Option<reqwest::Error>),
+    /// A file could not be stored.
+    Disk(std::io::Error),
 }
 
 impl Failure {
@@ -47,8 +61,9 @@ impl Failure {
     fn is_passing(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
-            Self::UnexpectedContent { .. } | Self::TooSlow | Self::Connection(_) => true,
-            Self::BackOff { .. } | Self::Redirect { .. } | Self::TooLarge => false,
+            Self::UnexpectedContent { .. } | Self::TooSlow | Self::Connection(_) | Self::Expired { .. } => true,
+            Self::BackOff { .. } | Self::Redirect { .. } | Self::TooLarge { .. } => false,
+            Self::OtherFile { .. } | Self::Interrupted(_) | Self::Disk(_) => false,
         }
     }
 
@@ -57,10 +72,12 @@ impl Failure {
             Self::Status { status, .. } => FetchError::Status { at, status, attempts },
             Self::BackOff { status, pause } => FetchError::Later { at, status, pause },
             Self::Redirect { status } => FetchError::Redirect { at, status },
-            Self::UnexpectedContent { got } => FetchError::UnexpectedContent { at, got, attempts },
-            Self::TooLarge => FetchError::TooLarge { at, bytes_max: stream.answer_bytes_max },
-            Self::TooSlow => FetchError::TooSlow { at, after: stream.answer_timeout, attempts },
-            Self::Connection(source) => FetchError::Connection { at, attempts, source },
+            Self::Expired { status } => FetchError::Status { at, status, attempts },
+            Self::UnexpectedContent { got } | Self::OtherFile { got } => FetchError::UnexpectedContent { at, got, attempts },
+            Self::TooLarge { bytes_max } => FetchError::TooLarge { at, bytes_max },
+            Self::TooSlow | Self::Interrupted(None) => FetchError::TooSlow { at, after: stream.answer_timeout, attempts },
+            Self::Connection(source) | Self::Interrupted(Some(source)) => FetchError::Connection { at, attempts, source },
+            Self::Disk(source) => FetchError::Disk { at, source },
         }
     }
 }
@@ -69,6 +86,21 @@ impl Inner {
     pub(super) async fn fetch(&self, stream: &Stream, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
         let url = self.url(request)?;
         let headers = headers(request, validators, &url)?;
+        let attempt = || {
+            let attempt = self.attempt(stream, request, &url, headers.clone(), validators.is_some());
+            async move { tokio::time::timeout(stream.answer_timeout, attempt).await.unwrap_or(Err(Failure::TooSlow)) }
+        };
+        self.retried(stream, request, &url, attempt).await
+    }
+
+    /// Makes attempts at a request until one succeeds or no further one may help. Each waits for its turn at the host.
+    pub(super) async fn retried<T, A: Future<Output = Result<T, Failure>>>(
+        &self,
+        stream: &Stream,
+        request: &Request,
+        url: &Url,
+        attempt: impl Fn() -> A,
+    ) -> Result<T, FetchError> {
         // Hosts that one `base_url` stands for keep their own limits.
         let host = request.origin.clone();
         let (mut attempts, mut unexpected_attempts, mut waited) = (0, 0, Duration::ZERO);
@@ -76,18 +108,16 @@ impl Inner {
             let mut permit = self.pace.permit(&host).await;
             attempts += 1;
             count(&self.stats.requests, 1);
-            let attempt = self.attempt(stream, request, &url, headers.clone(), validators.is_some());
-            let failure = match tokio::time::timeout(stream.answer_timeout, attempt).await {
-                Ok(Ok(fetched)) => return Ok(fetched),
-                Ok(Err(failure)) => failure,
-                Err(_elapsed) => Failure::TooSlow,
+            let failure = match attempt().await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
             };
             if let Failure::Status { status, retry_after: Some(pause) } = failure
                 && failure.is_passing()
             {
                 permit.pause(pause.min(self.limits.pause_max));
                 if waited + pause > self.limits.pause_max {
-                    return Err(FetchError::Later { at: shown(&url), status, pause });
+                    return Err(FetchError::Later { at: shown(url), status, pause });
                 }
             }
             if let Failure::BackOff { pause, .. } = failure {
@@ -96,7 +126,7 @@ impl Inner {
             drop(permit);
             unexpected_attempts += u32::from(matches!(failure, Failure::UnexpectedContent { .. }));
             if !failure.is_passing() || attempts >= self.limits.attempts_max || unexpected_attempts >= self.limits.unexpected_attempts_max {
-                return Err(failure.into_error(shown(&url), attempts, stream));
+                return Err(failure.into_error(shown(url), attempts, stream));
             }
             let requested = if let Failure::Status { retry_after, .. } = failure { retry_after } else { None };
             let pause = requested.unwrap_or_default() + jittered(backoff_bound(&self.limits, attempts));
@@ -175,13 +205,13 @@ impl Inner {
         // The length is that of the encoded body and known only without compression; then it avoids reading a body that is too large.
         let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
         if announced.is_some_and(|length| length > stream.answer_bytes_max) {
-            return Err(Failure::TooLarge);
+            return Err(Failure::TooLarge { bytes_max: stream.answer_bytes_max });
         }
         let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
         while let Some(piece) = response.chunk().await.map_err(connection)? {
             count(&self.stats.bytes, piece.len() as u64);
             if body.len() + piece.len() > stream.answer_bytes_max {
-                return Err(Failure::TooLarge);
+                return Err(Failure::TooLarge { bytes_max: stream.answer_bytes_max });
             }
             body.extend_from_slice(&piece);
         }
@@ -202,11 +232,11 @@ fn has_marker(body: &[u8], rule: &BackOffRule) -> bool {
     rule.markers.iter().any(|mark| page.contains(mark))
 }
 
-fn connection(error: reqwest::Error) -> Failure {
+pub(super) fn connection(error: reqwest::Error) -> Failure {
     Failure::Connection(error.without_url())
 }
 
-fn headers(request: &Request, validators: Option<&Validators>, url: &Url) -> Result<HeaderMap, FetchError> {
+pub(super) fn headers(request: &Request, validators: Option<&Validators>, url: &Url) -> Result<HeaderMap, FetchError> {
     let mut headers = HeaderMap::new();
     let mut put = |name: &str, value: &str| {
         let fault = |source| FetchError::Header { at: shown(url), name: name.to_owned(), source };

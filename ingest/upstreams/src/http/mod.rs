@@ -7,6 +7,7 @@
 //! Not provided: cookies, proxies from the environment, caches, and any parsing of an answer beyond its first byte.
 
 mod attempt;
+mod download;
 mod pace;
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,9 @@ const LIMITS: Limits = Limits {
 /// The limits for a live query with a waiting user: a single attempt, and an immediate error if the upstream asks for a pause.
 const LOOK_UP_LIMITS: Limits =
     Limits { attempts_max: 1, unexpected_attempts_max: 1, pause_max: Duration::ZERO, connect_timeout: Duration::from_secs(5), ..LIMITS };
+
+/// For how many requests the first pause lasts at most: a client that may send often need not wait long.
+const BACKOFF_FIRST_REQUESTS: f64 = 50.0;
 
 /// How many redirects within the origin one attempt follows.
 const REDIRECTS_MAX: usize = 3;
@@ -160,6 +164,23 @@ pub enum FetchError {
         /// How many times the request was sent.
         attempts: u32,
     },
+    /// The file could not be stored.
+    #[error("{at}: the file cannot be stored")]
+    Disk {
+        /// The requested address without its query.
+        at: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file was requested as often as it may be in this calendar year.
+    #[error("{name}: requested {per_year_max} times this year already, which is the limit")]
+    DownloadLimit {
+        /// The name of the file.
+        name: String,
+        /// The limit.
+        per_year_max: u32,
+    },
     /// The connection could not be opened or broke: name resolution, certificate, reset, timeout, or a body that ended early.
     #[error("{at}: connection failed, {attempts} attempts")]
     Connection {
@@ -203,11 +224,12 @@ impl FetchError {
         Some(match self {
             Self::Later { status, .. } | Self::Status { status, .. } => format!("status {status}"),
             Self::Redirect { .. } => "redirected to another host".to_owned(),
-            Self::UnexpectedContent { .. } => "an answer of another type".to_owned(),
+            Self::UnexpectedContent { got, .. } => format!("an answer of another type: {got}"),
             Self::TooLarge { .. } => "an answer is too large".to_owned(),
             Self::TooSlow { .. } => "no complete answer in time".to_owned(),
             Self::Connection { .. } => "the connection failed".to_owned(),
-            Self::NotHttps { .. } | Self::Url { .. } | Self::Header { .. } => return None,
+            Self::DownloadLimit { per_year_max, .. } => format!("it was requested {per_year_max} times this year, which is the limit"),
+            Self::Disk { .. } | Self::NotHttps { .. } | Self::Url { .. } | Self::Header { .. } => return None,
         })
     }
 }
@@ -260,6 +282,7 @@ pub struct Client {
 #[derive(Debug)]
 struct Inner {
     library: reqwest::Client,
+    user_agent: String,
     base_url: Option<Url>,
     pace: Pace,
     stats: FetchStats,
@@ -272,7 +295,7 @@ impl Client {
     /// # Errors
     /// When a setting is invalid, or the machine has no root certificates for https.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
-        Self::with_limits(settings, LIMITS)
+        Self::with_limits(settings, Limits { backoff_first: backoff_first(settings.requests_per_second), ..LIMITS })
     }
 
     /// Builds a client for live queries, which are not retried.
@@ -289,33 +312,15 @@ impl Client {
         if settings.user_agent.trim().is_empty() || reqwest::header::HeaderValue::from_str(&settings.user_agent).is_err() {
             return Err(BuildError::UserAgent(settings.user_agent.clone()));
         }
-        // A second installation fails because a provider is installed already, which is fine.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut library = reqwest::Client::builder()
-            .user_agent(&settings.user_agent)
-            .no_proxy()
-            .referer(false)
-            .gzip(true)
-            .retry(reqwest::retry::never())
-            .connect_timeout(limits.connect_timeout)
-            .read_timeout(limits.idle_timeout)
-            .pool_max_idle_per_host(1)
-            .redirect(reqwest::redirect::Policy::custom(|attempt| {
-                // A redirect back to the requested address is a cycle; for a POST it would become a GET of the same address.
-                let is_first = |first: &Url| first.origin() == attempt.url().origin() && first != attempt.url();
-                let within = attempt.previous().first().is_some_and(is_first);
-                if within && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
-            }));
-        if base_url.as_ref().is_some_and(|base| base.scheme() == "http") {
-            // Without TLS no root certificates are needed, so this works on a machine that has none.
-            let trusts_nobody =
-                rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
-            library = library.tls_backend_preconfigured(trusts_nobody);
-        } else {
-            library = library.https_only(true);
-        }
-        let library = library.build().map_err(|source| BuildError::Library(source.without_url()))?;
-        Ok(Self { inner: Arc::new(Inner { library, base_url, pace, stats: FetchStats::default(), limits }) })
+        let policy = reqwest::redirect::Policy::custom(|attempt| {
+            // A redirect back to the requested address is a cycle; for a POST it would become a GET of the same address.
+            let is_first = |first: &Url| first.origin() == attempt.url().origin() && first != attempt.url();
+            let within = attempt.previous().first().is_some_and(is_first);
+            if within && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
+        });
+        let user_agent = settings.user_agent.clone();
+        let library = library(&user_agent, base_url.as_ref(), &limits, policy).map_err(BuildError::Library)?;
+        Ok(Self { inner: Arc::new(Inner { library, user_agent, base_url, pace, stats: FetchStats::default(), limits }) })
     }
 
     /// Returns the counters of this client and its clones.
@@ -357,6 +362,41 @@ impl Inner {
         }
         Ok(url)
     }
+}
+
+/// Returns the bound of the first pause: [`BACKOFF_FIRST_REQUESTS`] requests, at most that of [`LIMITS`].
+fn backoff_first(requests_per_second: f64) -> Duration {
+    let pause = Duration::try_from_secs_f64(BACKOFF_FIRST_REQUESTS / requests_per_second).unwrap_or(LIMITS.backoff_first);
+    pause.min(LIMITS.backoff_first)
+}
+
+/// Builds a client of the HTTP library.
+fn library(
+    user_agent: &str,
+    base_url: Option<&Url>,
+    limits: &Limits,
+    redirects: reqwest::redirect::Policy,
+) -> Result<reqwest::Client, reqwest::Error> {
+    // A second installation fails because a provider is installed already, which is fine.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let library = reqwest::Client::builder()
+        .user_agent(user_agent)
+        .no_proxy()
+        .referer(false)
+        .gzip(true)
+        .retry(reqwest::retry::never())
+        .connect_timeout(limits.connect_timeout)
+        .read_timeout(limits.idle_timeout)
+        .pool_max_idle_per_host(1)
+        .redirect(redirects);
+    let library = if base_url.is_some_and(|base| base.scheme() == "http") {
+        // Without TLS no root certificates are needed, so this works on a machine that has none.
+        let trusts_nobody = rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+        library.tls_backend_preconfigured(trusts_nobody)
+    } else {
+        library.https_only(true)
+    };
+    library.build().map_err(reqwest::Error::without_url)
 }
 
 fn base_url(text: &str) -> Result<Url, BuildError> {

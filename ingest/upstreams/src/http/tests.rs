@@ -1,5 +1,7 @@
 //! The HTTP client against a scripted server. Pauses run on tokio's paused clock.
 
+mod downloads;
+
 use std::io::{Cursor, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -452,6 +454,7 @@ async fn only_https_and_only_the_requested_host() {
     assert!(matches!(client.fetch(&STREAM, &request, None).await.unwrap_err(), FetchError::Url { .. }));
     let plain = Inner {
         library: client.inner.library.clone(),
+        user_agent: String::new(),
         base_url: None,
         pace: Pace::new(1.0).unwrap(),
         stats: FetchStats::default(),
@@ -480,6 +483,12 @@ fn invalid_settings_are_refused() {
 fn backoff_doubles_to_its_bound() {
     let bounds: Vec<_> = [1, 2, 3, 4, 8, 1000].map(|attempts| backoff_bound(&LIMITS, attempts).as_millis()).into();
     assert_eq!(bounds, [500, 1000, 2000, 4000, 60_000, 60_000]);
+}
+
+/// Proves that a client that may send many requests retries sooner, and that any other one begins with half a second.
+#[test]
+fn first_pause_follows_the_rate() {
+    assert_eq!([0.001, 1.0, 100.0, 1000.0, 10_000.0].map(|rate| backoff_first(rate).as_millis()), [500, 500, 500, 50, 5]);
 }
 
 /// Proves that `Retry-After` is parsed in both forms, that a date in the past means now, and that invalid values are ignored.

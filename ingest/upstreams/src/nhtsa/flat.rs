@@ -66,6 +66,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
         },
         conditional: true,
         back_off: None,
+        download: None,
     }
 }
 

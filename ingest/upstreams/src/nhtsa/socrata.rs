@@ -1,17 +1,15 @@
 //! The Socrata copy: one row per campaign, without empty fields.
 
-use std::borrow::Cow;
-
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
 use super::{Cursor, SITE, campaign, manufacturers_number};
-use crate::cpsc::{JSON_MEDIA_TYPES, doing_business_as};
+use crate::cpsc::doing_business_as;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, text};
+use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, socrata, text};
 
 const ORIGIN: &str = "https://data.transportation.gov";
 /// Rows per page.
@@ -20,35 +18,18 @@ const LIMIT: usize = 1_000;
 const INCORPORATIONS: &[&str] = &["inc", "llc", "l.l.c", "incorporated"];
 
 pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
-    let clause = match cursor.from {
-        Some(from) => Cow::Owned(format!("$where=report_received_date%20%3E%3D%20%27{from}T00%3A00%3A00%27&")),
-        None => Cow::Borrowed(""),
-    };
-    let mut headers = vec![("accept", "application/json".to_owned())];
-    if let Some(token) = settings.api_key.as_ref().filter(|token| !token.is_empty()) {
-        headers.push(("x-app-token", token.clone()));
+    let (limit, offset) = (LIMIT.to_string(), cursor.offset.to_string());
+    let since = cursor.from.map(|from| format!("report_received_date >= '{from}T00:00:00'"));
+    let mut parameters = vec![("$order", "report_received_date DESC, nhtsa_id"), ("$limit", &limit), ("$offset", &offset)];
+    if let Some(since) = &since {
+        parameters.insert(0, ("$where", since));
     }
-    Request {
-        origin: ORIGIN.to_owned(),
-        path: format!(
-            "/resource/6axg-epim.json?{clause}$order=report_received_date%20DESC%2C%20nhtsa_id&$limit={LIMIT}&$offset={}",
-            cursor.offset
-        ),
-        body: None,
-        headers,
-        accepts_statuses: &[],
-        media_types: JSON_MEDIA_TYPES,
-        conditional: false,
-        back_off: None,
-    }
+    socrata::request(ORIGIN, "6axg-epim", &parameters, settings)
 }
 
 pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let mut warnings = Vec::new();
-    let body = json::body_text(&answer.body, &mut warnings);
-    if body.trim_start().starts_with('{') {
-        return Err(json::later(stream.name, "an object instead of rows"));
-    }
+    let body = socrata::rows(stream.name, answer, &mut warnings)?;
     let records = Records::of_array(stream.name, &body)?;
     let (mut first, mut outside, mut fields) = (None, 0, FieldCounts::default());
     let (observations, rejects) = records.map(stream.name, EXPECTED, |row: &Row<'_>| {

@@ -8,8 +8,7 @@ const BYTES_MAX: usize = 500 << 10;
 /// Whether the rules allow a path. The groups for this program count if there are any, or else those for all. The longest matching rule
 /// decides; of an `allow` and a `disallow` of one length the `allow`.
 pub(super) fn allows(text: &str, path: &str) -> bool {
-    let end = (0..=BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let text = text.get(..end).unwrap_or_default();
+    let text = text.get(..text.floor_char_boundary(BYTES_MAX)).unwrap_or_default();
     let (own, all) = (best_rule(text, path, |name| name == OWN_NAME), best_rule(text, path, |name| name == "*"));
     let verdict = if own.is_addressed { own } else { all };
     verdict.allow >= verdict.disallow
