@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use schemas::position::UpstreamCursor;
 
 use crate::drift::{Expected, Tally};
+use crate::stored_fields::{Redacted, StoredFields};
 use crate::{Reject, UpstreamError, text};
 
 /// The version of the cursor format. A cursor of another version is refused.
@@ -317,12 +318,19 @@ pub(crate) struct Records<'a> {
     raw: Vec<&'a RawValue>,
     /// The message of a single object that was sent instead of an array.
     lone: Option<&'a str>,
+    /// The fields of rejected records that are stored; `None` for all.
+    stored: Option<StoredFields>,
 }
 
 impl<'a> Records<'a> {
     /// Wraps the records of a list.
     pub(crate) fn of_list(raw: Vec<&'a RawValue>) -> Self {
-        Self { raw, lone: None }
+        Self { raw, lone: None, stored: None }
+    }
+
+    /// Limits which fields of rejected records are stored.
+    pub(crate) fn storing(self, fields: StoredFields) -> Self {
+        Self { stored: Some(fields), ..self }
     }
 
     /// Wraps a document that is a single record.
@@ -335,7 +343,7 @@ impl<'a> Records<'a> {
     pub(crate) fn of_array(stream: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
         let lone = text.trim_start().starts_with('{').then_some(text);
         let raw = if lone.is_some() { serde_json::from_str(text).map(|one| vec![one]) } else { serde_json::from_str(text) };
-        Ok(Self { raw: raw.map_err(|error| not_json(stream, text, &error))?, lone })
+        Ok(Self { raw: raw.map_err(|error| not_json(stream, text, &error))?, lone, stored: None })
     }
 
     /// Returns the number of records.
@@ -366,14 +374,23 @@ impl<'a> Records<'a> {
             tally.take(read.as_ref().ok());
             match read.map_err(|reason| (format!("record {index}"), reason)).and_then(|record| map(&record)) {
                 Ok(observation) => mapped.push(observation),
-                Err((reference, reason)) => rejects.push(Reject { reference, reason, raw: raw.get().as_bytes().to_vec() }),
+                Err((reference, reason)) => rejects.push(self.reject(reference, reason, raw.get())),
             }
         }
         tally.check(stream)?;
         match self.lone.filter(|_| mapped.is_empty()) {
+            Some(_) if self.stored.is_some() => Err(later(stream, "an object instead of an array")),
             Some(text) => Err(later(stream, format!("an object instead of an array: {}", text::cut(text::clean(text), 200)))),
             None => Ok((mapped, rejects)),
         }
+    }
+
+    /// A rejected record, with the fields that are stored.
+    fn reject(&self, reference: String, reason: String, record: &str) -> Reject {
+        let Some(fields) = self.stored else { return Reject { reference, reason, raw: record.as_bytes().to_vec() } };
+        let Redacted { raw, removed } = fields.redact(record);
+        let reason = removed.map_or_else(|| reason.clone(), |removed| format!("{reason}; not stored: {removed}"));
+        Reject { reference, reason, raw }
     }
 }
 
@@ -400,6 +417,25 @@ mod tests {
             assert_eq!(rejects[0].reference, "record 1");
             assert!(text.contains(std::str::from_utf8(&rejects[0].raw).unwrap()) && !rejects[0].raw.is_empty());
         }
+    }
+
+    /// Proves that a rejected record of a stream with personal fields is stored without them, and that its reason names them; also a record that cannot be
+    /// parsed. No text of a record is in an error.
+    #[test]
+    fn rejected_records_are_stored_without_personal_fields() {
+        const FIELDS: StoredFields = StoredFields { requested: &["a", "street"], personal: &["street"] };
+        let text = r#"[{"a":"1","street":"5 HOME LN"},{"a":"2","a":"2","street":"5 HOME LN"},{"a":"3"},"5 HOME LN"]"#;
+        let records = Records::of_array("d", text).unwrap().storing(FIELDS);
+        let refused = |one: &One<'_>| Err::<(), _>((one.a.text().to_owned(), "refused".to_owned()));
+        let (_, rejects) = records.map("d", &[], refused).unwrap();
+        let stored: Vec<String> = rejects.iter().map(|reject| String::from_utf8_lossy(&reject.raw).into_owned()).collect();
+        assert_eq!(stored, [r#"{"a":"1"}"#, r#"{"a":"2","a":"2"}"#, r#"{"a":"3"}"#, r#"{"bytes":11}"#]);
+        let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+        assert_eq!((reasons[0], reasons[2]), ("refused; not stored: street", "refused"));
+        assert!(reasons[1].ends_with("; not stored: street") && reasons[3].ends_with("; not stored: all of it"), "{reasons:?}");
+        assert!(rejects.iter().all(|reject| !format!("{reject:?}").contains("HOME")));
+        let lone = Records::of_array("d", r#"{"street":"5 HOME LN"}"#).unwrap().storing(FIELDS).map("d", &[], refused).unwrap_err();
+        assert_eq!(lone.to_string(), "d: an object instead of an array");
     }
 
     /// Proves that a part parses as its own type, that an absent or empty part is no problem, and that a part or an item that cannot be read

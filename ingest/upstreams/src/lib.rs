@@ -11,6 +11,7 @@ pub mod drift;
 pub mod edgar;
 pub mod federal_register;
 mod field_counts;
+pub mod fmcsa;
 mod found;
 pub mod fsis;
 pub mod http;
@@ -21,6 +22,7 @@ pub mod nih_reporter;
 pub mod openfda;
 pub mod shopify;
 pub mod socrata;
+mod stored_fields;
 pub mod text;
 pub mod upstream;
 mod us_states;
@@ -38,6 +40,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &cpsc::Cpsc,
     &edgar::Edgar,
     &federal_register::FederalRegister,
+    &fmcsa::Fmcsa,
     &fsis::Fsis,
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,

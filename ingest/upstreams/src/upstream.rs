@@ -65,6 +65,15 @@ pub struct Settings {
     pub stores: Vec<Store>,
 }
 
+impl Settings {
+    /// How many days back a full read goes, given the upstream's own default. Not a shorter time than a later run reads again, which would find older
+    /// rows then.
+    pub(crate) fn full_read_days(&self, default_days: u32) -> u32 {
+        let days = if self.backfill_days > 0 { self.backfill_days } else { default_days };
+        days.max(self.window_days)
+    }
+}
+
 /// A store that an upstream of many hosts polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Store {

@@ -7,6 +7,7 @@ mod common;
 mod cpsc;
 mod edgar;
 mod federal_register;
+mod fmcsa;
 mod fsis;
 mod nhtsa;
 mod nih_reporter;

@@ -319,3 +319,41 @@ fn shopify() {
     assert_eq!((&*first.published_at, &*first.updated_at), ("2025-07-08T18:23:21Z", "2025-07-09T04:42:45Z"));
     assert!(facts.iter().filter(|fact| fact.product_id == first.product_id).all(|fact| !fact.available));
 }
+
+/// Proves that real rows of the census of motor carriers are mapped, with their numbers as published. The recorded rows have six columns; those that every
+/// row has are added.
+#[test]
+fn motor_carriers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/fmcsa");
+    let Ok(text) = std::fs::read_to_string(folder.join("census-large-carriers.json")) else { return };
+    let mut rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(map("fmcsa.census", text).unwrap().rejects.len(), rows.len(), "a row without its day is no record");
+    for row in &mut rows {
+        for (name, value) in
+            [("add_date", "20260918"), ("carrier_operation", "A"), ("classdef", "AUTHORIZED FOR HIRE"), ("phy_state", "AZ")]
+        {
+            row[name] = value.into();
+        }
+    }
+    let page = map("fmcsa.census", serde_json::to_vec(&rows).unwrap()).unwrap();
+    assert_eq!((page.observations.len(), page.rejects.len()), (5, 0));
+    let last = crate::fmcsa::carrier(&page.observations[4]);
+    assert_eq!((&*last.legal_name, &*last.power_units, &*last.status), ("FEDEX GROUND PACKAGE SYSTEM INC", "101844", "I"));
+}
+
+/// Proves that each real amount of filings is read as whole dollars.
+#[test]
+fn amounts_of_filings() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/fmcsa/motus-amount-scale.json");
+    let Ok(text) = std::fs::read_to_string(file) else { return };
+    let sample: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cursor = r#"{"v":1,"from":"2026-09-01","step":"on_file","carriers":["1"]}"#;
+    let cursor = schemas::position::UpstreamCursor(cursor.to_owned());
+    for (row, dollars) in
+        sample["distribution"].as_array().unwrap().iter().zip(["750000", "1000000", "75000", "5000", "5000000", "2000000"])
+    {
+        let body = serde_json::json!([{"usdot_number": "1", "bipd_file": row["max_cov_amount"]}]).to_string();
+        let page = map_at("fmcsa.cancellations", &cursor, &ok(body)).unwrap();
+        assert_eq!(crate::fmcsa::carrier(&page.observations[0]).bipd_on_file, dollars);
+    }
+}
