@@ -22,6 +22,7 @@ pub mod nih_reporter;
 pub mod openfda;
 pub mod shopify;
 pub mod socrata;
+pub mod sos;
 mod stored_fields;
 pub mod text;
 pub mod upstream;
@@ -46,6 +47,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &nih_reporter::NihReporter,
     &openfda::OpenFda,
     &shopify::Shopify,
+    &sos::Sos,
     &usaspending::UsaSpending,
 ];
 

@@ -14,4 +14,5 @@ mod nih_reporter;
 mod openfda;
 mod samples;
 mod shopify;
+mod sos;
 mod usaspending;
