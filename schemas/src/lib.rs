@@ -9,6 +9,7 @@ mod canonical;
 pub mod change;
 pub mod clock;
 pub mod company_names;
+pub mod cook;
 pub mod data_file;
 pub mod dates;
 pub mod details;

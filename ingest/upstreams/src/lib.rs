@@ -6,6 +6,7 @@
 
 pub mod ckan;
 pub mod clinical_trials;
+pub mod cook;
 pub mod cpsc;
 pub mod drift;
 pub mod edgar;
@@ -38,6 +39,7 @@ pub use upstream::{
 /// THE LIST of upstreams.
 pub static ALL: &[&dyn Upstream] = &[
     &clinical_trials::ClinicalTrials,
+    &cook::Cook,
     &cpsc::Cpsc,
     &edgar::Edgar,
     &federal_register::FederalRegister,

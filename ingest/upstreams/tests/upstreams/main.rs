@@ -4,6 +4,7 @@
 
 mod clinical_trials;
 mod common;
+mod cook;
 mod cpsc;
 mod edgar;
 mod federal_register;

@@ -357,3 +357,28 @@ fn amounts_of_filings() {
         assert_eq!(crate::fmcsa::carrier(&page.observations[0]).bipd_on_file, dollars);
     }
 }
+
+/// Proves that the data file of classes has each class of the county's own dictionary, and for the classes without an incentive the levels of the county.
+#[test]
+fn cook_county_classes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/cook-county");
+    if !folder.exists() {
+        return;
+    }
+    let rows = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let levels = rows("level-of-assessment-2021-on.csv");
+    let mut compared = 0;
+    for row in levels.lines().skip(1) {
+        let [_, class, level] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let level: f64 = level.parse().unwrap();
+        // A class of the levels that the dictionary does not have has no parcels.
+        if level > 0.0 && class.starts_with(['1', '2', '3', '4', '5']) && schemas::cook::is_class(class) {
+            assert_eq!(schemas::cook::level(class), Some((level * 10_000.0).round() as i64), "{row}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 200, "{compared}");
+    let dictionary = rows("class-dictionary.csv");
+    let classes: Vec<&str> = dictionary.lines().skip(1).filter_map(|row| row.split(',').nth(6)).collect();
+    assert!(classes.len() > 200 && classes.iter().all(|class| schemas::cook::is_class(class)), "{classes:?}");
+}
