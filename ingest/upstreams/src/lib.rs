@@ -15,6 +15,7 @@ mod field_counts;
 pub mod fmcsa;
 mod found;
 pub mod fsis;
+pub mod hacker_news;
 pub mod http;
 mod json;
 pub mod live;
@@ -45,6 +46,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &federal_register::FederalRegister,
     &fmcsa::Fmcsa,
     &fsis::Fsis,
+    &hacker_news::HackerNews,
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,
     &openfda::OpenFda,

@@ -10,6 +10,7 @@ mod edgar;
 mod federal_register;
 mod fmcsa;
 mod fsis;
+mod hacker_news;
 mod nhtsa;
 mod nih_reporter;
 mod openfda;

@@ -9,6 +9,7 @@ use schemas::facts::stock::StockFact;
 use upstreams::{Answer, Page, UpstreamError, Window};
 
 use crate::common::*;
+use crate::hacker_news::mentions;
 use crate::usaspending::award_of;
 
 /// Returns a sample page; `None` where there are no samples.
@@ -381,4 +382,26 @@ fn cook_county_classes() {
     let dictionary = rows("class-dictionary.csv");
     let classes: Vec<&str> = dictionary.lines().skip(1).filter_map(|row| row.split(',').nth(6)).collect();
     assert!(classes.len() > 200 && classes.iter().all(|class| schemas::cook::is_class(class)), "{classes:?}");
+}
+
+/// Proves that real items of the own API of Hacker News are mapped completely, without an advertisement for a job.
+#[test]
+fn hacker_news() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples");
+    if !folder.exists() {
+        return;
+    }
+    let body = std::fs::read(folder.join("phrases/hn-firebase-items-2015.json")).unwrap();
+    let items: Vec<serde_json::Value> = serde_json::from_slice(&body).unwrap();
+    let (upstream, stream) = stream("hacker_news");
+    let page = upstream.map(stream, &upstream.start(stream, &window(), &settings()), &ok(body), TODAY).unwrap();
+    assert_eq!(page.rejects, []);
+    let facts = mentions(&page);
+    assert_eq!(facts.len(), items.iter().filter(|item| item["type"] == "story").count());
+    let seuss = facts.iter().find(|fact| fact.id == "9933147").unwrap();
+    assert_eq!((&*seuss.title, &*seuss.author, &*seuss.domain), ("Dr. Seuss Book: Yes, They Found It in a Box", "pepys", "nytimes.com"));
+    assert_eq!((&*seuss.published_at, &*seuss.hour, seuss.points), ("2015-07-22T23:54:53Z", "2015-07-22T23", Some(27)));
+    let bosun = facts.iter().find(|fact| fact.id == "9934074").unwrap();
+    assert_eq!((&*bosun.title, &*bosun.url), ("Bosun – open-source monitoring and alerting system by Stack Exchange", "http://bosun.org/"));
+    assert!(facts.iter().all(|fact| !fact.title.is_empty() && !fact.author.is_empty() && (fact.url.is_empty() == fact.domain.is_empty())));
 }
