@@ -30,6 +30,7 @@ pub mod text;
 pub mod upstream;
 mod us_states;
 pub mod usaspending;
+pub mod wikimedia;
 mod xml;
 
 pub use upstream::{
@@ -53,6 +54,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &shopify::Shopify,
     &sos::Sos,
     &usaspending::UsaSpending,
+    &wikimedia::Wikimedia,
 ];
 
 /// Returns the upstream with a name.

@@ -18,3 +18,4 @@ mod samples;
 mod shopify;
 mod sos;
 mod usaspending;
+mod wikimedia;
