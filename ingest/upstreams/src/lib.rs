@@ -4,6 +4,7 @@
 //! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so fixtures test
 //! all of it. No upstream knows about services, logs or stores.
 
+mod archive;
 pub mod ckan;
 pub mod clinical_trials;
 pub mod cook;
@@ -30,8 +31,10 @@ pub mod text;
 pub mod upstream;
 mod us_states;
 pub mod usaspending;
+pub mod uspto_trademarks;
 pub mod wikimedia;
 mod xml;
+mod xml_records;
 
 pub use upstream::{
     Answer, BackOffRule, Download, FilePages, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Store, Stream, Upstream,
@@ -54,6 +57,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &shopify::Shopify,
     &sos::Sos,
     &usaspending::UsaSpending,
+    &uspto_trademarks::UsptoTrademarks,
     &wikimedia::Wikimedia,
 ];
 

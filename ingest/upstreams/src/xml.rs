@@ -143,7 +143,7 @@ fn put(open: &mut [Element], part: &str) {
 }
 
 /// Returns the replacement of a reference; an unknown one is returned unchanged.
-fn resolved(name: &str) -> Cow<'static, str> {
+pub(crate) fn resolved(name: &str) -> Cow<'static, str> {
     let number = match name.strip_prefix('#') {
         Some(number) => match number.strip_prefix('x') {
             Some(hex) => u32::from_str_radix(hex, 16).ok(),
@@ -202,6 +202,34 @@ mod tests {
             let error = Element::parse(source).unwrap_err();
             assert!(error.contains(reason), "{source:.40}: {error}");
         }
+    }
+
+    /// Proves that a real case file of another format, with two namespaces, is read completely.
+    #[test]
+    fn reads_a_real_document() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/uspto-trademarks");
+        if !folder.exists() {
+            return;
+        }
+        let body = std::fs::read(folder.join("tsdr.st66.sn76044902.xml")).unwrap();
+        let root = Element::parse(&decoded(&body)).unwrap();
+        let content = root.at("TradeMarkTransactionBody/TransactionContentDetails/TransactionData").unwrap();
+        let mark = content.at("TradeMarkDetails/TradeMark").unwrap();
+        for (path, expected) in [
+            ("ApplicationNumber", "76044902"),
+            ("RegistrationNumber", "2824281"),
+            ("MarkCurrentStatusCode", "702"),
+            ("WordMarkSpecification/MarkVerbalElementText", "PYTHON"),
+            ("GoodsServicesDetails/GoodsServices/ClassDescriptionDetails/ClassDescription/ClassNumber", "009"),
+            ("GoodsServicesDetails/GoodsServices/ClassDescriptionDetails/ClassDescription/ClassDescriptionExt/PrimeClassText", "009"),
+            ("TradeMarkExt/MarkFeatureCode", "1"),
+        ] {
+            assert_eq!(mark.text(path), expected, "{path}");
+        }
+        let stages: Vec<String> =
+            content.child("ApplicantDetails").unwrap().all("Applicant").map(|owner| owner.text("ApplicantExt/PartyTypeCode")).collect();
+        assert_eq!(stages, ["30", "20", "10"]);
+        assert!(mark.child("MarkEventDetails").unwrap().all("MarkEvent").count() > 10);
     }
 
     /// Proves that bytes that are not UTF-8 are decoded as ISO-8859-1.

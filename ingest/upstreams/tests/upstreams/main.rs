@@ -18,4 +18,5 @@ mod samples;
 mod shopify;
 mod sos;
 mod usaspending;
+mod uspto_trademarks;
 mod wikimedia;

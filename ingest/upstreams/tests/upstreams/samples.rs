@@ -405,3 +405,24 @@ fn hacker_news() {
     assert_eq!((&*bosun.title, &*bosun.url), ("Bosun – open-source monitoring and alerting system by Stack Exchange", "http://bosun.org/"));
     assert!(facts.iter().all(|fact| !fact.title.is_empty() && !fact.author.is_empty() && (fact.url.is_empty() == fact.domain.is_empty())));
 }
+
+/// Proves that real case files are mapped completely: a full one, and one with only the status.
+#[test]
+fn uspto_trademarks() {
+    let Some(page) = sample("uspto_trademarks.annual", "uspto-trademarks/case-file.annual-full.60146682.xml") else { return };
+    let full = crate::uspto_trademarks::mark(&page, 0);
+    assert_eq!(page.observations[0].key, "uspto_trademarks/60146682");
+    assert_eq!((&*full.mark, &*full.registration, &*full.status_code, &*full.drawing_code), ("MACHINE-PISTOL", "0146682", "626", "3"));
+    assert_eq!((&*full.filing_date, &*full.registration_date), ("1920-09-25", "1921-09-20"));
+    assert_eq!((&*full.status_date, &*full.transaction_date), ("2005-10-11", "2016-03-16"));
+    assert_eq!((&full.owners[..], full.sparse), (&["AUTO ORDNANCE CORPORATION".to_owned()][..], false));
+    let class = &full.classes[0];
+    let expected = ("009", "6", "2010-04-08", "1920-09-13");
+    assert_eq!((full.classes.len(), (&*class.code, &*class.status_code, &*class.status_date, &*class.first_use)), (1, expected));
+    assert_eq!((&*full.goods[0].code, &*full.goods[0].text, full.raw_dates.len()), ("009", "pistols", 0));
+    let page = sample("uspto_trademarks.annual", "uspto-trademarks/case-file.annual-status-only.60172053.xml").unwrap();
+    let sparse = crate::uspto_trademarks::mark(&page, 0);
+    assert!(sparse.sparse && sparse.mark.is_empty() && sparse.owners.is_empty() && sparse.classes.is_empty());
+    assert_eq!((&*sparse.serial, &*sparse.status_code, &*sparse.status_date), ("60172053", "626", "2005-10-25"));
+    assert_eq!((&*sparse.registration_date, &*sparse.drawing_code), ("1923-08-21", "0"));
+}
