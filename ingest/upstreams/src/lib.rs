@@ -23,6 +23,7 @@ pub mod live;
 pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
+pub mod sam_exclusions;
 pub mod shopify;
 pub mod socrata;
 pub mod sos;
@@ -54,6 +55,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,
     &openfda::OpenFda,
+    &sam_exclusions::SamExclusions,
     &shopify::Shopify,
     &sos::Sos,
     &usaspending::UsaSpending,

@@ -49,7 +49,7 @@ pub(crate) fn start(name: &str, window: &Window) -> UpstreamCursor {
 /// Returns the path of the request at a cursor.
 pub(crate) fn path(name: &str, cursor: &UpstreamCursor) -> String {
     let (upstream, stream) = stream(name);
-    let api_key = name.starts_with("uspto_trademarks").then(|| "key".to_owned());
+    let api_key = ["sam_exclusions", "uspto_trademarks"].iter().any(|upstream| name.starts_with(upstream)).then(|| "key".to_owned());
     upstream.request(stream, cursor, &Settings { api_key, ..settings() }).unwrap().path
 }
 

@@ -14,6 +14,7 @@ mod hacker_news;
 mod nhtsa;
 mod nih_reporter;
 mod openfda;
+mod sam_exclusions;
 mod samples;
 mod shopify;
 mod sos;
