@@ -1,21 +1,23 @@
 //! The Federal Register, the daily journal of the United States government, through its API (version 1).
 //!
-//! A stream is one search. `federal_register.fda` finds notices of advisory committee meetings of the Food and Drug Administration. Another
-//! search needs a [`Search`] and a mapping; requests, paging and checks are shared.
+//! A stream is one search. `federal_register.fda` finds notices of advisory committee meetings of the Food and Drug Administration.
+//! `federal_register.ads` finds airworthiness directives and reads the text of each ([`ads`]). Paging and checks are shared.
 //!
 //! The API names the next page by URL, and newer answers carry a cursor in it. The URL is followed as it is given, only on https and only
 //! to the host and path of the search, and never twice in one run. Fields that are not asked for are absent (`dates`, `action`). An answer
 //! without hits has no list of results.
 
+mod ads;
+
+use std::collections::HashSet;
 use std::time::Duration;
 
-use jiff::ToSpan;
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::meetings::MeetingFact;
 use schemas::hash::Hash32;
 use schemas::position::UpstreamCursor;
-use schemas::topics::MEETINGS;
+use schemas::topics::{DIRECTIVES, MEETINGS};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
@@ -36,7 +38,7 @@ const PAGES_MAX: usize = 100;
 /// A longer address of a next page is refused.
 const ADDRESS_BYTES_MAX: usize = 4_000;
 /// How far back a full read goes. Meetings are announced weeks before they take place.
-const FULL_READ_DAYS: i64 = 400;
+const FULL_READ_DAYS: u32 = 400;
 const TITLE_CHARS_MAX: usize = 1_000;
 const ABSTRACT_CHARS_MAX: usize = 4_000;
 const DATES_BYTES_MAX: usize = 8_000;
@@ -72,6 +74,19 @@ static SEARCHES: &[Search] = &[Search {
     term: "\"advisory committee\" \"notice of meeting\"",
     map: meeting,
 }];
+
+/// The stream of airworthiness directives.
+const ADS: &str = "federal_register.ads";
+
+/// The stream of airworthiness directives. It is not in the manifest, so no run reads it, until a service reads its facts.
+pub static AIRWORTHINESS_DIRECTIVES: Stream = Stream {
+    name: ADS,
+    topic: &DIRECTIVES,
+    every: Duration::ZERO,
+    snapshot: false,
+    answer_bytes_max: 16 << 20,
+    answer_timeout: Duration::from_secs(60),
+};
 
 static MANIFEST: Manifest = Manifest {
     name: "federal_register",
@@ -112,12 +127,18 @@ impl Upstream for FederalRegister {
         &MANIFEST
     }
 
-    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
-        let from = window.from.unwrap_or(window.to.saturating_sub(FULL_READ_DAYS.days())).min(window.to);
+    fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
+        if stream.name == ADS {
+            return json::write_cursor(ads::Cursor::new(window, settings));
+        }
+        let from = window.first_day(FULL_READ_DAYS);
         json::write_cursor(Cursor { from, to: window.to, query: None, visited: Vec::new(), seen: 0 })
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        if stream.name == ADS {
+            return Ok(json::read_cursor::<ads::Cursor>(stream.name, cursor)?.request());
+        }
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let path = match &cursor.query {
             Some(query) => format!("{PATH}?{query}"),
@@ -133,6 +154,9 @@ impl Upstream for FederalRegister {
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        if stream.name == ADS {
+            return ads::map(stream, json::read_cursor(stream.name, cursor)?, answer, today);
+        }
         let (cursor, search): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, search(stream)?);
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
@@ -158,8 +182,21 @@ impl Upstream for FederalRegister {
         Ok(page)
     }
 
-    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
-        [br#"{"count":1,"results":["#, raw, b"]}"].concat()
+    fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
+        let cursor = (stream.name == ADS).then(|| json::read_cursor::<ads::Cursor>(stream.name, cursor).ok()).flatten();
+        cursor.map(|cursor| cursor.depends_on()).unwrap_or_default()
+    }
+
+    fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor> {
+        if stream.name != ADS {
+            return Some(cursor.clone());
+        }
+        json::read_cursor::<ads::Cursor>(stream.name, cursor).ok()?.narrow(known).map(json::write_cursor)
+    }
+
+    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        let document = if stream.name == ADS { ads::single(raw) } else { None };
+        document.unwrap_or_else(|| [br#"{"count":1,"results":["#, raw, b"]}"].concat())
     }
 }
 
@@ -189,21 +226,41 @@ fn next(search: &Search, cursor: &Cursor, read: usize, count: Option<usize>, add
     let own = cursor.query.clone().unwrap_or_else(|| first_query(search, cursor.from, cursor.to));
     let mut visited = cursor.visited.clone();
     visited.push(short_hash(&own));
-    let stopped = match address.text().trim() {
-        "" => count.filter(|count| *count > seen).map(|count| format!("{count} documents by the answer, {seen} came")),
-        address => match query_of(address) {
-            None => Some("the address of the next page leads elsewhere".to_owned()),
-            Some(query) if visited.contains(&short_hash(&query)) => Some("the next page is one that was read already".to_owned()),
-            Some(_) if visited.len() >= PAGES_MAX => Some(format!("more than {PAGES_MAX} pages")),
-            Some(query) => return Some(Cursor { query: Some(query), visited, seen, ..cursor.clone() }),
-        },
-    };
-    if let Some(what) = stopped {
-        page.warnings.push(what.clone());
-        // The newest documents come first, so the oldest of the window are missing.
-        page.incomplete = Some(Incomplete { what, from: None });
+    match next_query(&visited, PAGES_MAX, seen, count, address) {
+        Ok(query) => query.map(|query| Cursor { query: Some(query), visited, seen, ..cursor.clone() }),
+        Err(what) => {
+            page.warnings.push(what.clone());
+            // The newest documents come first, so the oldest of the window are missing.
+            page.incomplete = Some(Incomplete { what, from: None });
+            None
+        }
     }
-    None
+}
+
+/// The query of the next page after some queries, given by the beginnings of their hashes, that showed so many documents; `None` after the last
+/// page. The error says why the search is not followed to its end.
+fn next_query(
+    visited: &[String],
+    pages_max: usize,
+    seen: usize,
+    count: Option<usize>,
+    address: &Field<'_>,
+) -> Result<Option<String>, String> {
+    let address = match address.text().trim() {
+        "" => {
+            return match count.filter(|count| *count > seen) {
+                Some(count) => Err(format!("{count} documents by the answer, {seen} came")),
+                None => Ok(None),
+            };
+        }
+        address => address,
+    };
+    match query_of(address) {
+        None => Err("the address of the next page leads elsewhere".to_owned()),
+        Some(query) if visited.contains(&short_hash(&query)) => Err("the next page is one that was read already".to_owned()),
+        Some(_) if visited.len() >= pages_max => Err(format!("more than {pages_max} pages")),
+        Some(query) => Ok(Some(query)),
+    }
 }
 
 /// Returns the query of an address, if the address is one of the search: on https, its host and its path.
@@ -263,6 +320,14 @@ struct Document<'a> {
     html_url: Field<'a>,
     #[serde(borrow)]
     docket_ids: Field<'a>,
+    #[serde(borrow)]
+    effective_on: Field<'a>,
+    #[serde(borrow)]
+    citation: Field<'a>,
+    #[serde(borrow)]
+    correction_of: Field<'a>,
+    #[serde(borrow)]
+    raw_text_url: Field<'a>,
 }
 
 impl Document<'_> {

@@ -43,7 +43,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),
     ("ingest/", "ingest", &["event-log", "schemas", "upstreams", "view-store"]),
     ("ingest/log/", "event-log", &["schemas"]),
-    ("ingest/upstreams/", "upstreams", &["schemas"]),
+    ("ingest/upstreams/", "upstreams", &["directives", "schemas"]),
     ("projector/", "projector", &["event-log", "marks", "schemas", "table-file", "view-store"]),
     ("projector/store/", "view-store", &["schemas"]),
     ("projector/table-file/", "table-file", &[]),

@@ -6,6 +6,7 @@ mod clinical_trials;
 mod common;
 mod cook;
 mod cpsc;
+mod directives;
 mod edgar;
 mod federal_register;
 mod fmcsa;

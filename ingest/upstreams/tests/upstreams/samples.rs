@@ -426,3 +426,32 @@ fn uspto_trademarks() {
     assert_eq!((&*sparse.serial, &*sparse.status_code, &*sparse.status_date), ("60172053", "626", "2005-10-25"));
     assert_eq!((&*sparse.registration_date, &*sparse.drawing_code), ("1923-08-21", "0"));
 }
+
+/// Proves that what real notes say of directives is read as the search shows it: number, title, abstract and day of every document.
+#[test]
+fn directives() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/faa-ad/abstracts");
+    let Ok(files) = std::fs::read_dir(folder) else { return };
+    let mut read = 0;
+    for file in files {
+        let note = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let after = |mark: &str| note.split_once(mark).map(|(_, rest)| rest.lines().next().unwrap_or_default().trim()).unwrap();
+        let (number, title) = (after("**Document Number:** "), after("title: \"").trim_end_matches('"'));
+        let published = after("original_published: ").split(' ').next().unwrap();
+        let summary = note.split_once("## Summary").unwrap().1.trim().lines().next().unwrap();
+        let found = crate::directives::found(number, title, summary, published);
+        let answer = ok(serde_json::json!({ "count": 1, "results": [found] }).to_string());
+        let at = start("federal_register.ads", &Window { from: Some(published.parse().unwrap()), to: date(2026, 9, 30) });
+        let page = map_at("federal_register.ads", &at, &answer).unwrap();
+        assert_eq!(page.rejects, []);
+        let (upstream, stream) = stream("federal_register.ads");
+        assert_eq!(upstream.depends_on(stream, &page.next.clone().unwrap()), [format!("federal_register.ads/{number}@{published}")]);
+        let next = upstream.narrow(stream, &page.next.unwrap(), &Default::default()).unwrap();
+        let text = format!("2026-15-05 Acme: Amendment 39-1.\n\n(c) Applicability\n\n{summary}");
+        let page = map_at("federal_register.ads", &next, &ok(text)).unwrap();
+        let fact = crate::directives::directives(&page)[0];
+        assert_eq!((&*fact.number, &*fact.title, &*fact.summary), (number, title, summary));
+        read += 1;
+    }
+    assert_eq!(read, 19);
+}
