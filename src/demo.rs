@@ -47,7 +47,11 @@ const SYNCS_PER_DAY: u32 = 12;
 
 /// The arguments of `highwater simulate`.
 #[derive(Args)]
-#[command(after_help = format!("Simulated: {}.", simulator::UPSTREAMS.join(", ")))]
+#[command(after_help = format!(
+    "Simulated: {}.\nSimulated, but read by no service yet: {}.",
+    simulator::UPSTREAMS.join(", "),
+    simulator::UPSTREAMS_WITHOUT_SERVICE.join(", ")
+))]
 pub(crate) struct Simulate {
     /// The address to listen on; port 0 selects a free port. The address is printed.
     #[arg(long, value_parser = socket_address)]

@@ -37,6 +37,12 @@ use crate::child::within;
 /// How many directories for downloaded files were named.
 static DOWNLOAD_DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
+/// The most ordinary stories of a simulated day. A request is needed for each hour, so scenarios about other records have few.
+const STORIES_A_DAY_MAX: u64 = 60;
+
+/// The most articles of a simulated list of page views.
+const ARTICLES_MAX: u64 = 100;
+
 /// The seed of the key that signs receipts.
 pub(crate) const RECEIPT_SEED: [u8; 32] = [5; 32];
 
@@ -61,10 +67,16 @@ pub(crate) struct SimulatedUpstreams {
 }
 
 impl SimulatedUpstreams {
-    /// Starts a simulation of `records` recalls from a seed. Records change only by [`Simulator::advance`].
+    /// Starts a simulation of `records` recalls and of few stories from a seed. Records change only by [`Simulator::advance`].
     pub(crate) async fn start(seed: u64, records: u64, clock: Clock) -> Self {
+        Self::with_stories(seed, records, clock, STORIES_A_DAY_MAX).await
+    }
+
+    /// Starts a simulation with at most `stories_a_day_max` ordinary stories a day.
+    pub(crate) async fn with_stories(seed: u64, records: u64, clock: Clock, stories_a_day_max: u64) -> Self {
         let today = clock.now().to_zoned(TimeZone::UTC).date();
-        let sim = Simulator::new(Options { seed, records, today, clock, ..Options::default() });
+        let articles_max = ARTICLES_MAX;
+        let sim = Simulator::new(Options { seed, records, today, clock, stories_a_day_max, articles_max, ..Options::default() });
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move { drop(stopped.await) };
         let (bound, serving) = Arc::clone(&sim).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await.unwrap();
@@ -97,7 +109,8 @@ impl SimulatedUpstreams {
     pub(crate) fn settings(&self) -> Settings {
         // Each run of a later day polls all stores.
         let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
-        Settings { stores: simulator::STORES.iter().map(store).collect(), ..settings(&self.base_url) }
+        let stores = simulator::STORES.iter().map(store).collect();
+        Settings { stores, api_key: Some(simulator::TRADEMARKS_KEY.to_owned()), ..settings(&self.base_url) }
     }
 }
 

@@ -25,7 +25,7 @@ impl std::fmt::Display for UnknownFault {
 impl std::error::Error for UnknownFault {}
 
 /// The names of the faults, in the order of [`Fault`].
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 18] = [
     "429",
     "429_retry_after",
     "500",
@@ -42,6 +42,8 @@ pub const NAMES: [&str; 16] = [
     "schema_retyped",
     "fsis_flip",
     "outage",
+    "202",
+    "error_object",
 ];
 
 /// The names of numeric fault parameters.
@@ -66,6 +68,8 @@ pub(crate) enum Fault {
     SchemaRetyped,
     FsisFlip,
     Outage,
+    Accepted,
+    ErrorObject,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,9 @@
 //! The Federal Register: the search for notices of the Food and Drug Administration. What is published follows from the first day: meetings
 //! of one and of two days, an amendment that moves a meeting and one without a date, notices whose only date is that of comments, and
-//! notices that are about no drug. Pages are reached by address, and fields are sent when they are asked for.
+//! notices that are about no drug. Pages are reached by address, and fields are sent when they are asked for. The search for rules of part 39
+//! finds airworthiness directives ([`directives`]).
+
+mod directives;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -90,13 +93,18 @@ pub(crate) fn answer(world: &World, raw: &str, query: &Query<'_>, plan: &Plan) -
     let from = day("conditions[publication_date][gte]").unwrap_or(Date::MIN);
     let to = day("conditions[publication_date][lte]").unwrap_or(Date::MAX);
     let fields: Vec<&str> = query.pairs().filter(|(name, _)| *name == "fields[]").map(|(_, value)| value).collect();
-    let mut found: Vec<(Date, usize)> = NOTICES
-        .iter()
-        .enumerate()
-        .map(|(at, notice)| (world.first_today.saturating_add(notice.day.days()), at))
-        .filter(|(day, _)| *day >= from && *day <= to && *day <= world.today && !plan.has(Fault::Outage))
-        .collect();
+    let is_part_39 = query.get("conditions[cfr][part]") == Some("39");
+    let all: Vec<(Date, usize)> = if is_part_39 {
+        directives::found(world, query.get("conditions[type][]").unwrap_or_default())
+    } else {
+        NOTICES.iter().enumerate().map(|(at, notice)| (world.first_today.saturating_add(notice.day.days()), at)).collect()
+    };
+    let mut found: Vec<(Date, usize)> =
+        all.into_iter().filter(|(day, _)| *day >= from && *day <= to && *day <= world.today && !plan.has(Fault::Outage)).collect();
     found.sort_unstable_by(|one, other| other.cmp(one));
+    if query.get("order") == Some("oldest") {
+        found.reverse();
+    }
     if found.is_empty() {
         return Answer::json(json!({"description": "No documents", "count": 0, "total_pages": 0}).to_string().into_bytes());
     }
@@ -104,7 +112,7 @@ pub(crate) fn answer(world: &World, raw: &str, query: &Query<'_>, plan: &Plan) -
     let pages = found.len().div_ceil(PAGE);
     let start = usize::try_from(plan.start(((page - 1) * PAGE) as u64, PAGE as u64)).unwrap_or(usize::MAX);
     let results = found.iter().skip(start).take(PAGE).map(|(day, at)| {
-        let mut record = document(world, *day, *at);
+        let mut record = if is_part_39 { directives::document(*day, *at) } else { document(world, *day, *at) };
         if !fields.is_empty() {
             record.retain(|name, _| fields.contains(&name.as_str()));
         }
@@ -120,6 +128,16 @@ pub(crate) fn answer(world: &World, raw: &str, query: &Query<'_>, plan: &Plan) -
             json!(format!("https://www.federalregister.gov/api/v1/documents?{}&format=json&page={}", others.join("&"), page + 1));
     }
     Answer::json(body.to_string().into_bytes())
+}
+
+/// Whether a path is one of a text.
+pub(crate) fn is_text(path: &str) -> bool {
+    path.starts_with(directives::TEXT_PATH)
+}
+
+/// Answers the path of a text.
+pub(crate) fn text(world: &World, path: &str) -> Answer {
+    directives::text(world, path)
 }
 
 fn document(world: &World, day: Date, at: usize) -> Map<String, Value> {

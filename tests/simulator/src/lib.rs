@@ -6,8 +6,10 @@
 //! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
 mod answer;
+mod businesses;
 mod changes;
 mod clinical_trials;
+mod cook;
 mod cpsc;
 mod days;
 mod edgar;
@@ -15,6 +17,7 @@ mod expected;
 mod faults;
 mod federal_register;
 mod fsis;
+mod hacker_news;
 mod json;
 mod nhtsa;
 mod nih_reporter;
@@ -22,12 +25,17 @@ mod openfda;
 mod query;
 mod random;
 mod render;
+mod sam_exclusions;
 mod science;
+mod script;
 mod server;
 mod shopify;
+mod soda;
 #[cfg(test)]
 mod tests;
 mod usaspending;
+mod uspto_trademarks;
+mod wikimedia;
 mod words;
 mod world;
 
@@ -45,15 +53,24 @@ pub use answer::Answer;
 pub use expected::{Entry, Kind};
 use faults::Plan;
 pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
+pub use hacker_news::ShownStory;
 use random::Random;
 use render::{Endpoint, Request};
+pub use sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclusion};
+pub use script::Burst;
 use shopify::Visit;
 pub use shopify::{NICHES, STORES, StoreFault};
+pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark, KEY as TRADEMARKS_KEY};
 use world::{Feed, World};
 
-/// The simulated upstreams, by the engine's names. Callers that sync simulated upstreams sync these.
+/// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] =
     &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "shopify", "usaspending"];
+
+/// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
+pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
+
+const HOUR_MS: i64 = 3_600_000;
 
 /// When changes are applied automatically. [`Simulator::advance`] always works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +106,10 @@ pub struct Options {
     pub change: When,
     /// Changes affect records of the last this many days, which readers read again; 0: any record.
     pub edit_days: u32,
+    /// The most ordinary stories that are published on a day; less than 24 means 24.
+    pub stories_a_day_max: u64,
+    /// The most articles of a list of page views; less than 50 means 50.
+    pub articles_max: u64,
     /// The faults.
     pub faults: Faults,
     /// The clock for the entries of the expected changes.
@@ -104,6 +125,8 @@ impl Default for Options {
             change_rate: 1,
             change: When::Never,
             edit_days: 30,
+            stories_a_day_max: 1_200,
+            articles_max: 1_000,
             faults: Faults::default(),
             clock: Clock::System,
         }
@@ -147,7 +170,7 @@ impl Simulator {
     #[must_use]
     pub fn new(options: Options) -> Arc<Self> {
         Arc::new(Self {
-            world: RwLock::new(World::new(options.seed, options.records, options.today, options.edit_days)),
+            world: RwLock::new(World::new(&options)),
             faults: Mutex::new(options.faults),
             last_request: Mutex::new(Instant::now()),
             requests: AtomicU64::new(0),
@@ -164,6 +187,47 @@ impl Simulator {
     /// Sets what a simulated store does from now on, whatever the day: a fault, or none.
     pub fn set_store_fault(&self, host: &str, fault: Option<StoreFault>) {
         lock(&self.store_faults).insert(host.to_owned(), fault);
+    }
+
+    /// Adds stories about a phrase to the site of stories, and views of its article.
+    pub fn add_burst(&self, burst: Burst) {
+        self.edit_script(|script| script.bursts.push(burst));
+    }
+
+    /// Gives the hour of a time, in milliseconds since 1970, more stories than an answer shows.
+    pub fn add_flood(&self, at_ms: i64) {
+        self.edit_script(|script| _ = script.floods.insert(at_ms.div_euclid(HOUR_MS)));
+    }
+
+    /// Lets the site of stories answer nothing from a time on, in milliseconds since 1970, for some hours.
+    pub fn add_outage(&self, from_ms: i64, hours: i64) {
+        self.edit_script(|script| script.outages.push((from_ms, from_ms.saturating_add(hours.saturating_mul(HOUR_MS)))));
+    }
+
+    /// Lets nobody publish stories from a time on, in milliseconds since 1970, for some hours.
+    pub fn add_silence(&self, from_ms: i64, hours: i64) {
+        self.edit_script(|script| script.silences.push((from_ms, from_ms.saturating_add(hours.saturating_mul(HOUR_MS)))));
+    }
+
+    /// Removes a published story.
+    pub fn remove_story(&self, id: u64) {
+        self.edit_script(|script| _ = script.removed.insert(id));
+    }
+
+    /// Gives a published story another title.
+    pub fn edit_story(&self, id: u64, title: &str) {
+        self.edit_script(|script| _ = script.edited.insert(id, title.to_owned()));
+    }
+
+    /// Returns the stories that are shown now, of those published from `from_ms` to before `to_ms`, the newest first.
+    #[must_use]
+    pub fn stories(&self, from_ms: i64, to_ms: i64) -> Vec<ShownStory> {
+        let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
+        hacker_news::shown(&world, from_ms, to_ms, self.clock.now_ms())
+    }
+
+    fn edit_script(&self, edit: impl FnOnce(&mut script::Script)) {
+        edit(&mut self.world.write().unwrap_or_else(PoisonError::into_inner).script);
     }
 
     /// Applies `n` random changes (new record, edit, change of status, assigned number, withdrawal). Returns how many entries they added to
@@ -246,19 +310,23 @@ impl Simulator {
     /// Answers a path and an encoded query, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], visit: self.visit("") }, &Plan::default()))
+        Some(self.render(
+            Endpoint::at(path)?,
+            Request { path, query, body: &[], key: Some(TRADEMARKS_KEY), visit: self.visit("") },
+            &Plan::default(),
+        ))
     }
 
     /// Answers a path and an encoded query of a simulated store, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn store_answer(&self, host: &str, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], visit: self.visit(host) }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], key: None, visit: self.visit(host) }, &Plan::default()))
     }
 
     /// Answers a body posted to a path, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer_posted(&self, path: &str, body: &[u8]) -> Option<Answer> {
-        Some(self.render(Endpoint::at(path)?, Request { path, query: "", body, visit: self.visit("") }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query: "", body, key: None, visit: self.visit("") }, &Plan::default()))
     }
 
     fn visit<'a>(&self, host: &'a str) -> Visit<'a> {

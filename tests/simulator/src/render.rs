@@ -4,7 +4,10 @@ use crate::answer::Answer;
 use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
-use crate::{clinical_trials, cpsc, edgar, federal_register, fsis, nhtsa, nih_reporter, openfda, shopify, usaspending};
+use crate::{
+    businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, nhtsa, nih_reporter, openfda, sam_exclusions,
+    shopify, usaspending, uspto_trademarks, wikimedia,
+};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a str,
     /// The body of a POST; empty for a GET.
     pub(crate) body: &'a [u8],
+    /// The key that the request carries.
+    pub(crate) key: Option<&'a str>,
     /// The visit of a store, for upstreams of many hosts.
     pub(crate) visit: shopify::Visit<'a>,
 }
@@ -22,18 +27,25 @@ pub(crate) struct Request<'a> {
 /// One endpoint of one upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
+    Business(businesses::Register),
     Cpsc,
     Edgar(edgar::Route),
     FederalRegister,
+    FederalRegisterText,
     OpenFda(Feed),
+    Parcels(cook::Roll),
     Socrata,
     FlatPost,
     FlatPre,
     Fsis,
+    HackerNews,
     NihReporter,
+    SamExclusions,
     Shopify(shopify::Route),
+    Trademarks(uspto_trademarks::Route),
     Trials(clinical_trials::Route),
     UsaSpending(usaspending::Route),
+    Wikimedia,
 }
 
 impl Endpoint {
@@ -49,48 +61,74 @@ impl Endpoint {
             "/fsis/api/recall/v/1" => Self::Fsis,
             nih_reporter::PATH => Self::NihReporter,
             federal_register::PATH => Self::FederalRegister,
+            hacker_news::PATH => Self::HackerNews,
+            path if federal_register::is_text(path) => Self::FederalRegisterText,
+            sam_exclusions::PATH => Self::SamExclusions,
+            path if wikimedia::is_list(path) => Self::Wikimedia,
             _ => {
                 let edgar = || edgar::Route::at(path).map(Self::Edgar);
                 let trials = || clinical_trials::Route::at(path).map(Self::Trials);
                 let shopify = || shopify::Route::at(path).map(Self::Shopify);
-                return edgar().or_else(trials).or_else(shopify).or_else(|| usaspending::Route::at(path).map(Self::UsaSpending));
+                let trademarks = || uspto_trademarks::Route::at(path).map(Self::Trademarks);
+                let business = || businesses::Register::at(path).map(Self::Business);
+                let parcels = || cook::Roll::at(path).map(Self::Parcels);
+                return edgar()
+                    .or_else(business)
+                    .or_else(parcels)
+                    .or_else(trademarks)
+                    .or_else(trials)
+                    .or_else(shopify)
+                    .or_else(|| usaspending::Route::at(path).map(Self::UsaSpending));
             }
         })
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Business(register) => register.name(),
             Self::Cpsc => "cpsc",
             Self::Edgar(route) => route.name(),
             Self::FederalRegister => "federal_register.fda",
+            Self::FederalRegisterText => "federal_register.ads",
             Self::OpenFda(Feed::Drug) => "openfda.drug",
             Self::OpenFda(Feed::Device) => "openfda.device",
             Self::OpenFda(_) => "openfda.food",
+            Self::Parcels(roll) => roll.name(),
             Self::Socrata => "nhtsa.socrata",
             Self::FlatPost => "nhtsa.flat",
             Self::FlatPre => "nhtsa.flat_pre_2010",
             Self::Fsis => "fsis",
+            Self::HackerNews => "hacker_news",
             Self::NihReporter => "nih_reporter",
+            Self::SamExclusions => "sam_exclusions",
             Self::Shopify(_) => "shopify",
+            Self::Trademarks(route) => route.name(),
             Self::Trials(_) => "clinical_trials",
             Self::UsaSpending(route) => route.name(),
+            Self::Wikimedia => "wikimedia",
         }
     }
 
     /// The field that the schema faults change by default.
     pub(crate) fn date_field(self) -> &'static str {
         match self {
+            Self::Business(register) => register.date_field(),
             Self::Cpsc => "RecallDate",
             Self::Edgar(_) => "filingDate",
-            Self::FederalRegister => "publication_date",
+            Self::FederalRegister | Self::FederalRegisterText => "publication_date",
             Self::OpenFda(_) => "report_date",
+            Self::Parcels(roll) => roll.date_field(),
             Self::Socrata => "report_received_date",
             Self::FlatPost | Self::FlatPre => "RCDATE",
             Self::Fsis => "field_recall_date",
+            Self::HackerNews => "created_at_i",
             Self::NihReporter => "date_added",
+            Self::SamExclusions => "Active Date",
             Self::Shopify(_) => "published_at",
+            Self::Trademarks(_) => "fileName",
             Self::Trials(_) => "lastUpdatePostDateStruct",
             Self::UsaSpending(route) => route.date_field(),
+            Self::Wikimedia => "views",
         }
     }
 
@@ -114,17 +152,24 @@ impl Endpoint {
 pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, plan: &Plan, build: u64) -> Answer {
     let query = Query::new(request.query);
     match endpoint {
+        Endpoint::Business(register) => businesses::answer(world, register, &query, request.key, plan),
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
         Endpoint::Edgar(route) => edgar::answer(world, route, &query, plan),
         Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
+        Endpoint::FederalRegisterText => federal_register::text(world, request.path),
+        Endpoint::Parcels(roll) => cook::answer(world, roll, &query, request.key, plan),
         Endpoint::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
         Endpoint::Socrata => nhtsa::socrata(world, &query, plan),
         Endpoint::FlatPost => nhtsa::flat(world, true, plan, build),
         Endpoint::FlatPre => nhtsa::flat(world, false, plan, build),
         Endpoint::Fsis => fsis::answer(world, &query, plan),
+        Endpoint::HackerNews => hacker_news::answer(world, &query, request.visit.at_ms, plan),
         Endpoint::NihReporter => nih_reporter::answer(world, request.body, plan, build),
+        Endpoint::SamExclusions => sam_exclusions::answer(world, &query, uspto_trademarks::KEY),
         Endpoint::Shopify(route) => shopify::answer(world.seed, route, request.visit, &query),
+        Endpoint::Trademarks(route) => uspto_trademarks::answer(world, route, request.path, request.key),
         Endpoint::Trials(route) => clinical_trials::answer(world, route, request.path, &query, plan),
         Endpoint::UsaSpending(route) => usaspending::answer(world, route, request.path, request.body, plan),
+        Endpoint::Wikimedia => wikimedia::answer(world, request.path, request.visit.at_ms, plan),
     }
 }

@@ -27,6 +27,14 @@ const SLOW_PIECES: u64 = 10;
 
 type Served = warp::reply::Response;
 
+/// The headers of a request that an upstream looks at.
+#[derive(Debug, Default)]
+struct Headers {
+    known: Option<String>,
+    host: String,
+    key: Option<String>,
+}
+
 impl Simulator {
     /// Binds an address and serves until `shutdown` ends. Returns the bound address (port 0 chooses one) and the future that serves.
     ///
@@ -52,7 +60,7 @@ impl Simulator {
     }
 
     /// Answers a GET, or a POST if there is a body.
-    async fn reply(self: Arc<Self>, path: String, query: String, known: Option<String>, host: String, body: Option<Bytes>) -> Served {
+    async fn reply(self: Arc<Self>, path: String, query: String, headers: Headers, body: Option<Bytes>) -> Served {
         if let Some(side) = path.strip_prefix("/_sim/").filter(|_| body.is_none()) {
             return self.side(side, &query);
         }
@@ -65,9 +73,14 @@ impl Simulator {
             return served;
         }
         let (this, faults) = (Arc::clone(&self), plan.clone());
+        let Headers { known, host, key } = headers;
         let render = move || {
             let body = body.unwrap_or_default();
-            this.render(endpoint, Request { path: &path, query: &query, body: &body, visit: this.visit(&host) }, &faults)
+            this.render(
+                endpoint,
+                Request { path: &path, query: &query, body: &body, key: key.as_deref(), visit: this.visit(&host) },
+                &faults,
+            )
         };
         let Ok(mut answer) = tokio::task::spawn_blocking(render).await else {
             return into_response(Answer::html(500, "the simulator failed"));
@@ -144,15 +157,24 @@ fn routes(this: Arc<Simulator>) -> impl Filter<Extract = (impl Reply,), Error = 
     let path = warp::path::full().map(|path: warp::path::FullPath| path.as_str().to_owned());
     let known = warp::header::optional::<String>("if-none-match");
     let host = warp::header::optional::<String>("host");
-    let get = warp::get().and(path).and(query).and(known).and(host).and(sim.clone()).and_then(
-        |path: String, query: String, known: Option<String>, host: Option<String>, sim: Arc<Simulator>| async move {
-            Ok::<_, Infallible>(sim.reply(path, query, known, host.unwrap_or_default(), None).await)
+    let key = warp::header::optional::<String>("x-api-key");
+    let token = warp::header::optional::<String>("x-app-token");
+    let headers = known.and(host).and(key).and(token).map(
+        |known: Option<String>, host: Option<String>, key: Option<String>, token: Option<String>| Headers {
+            known,
+            host: host.unwrap_or_default(),
+            key: key.or(token),
+        },
+    );
+    let get = warp::get().and(path).and(query).and(headers).and(sim.clone()).and_then(
+        |path: String, query: String, headers: Headers, sim: Arc<Simulator>| async move {
+            Ok::<_, Infallible>(sim.reply(path, query, headers, None).await)
         },
     );
     let body = warp::body::content_length_limit(BODY_BYTES_MAX).and(warp::body::aggregate().map(gathered));
     let post = warp::post().and(path).and(query).and(body).and(sim).and_then(
         |path: String, query: String, body: Bytes, sim: Arc<Simulator>| async move {
-            Ok::<_, Infallible>(sim.reply(path, query, None, String::new(), Some(body)).await)
+            Ok::<_, Infallible>(sim.reply(path, query, Headers::default(), Some(body)).await)
         },
     );
     faults.or(advance).unify().or(get).unify().or(post).unify()

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use crate::Options;
 use crate::expected::Entry;
 use crate::random::Random;
+use crate::script::Script;
 
 /// A population of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,10 +65,15 @@ pub(crate) struct World {
     pub(crate) fates: HashMap<(Feed, u64), Fate>,
     pub(crate) changes: u64,
     pub(crate) expected: Vec<Entry>,
+    /// How many ordinary stories are published on a day, and how many articles a list of page views has.
+    pub(crate) stories_a_day: u64,
+    pub(crate) articles: u64,
+    pub(crate) script: Script,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, records: u64, today: Date, edit_days: u32) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
+        let Options { seed, records, today, edit_days, stories_a_day_max, articles_max, .. } = *options;
         let mut begun_with = Feed::ALL.map(|feed| (records * feed.share() / 1000).max(1).min(feed.records_max()));
         // Records above the limits go to the upstreams with paging.
         let short = records.saturating_sub(begun_with.iter().sum());
@@ -75,7 +82,20 @@ impl World {
         }
         begun_with[Feed::Food as usize] += short % 3;
         let fates = HashMap::new();
-        Self { seed, today, first_today: today, edit_days, begun_with, births: Default::default(), fates, changes: 0, expected: Vec::new() }
+        Self {
+            seed,
+            today,
+            first_today: today,
+            edit_days,
+            begun_with,
+            births: Default::default(),
+            fates,
+            changes: 0,
+            expected: Vec::new(),
+            stories_a_day: records.saturating_mul(2).clamp(24, stories_a_day_max.max(24)),
+            articles: records.clamp(50, articles_max.max(50)),
+            script: Script::default(),
+        }
     }
 
     pub(crate) fn len(&self, feed: Feed) -> u64 {
@@ -150,6 +170,12 @@ pub(crate) fn brand(random: Random, tag: u64) -> String {
     name.push_str(head);
     name.push_str(tail);
     name
+}
+
+/// A text with a capital first letter.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Formats a day as `20261120`.

@@ -1,0 +1,70 @@
+//! Properties of the simulated registers: conditions, pages and columns of Socrata, and what makes clients fail there.
+
+use super::*;
+
+const CENSUS: &str = "/resource/az4n-8mr2.json";
+const COLORADO: &str = "/resource/4ykn-tg5h.json";
+const OREGON: &str = "/resource/esjy-u4fc.json";
+const AUTHORITY: &str = "/resource/yu5v-wbh6.json";
+
+fn rows(sim: &Simulator, path: &str, query: &str) -> Vec<Value> {
+    let answer = get(sim, path, query);
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    list(&answer)
+}
+
+/// Proves that conditions select by day and by number, that a number is quoted only in columns of texts, and that an unknown column is named.
+#[test]
+fn conditions() {
+    let sim = Simulator::new(options(60));
+    let recent = rows(&sim, CENSUS, "$where=add_date%20%3E%3D%20'20261117'&$limit=50000");
+    assert!(recent.len() > 10 && recent.iter().all(|row| row["add_date"].as_str() >= Some("20261117")));
+    assert_eq!(rows(&sim, CENSUS, "$where=dot_number%20in(4312345,3100001)").len(), 2);
+    let padded = "$where=usdot_number%20in('3100003','03100003')&$select=usdot_number,reason";
+    assert_eq!(
+        rows(&sim, AUTHORITY, padded),
+        [json!({"usdot_number": "03100003", "reason": "PENDING"}), json!({"usdot_number": "3100003", "reason": "GRANTED"})]
+    );
+    for (query, part) in [
+        ("$where=usdot_number%20in(3100003)", "Type mismatch"),
+        ("$select=usdot_number,fleet", "\"column\":\"fleet\""),
+        ("$where=fleet%20%3E%20'1'", "\"column\":\"fleet\""),
+        ("$where=reason%20LIKE%20'a'", "Could not parse"),
+        ("$where=reason%20=%20'a", "Could not parse"),
+    ] {
+        let answer = get(&sim, AUTHORITY, query);
+        assert_eq!(answer.status, 400, "{query}");
+        assert!(String::from_utf8_lossy(&answer.body).contains(part), "{query}");
+    }
+}
+
+/// Proves that pages of keys read each row once, that days in both spellings are in order, and that the list of Oregon fills a page exactly.
+#[test]
+fn pages() {
+    let sim = Simulator::new(options(60));
+    let all = rows(&sim, COLORADO, "$select=:id,entityid,entityformdate&$order=entityformdate,:id&$limit=50000");
+    let ids: BTreeSet<&str> = all.iter().map(|row| row["entityid"].as_str().unwrap()).collect();
+    assert!(all.len() > 100 && ids.len() == all.len());
+    let at = all.iter().position(|row| row["entityformdate"] == "11/15/2026").unwrap();
+    assert!(all[at - 1]["entityformdate"].as_str() <= Some("2026-11-15T00:00:00.000"));
+    assert_eq!(rows(&sim, OREGON, "").len(), 1_000);
+    assert!(rows(&sim, OREGON, "$order=registry_number,:id&$where=(registry_number%20%3E%20'2026100245')").len() < 1_000);
+}
+
+/// Proves that a blank token is refused, and the faults that only these datasets have.
+#[test]
+fn refusals() {
+    let sim = Simulator::new(options(60));
+    let endpoint = Endpoint::at(CENSUS).unwrap();
+    let of = |key, name: Option<&str>| {
+        let mut faults = Faults::default();
+        if let Some(name) = name {
+            faults.set(name, 1.0).unwrap();
+        }
+        let plan = faults.draw("fmcsa.census", "add_date", Random::new(1, 2, 3));
+        let answer = sim.render(endpoint, Request { path: CENSUS, query: "", body: &[], key, visit: sim.visit("") }, &plan);
+        (answer.status, answer.body.starts_with(b"["))
+    };
+    assert_eq!([of(None, None), of(Some("token"), None), of(Some(" "), None)], [(200, true), (200, true), (403, false)]);
+    assert_eq!([of(None, Some("202")), of(None, Some("error_object"))], [(202, false), (200, false)]);
+}
