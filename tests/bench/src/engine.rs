@@ -57,7 +57,9 @@ impl Engine {
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: own, signing_check: None };
         let projector = Arc::new(Projector::open(parts).await?);
         let (stop, stopping) = watch::channel(false);
-        let runner = Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone()));
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone());
+        let downloads = std::env::temp_dir().join(format!("highwater-bench-downloads-{}", std::process::id()));
+        let runner = Arc::new(runner.with_downloads(downloads));
         let projecting = if deciders {
             tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping))
         } else {

@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -14,6 +14,7 @@
 //! each measurement has its own process, so that time and memory can be attributed to it.
 
 mod append;
+mod archives;
 mod cadence;
 mod catalysts;
 mod child_server;
@@ -141,6 +142,14 @@ enum Command {
     Cadence,
     /// The index of names: build, memory, checks and snapshot. Ten simulated marks a record: a million by default.
     Names,
+    /// One large archive of trademarks: mapped and loaded, compared with unpacking and parsing it alone.
+    Archives,
+    /// The process that maps an archive, measured by `archives`.
+    #[command(hide = true)]
+    MapArchiveChild,
+    /// The process that loads an archive, measured by `archives`.
+    #[command(hide = true)]
+    LoadArchiveChild,
     /// The process that decides grants, measured by `labs`.
     #[command(hide = true)]
     LabsChild,
@@ -205,6 +214,8 @@ fn main() -> Result<(), Failure> {
         only: cli.only.clone(),
     };
     match cli.command {
+        Command::MapArchiveChild => archives::map_child(&settings),
+        Command::LoadArchiveChild => archives::load_child(&settings),
         Command::CadencePollChild => cadence::poll_child(&settings),
         Command::IngestChild => ingest::child(&settings),
         Command::OpenChild => ingest::open_child(&settings),
@@ -274,6 +285,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Names) {
                 names::run(&settings)?;
+            }
+            if wanted(Command::Archives) {
+                archives::run(&settings)?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));
