@@ -288,7 +288,7 @@ async fn revoked_key_ends_its_streams_and_long_polls() {
     let (status, _, unrelated) = Events::open(nodes[0].address, "/awards/v1/changes", &other_key, "");
     assert_eq!(status, 200);
     Access::of(own).revoke(own, &minted.row.id).await.unwrap();
-    // A long poll that ended by itself would be answered with 200, and a stream would go on with comments.
+    // A long poll that ended by itself would be answered with 200, and a stream would continue with comments.
     for waiting in waiting {
         assert!(waiting.await.unwrap());
     }
