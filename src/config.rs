@@ -105,6 +105,8 @@ pub(crate) struct Config {
     pub(crate) sections: Sections,
     /// For each key that is not at its default: the file or environment variable that sets it.
     origins: BTreeMap<String, String>,
+    /// The clock of `[clock]`.
+    configured_clock: Clock,
     /// The clock of a demo, which replaces the configured one.
     simulated_clock: Option<&'static SimulatedClock>,
 }
@@ -136,9 +138,17 @@ impl Config {
             layers.add(&defaults, Table::from_iter([(key.to_owned(), Value::String(value))]), flag)?;
         }
         let Layers { merged, origins } = layers;
-        match serde_path_to_error::deserialize(merged) {
+        match serde_path_to_error::deserialize::<_, Sections>(merged) {
             Ok(sections) => {
-                let config = Self { sections, origins, simulated_clock: None };
+                let configured_clock = match (sections.clock.fixed, sections.clock.start) {
+                    (Some(at), _) => Clock::Fixed(at),
+                    (None, Some(start)) => Clock::starting_at(start),
+                    (None, None) => Clock::System,
+                };
+                let config = Self { sections, origins, configured_clock, simulated_clock: None };
+                if config.sections.clock.fixed.is_some() && config.sections.clock.start.is_some() {
+                    return Err(config.invalid("clock.start", "not together with clock.fixed: a fixed clock does not move"));
+                }
                 config.check_stores()?;
                 Ok(config)
             }
@@ -154,10 +164,9 @@ impl Config {
         !self.origins.contains_key(key)
     }
 
-    /// The clock: that of a demo, the fixed one of a test, or the system's.
+    /// The clock: that of a demo, that of a test, or the system's.
     pub(crate) fn clock(&self) -> Clock {
-        let configured = || self.sections.clock.fixed.map_or(Clock::System, Clock::Fixed);
-        self.simulated_clock.map_or_else(configured, Clock::Simulated)
+        self.simulated_clock.map_or(self.configured_clock, Clock::Simulated)
     }
 
     /// Whether this is the configuration of a demo.

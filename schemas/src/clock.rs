@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-/// A clock: the system's, or one that returns a fixed instant (`[clock] fixed`, tests only).
+/// A clock: the system's, or one of tests and demos (`[clock] fixed` and `[clock] start`).
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Clock {
     /// The system's clock.
@@ -12,6 +12,8 @@ pub enum Clock {
     System,
     /// Always this instant.
     Fixed(Timestamp),
+    /// The system's clock, ahead by so many milliseconds (behind if negative): see [`Clock::starting_at`].
+    Shifted(i64),
     /// The clock of a demo: it returns the time of the simulated history until the history ends.
     Simulated(&'static SimulatedClock),
 }
@@ -28,7 +30,7 @@ pub struct SimulatedClock {
 /// The clock that is read after the simulated history.
 #[derive(Clone, Copy, Debug)]
 enum After {
-    System,
+    Shifted(i64),
     Fixed(Timestamp),
 }
 
@@ -38,7 +40,8 @@ impl SimulatedClock {
     #[must_use]
     pub fn new(at: Timestamp, after: Clock) -> &'static Self {
         let after = match after {
-            Clock::System | Clock::Simulated(_) => After::System,
+            Clock::System | Clock::Simulated(_) => After::Shifted(0),
+            Clock::Shifted(ms) => After::Shifted(ms),
             Clock::Fixed(at) => After::Fixed(at),
         };
         Box::leak(Box::new(Self { at_ms: AtomicI64::new(at.as_millisecond()), after }))
@@ -56,20 +59,33 @@ impl SimulatedClock {
 
     fn now(&self) -> Timestamp {
         match (self.at_ms.load(Ordering::Relaxed), self.after) {
-            (i64::MIN, After::System) => Timestamp::now(),
+            (i64::MIN, After::Shifted(ms)) => shifted(ms),
             (i64::MIN, After::Fixed(at)) => at,
             (at_ms, _) => Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH),
         }
     }
 }
 
+/// Returns the time of the system's clock plus so many milliseconds.
+fn shifted(ms: i64) -> Timestamp {
+    let now = Timestamp::now();
+    now.checked_add(SignedDuration::from_millis(ms)).unwrap_or(now)
+}
+
 impl Clock {
+    /// Returns a clock that shows an instant now and moves on from there.
+    #[must_use]
+    pub fn starting_at(start: Timestamp) -> Self {
+        Self::Shifted(start.as_millisecond().saturating_sub(Timestamp::now().as_millisecond()))
+    }
+
     /// Returns the current time in UTC.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => Timestamp::now(),
             Self::Fixed(at) => *at,
+            Self::Shifted(ms) => shifted(*ms),
             Self::Simulated(clock) => clock.now(),
         }
     }
@@ -85,4 +101,24 @@ impl Clock {
 #[must_use]
 pub fn rfc3339(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| format!("{at:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a clock that starts at an instant shows it, moves, and is taken up by the clock of a demo when its history ends.
+    #[test]
+    fn a_clock_starts_and_moves() {
+        let start: Timestamp = "2027-03-01T09:30:00Z".parse().unwrap();
+        let clock = Clock::starting_at(start);
+        let demo = SimulatedClock::new(start, clock);
+        demo.end();
+        for clock in [clock, Clock::Simulated(demo)] {
+            let first = clock.now();
+            assert!(first >= start && first.duration_since(start) < SignedDuration::from_mins(10), "{first}");
+            while clock.now() == first {}
+            assert!(clock.now() > first);
+        }
+    }
 }

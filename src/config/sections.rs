@@ -48,7 +48,7 @@ pub(crate) struct Sections {
     /// Prices by service and operation.
     pub(crate) prices: BTreeMap<String, BTreeMap<String, Price>>,
     pub(crate) webhooks: Webhooks,
-    pub(crate) clock: FixedClock,
+    pub(crate) clock: ClockSettings,
 }
 
 /// `[checkpoints]`
@@ -348,9 +348,11 @@ pub(crate) struct Webhooks {
 /// `[clock]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FixedClock {
+pub(crate) struct ClockSettings {
     #[serde(deserialize_with = "optional_time")]
     pub(crate) fixed: Option<Timestamp>,
+    #[serde(deserialize_with = "optional_time")]
+    pub(crate) start: Option<Timestamp>,
 }
 
 /// Where the event log is.

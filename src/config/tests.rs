@@ -118,6 +118,7 @@ fn unusable_values_are_refused() {
         ("WEBHOOKS__RETRY_PAUSES_S", "[0]", "webhooks.retry_pauses_s", "1 to 100 pauses of 1 to 86400 seconds"),
         ("WEBHOOKS__DISABLE_AFTER_H", "0", "webhooks.disable_after_h", "must be 1 to 8760"),
         ("CLOCK__FIXED", "noon", "clock.fixed", "noon"),
+        ("CLOCK__START", "noon", "clock.start", "noon"),
         ("PUBLIC_URL", "records.example.org", "public_url", "does not begin with http:// or https://"),
         ("UPSTREAMS_BASE_URL", "127.0.0.1:9000", "upstreams_base_url", "does not begin with http:// or https://"),
         ("SERVICES__RECALLS__BASE_URL", "//recalls", "services.recalls.base_url", "\"//recalls\" does not begin with"),
@@ -127,6 +128,9 @@ fn unusable_values_are_refused() {
         assert!(error.contains(&format!("configuration key {key}")), "{variable}={value}: {error}");
         assert!(error.contains(&format!("({variable})")) && error.contains(reason), "{variable}={value}: {error}");
     }
+    let both = [("HIGHWATER_CLOCK__FIXED", "2026-11-20T12:00:00Z"), ("HIGHWATER_CLOCK__START", "2026-11-20T12:00:00Z")];
+    let error = load("", &both).unwrap_err().to_string();
+    assert!(error.contains("clock.start") && error.contains("not together with clock.fixed"), "{error}");
     let error = load("listen = 8080", &[]).unwrap_err().to_string();
     assert!(error.contains("must be of type string, not integer"), "{error}");
 }

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Answer, Server, highwater, run, stderr_of_failure, stdout};
+use crate::process::{Answer, Server, fix_clock, highwater, run, stderr_of_failure, stdout};
 
 /// Sets the clock of a command to that of the simulated upstreams.
 fn at_noon(mut command: Command) -> Command {
-    command.env("HIGHWATER_CLOCK__FIXED", NOW);
+    fix_clock(&mut command, NOW);
     command
 }
 

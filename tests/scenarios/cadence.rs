@@ -20,8 +20,8 @@ use simulator::{STORES, StoreFault};
 use crate::api::LocalApi;
 use crate::child::Child;
 use crate::commands::NOWHERE;
-use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, run, stdout, wait_for};
+use crate::engine::{NOW, SimulatedUpstreams, fixed_clock, moving_clock};
+use crate::process::{Server, fix_clock, highwater, run, stdout, wait_for};
 use crate::random::{Random, seed};
 
 /// The niche of weekly drops, and the one of restocks at random.
@@ -213,7 +213,7 @@ fn the_demo_shows_what_is_promised() {
         .map(|change| serde_json::from_value::<Item>(change["record"].clone()).unwrap())
         .map(|item| (item.id.clone(), item))
         .collect();
-    let now = Timestamp::now();
+    let now = moving_clock().now();
     let day = (now - SignedDuration::from_hours(30 * 24)).to_zoned(TimeZone::UTC).date();
     let then_ms = millis(&format!("{day}T23:59:59.999Z"));
     let (mut held, mut all) = (0.0, 0.0);
@@ -497,7 +497,7 @@ async fn kills_lose_and_double_nothing() {
         let command = || {
             let mut command = with_stores(highwater(&data, &simulated.base_url, &["ingest", "shopify", "--once"]));
             // The stock of the simulated stores does not change during the test.
-            command.env("HIGHWATER_CLOCK__FIXED", NOW);
+            fix_clock(&mut command, NOW);
             command
         };
         let mut slow = simulator::Faults::default();

@@ -8,12 +8,12 @@ use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, status_output, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for};
 
 /// Returns a command with the clock of the simulated upstreams.
 fn command(data: &Path, simulated: &SimulatedUpstreams, arguments: &[&str]) -> Command {
     let mut command = highwater(data, &simulated.base_url, arguments);
-    command.env("HIGHWATER_CLOCK__FIXED", NOW);
+    fix_clock(&mut command, NOW);
     command
 }
 

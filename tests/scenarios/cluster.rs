@@ -14,9 +14,9 @@ use view_store::scylla::Options as ScyllaOptions;
 use crate::cadence::with_stores;
 use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
-use crate::engine::{Engine, SimulatedUpstreams, upstream_names};
+use crate::engine::{Engine, SimulatedUpstreams, moving_clock, upstream_names};
 use crate::migration::LISTS;
-use crate::process::{Server, get, highwater, status_output, stdout, wait_for};
+use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for};
 use crate::reader::Reader;
 
 /// A cluster with its own names on shared servers, and the directory of its processes' local files.
@@ -27,7 +27,7 @@ pub(crate) struct Cluster {
     /// The prefix of the topics' names, which is also the keyspace.
     pub(crate) name: String,
     base_url: String,
-    /// The fixed time of all processes; if empty, they use the system's clock.
+    /// The fixed time of all processes; if empty, they use the moving clock.
     fixed: &'static str,
     /// Whether other tests use the servers too, so that topics and keyspace are removed at the end.
     shared: bool,
@@ -64,8 +64,10 @@ impl Cluster {
             .env("HIGHWATER_SCYLLA__REPLICATION", "1")
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
             // Signer memory in the store, which is the default there.
-            .env("HIGHWATER_CHECKPOINTS__MEMORY", "")
-            .env("HIGHWATER_CLOCK__FIXED", self.fixed);
+            .env("HIGHWATER_CHECKPOINTS__MEMORY", "");
+        if !self.fixed.is_empty() {
+            fix_clock(&mut command, self.fixed);
+        }
         command
     }
 
@@ -142,7 +144,7 @@ async fn roles_equal_the_embedded_engine() {
 
     let embedded = |arguments: &[&str]| {
         let mut command = highwater(&cluster.data("embedded"), &simulated.base_url, arguments);
-        command.env("HIGHWATER_CLOCK__FIXED", FIXED);
+        fix_clock(&mut command, FIXED);
         command
     };
     for upstream in upstream_names() {
@@ -194,7 +196,7 @@ async fn roles_equal_the_embedded_engine() {
 /// sees one feed without a gap, and that duplicates in the log change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_and_paused_projectors_are_replaced() {
-    let simulated = SimulatedUpstreams::start(12, 200, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(12, 200, moving_clock()).await;
     let Some(cluster) = Cluster::new("replaced projectors on Kafka and CQL", &simulated.base_url, "") else { return };
     let mut first = cluster.start(&[("p1", "project"), ("i1", "ingest"), ("a1", "api")]);
     let (api, ingest, project) = (first.pop().unwrap(), first.pop().unwrap(), first.pop().unwrap());
@@ -242,7 +244,7 @@ async fn dead_and_paused_projectors_are_replaced() {
 /// had not started are synced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orphaned_run_is_resumed() {
-    let simulated = SimulatedUpstreams::start(13, 600, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(13, 600, moving_clock()).await;
     let Some(cluster) = Cluster::new("an orphaned run on Kafka and CQL", &simulated.base_url, "") else { return };
     let _others = cluster.start(&[("p1", "project"), ("i2", "ingest")]);
     let (address, held, release) = start_holding_proxy(&simulated.base_url, "/food/", 1).await;
@@ -273,7 +275,7 @@ async fn feed_stays_ordered_under_clock_skew() {
     let Some(cluster) = Cluster::new("clocks hours apart on Kafka and CQL", &simulated.base_url, ON_TIME) else { return };
     let projector = |node: &str, fixed: &str| {
         let mut command = cluster.command(node, &["serve", "--role", "project"]);
-        command.env("HIGHWATER_CLOCK__FIXED", fixed);
+        fix_clock(&mut command, fixed);
         Server::start(command)
     };
     let readers = cluster.start(&[("i1", "ingest"), ("a1", "api")]);
@@ -319,7 +321,7 @@ async fn feed_stays_ordered_under_clock_skew() {
 /// Proves that a command that needs a projection says what it waits for while no projector runs, and succeeds when one starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn command_reports_a_missing_projector() {
-    let simulated = SimulatedUpstreams::start(14, 20, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(14, 20, moving_clock()).await;
     let Some(cluster) = Cluster::new("waiting for a projector on Kafka and CQL", &simulated.base_url, "") else { return };
     let _ingest = cluster.start(&[("i1", "ingest")]);
     let mut waiting = Child::start(cluster.command("i1", &["ingest", "cpsc", "--once"]));

@@ -7,7 +7,6 @@ use std::process::Command;
 use operation::problem::Problem;
 use operation::{Answer, Definition, Method, Operation, Price, Service, Surface};
 use schemars::JsonSchema;
-use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +14,7 @@ use serde_json::json;
 use crate::api::HttpApi;
 use crate::child::run_check;
 use crate::commands::NOWHERE;
-use crate::engine::Engine;
+use crate::engine::{Engine, moving_clock};
 use crate::process::{Server, highwater, stdout};
 
 /// Examples of each operation that schemathesis generates, in addition to the edges of each parameter.
@@ -71,8 +70,8 @@ fn fixtures() -> Vec<Service> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn official_mcp_suites_pass() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open(dir.path(), Clock::System).await;
-    let http_api = HttpApi::with_services(fixtures, &engine, Clock::System, None);
+    let engine = Engine::open(dir.path(), moving_clock()).await;
+    let http_api = HttpApi::with_services(fixtures, &engine, moving_clock(), None);
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/conformance"));
     check.arg(format!("http://{}/fixtures/mcp", http_api.address));
     println!("{}", tokio::task::spawn_blocking(move || run_check(check)).await.unwrap());

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use schemas::clock::Clock;
 use simulator::Simulator;
 
-use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock};
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock, moving_clock};
 use crate::expected_changes::Expected;
-use crate::process::{Server, highwater, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, stdout, wait_for};
 use crate::random::{self, Random};
 use crate::reader::Reader;
 
@@ -64,7 +64,7 @@ async fn kills_lose_and_duplicate_nothing() {
         seed,
         records: 500,
         upstreams: crate::engine::upstream_names(),
-        clock: Clock::System,
+        clock: moving_clock(),
         moment: Moment::Time,
     })
     .await;
@@ -95,7 +95,7 @@ async fn assert_nothing_is_lost(kills: Kills) {
     let serve = || {
         let mut command = highwater(&data, &simulated.base_url, &["serve"]);
         if let Clock::Fixed(at) = clock {
-            command.env("HIGHWATER_CLOCK__FIXED", at.to_string());
+            fix_clock(&mut command, &at.to_string());
         }
         for name in &upstreams {
             command.env(format!("HIGHWATER_UPSTREAMS__{}__SCHEDULE", name.to_uppercase()), "* * * * * *");

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{SimulatedUpstreams, upstream_names};
 use crate::migration::{answers, digests};
-use crate::process::{Server, highwater, stdout};
+use crate::process::{Server, fix_clock, highwater, stdout};
 use crate::reader::Reader;
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
@@ -97,7 +97,7 @@ async fn duplicates_on_the_embedded_log_change_nothing() {
     let simulated = SimulatedUpstreams::start(42, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, &simulated.base_url, arguments);
-        command.env("HIGHWATER_CLOCK__FIXED", FIXED);
+        fix_clock(&mut command, FIXED);
         command
     };
     ingest(command);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use event_log::EventLog;
@@ -52,6 +52,12 @@ pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
 /// Returns a clock fixed at [`NOW`].
 pub(crate) fn fixed_clock() -> Clock {
     Clock::Fixed(NOW.parse().unwrap())
+}
+
+/// Returns the clock of this test process, which began at [`NOW`] and moves. No test depends on the day on which it runs.
+pub(crate) fn moving_clock() -> Clock {
+    static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::starting_at(NOW.parse().unwrap()));
+    *CLOCK
 }
 
 /// Returns noon of a day in UTC.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::child::run_check;
 use crate::commands::NOWHERE;
 use crate::connection::Connection;
+use crate::engine::moving_clock;
 use crate::process::{Answer, Server, highwater, stdout};
 
 /// The id of each record of a service with the `seq` of its last change, as of the end of a day, from the feed.
@@ -60,7 +61,7 @@ fn files_hold_the_listed_records() {
     let [pro, free] = ["pro", "free"].map(|tier| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let get = |path: &str, key: &str, more: &str| runtime.block_on(get(&server, path, key, more));
-    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let now = moving_clock().now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let [yesterday, tomorrow] = [now.yesterday().unwrap(), now.tomorrow().unwrap()];
 
     for service in ["recalls", "research", "filings", "awards"] {

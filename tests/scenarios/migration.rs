@@ -16,7 +16,7 @@ use crate::child::{Child, within};
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{SimulatedUpstreams, upstream_names};
-use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
@@ -24,7 +24,7 @@ const FIXED: &str = "2026-11-20T12:00:00Z";
 /// Returns a command on an embedded log and store that shares the cluster's master key.
 fn embedded(cluster: &Cluster, node: &str, base_url: &str, arguments: &[&str]) -> Command {
     let mut command = highwater(&cluster.data(node), base_url, arguments);
-    command.env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key")).env("HIGHWATER_CLOCK__FIXED", FIXED);
+    fix_clock(&mut command, FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
     command
 }
 
@@ -193,7 +193,7 @@ async fn facts_migrate_without_changes() {
         let (data, base_url) = (dir.path().join(node), base_url.to_owned());
         move |arguments: &[&str]| {
             let mut command = highwater(&data, &base_url, arguments);
-            command.env("HIGHWATER_CLOCK__FIXED", FIXED).env("HIGHWATER_MASTER_KEY_FILE", data.with_file_name("master.key"));
+            fix_clock(&mut command, FIXED).env("HIGHWATER_MASTER_KEY_FILE", data.with_file_name("master.key"));
             command
         }
     };

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub(crate) use crate::child::wait_for;
 use crate::child::{Child, HANG_TIMEOUT};
+use crate::engine::moving_clock;
 
 /// The longest time until an answer comes, on a machine that is busy with other work.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
@@ -25,7 +26,7 @@ pub(crate) fn is_timed() -> bool {
     std::env::var_os(BINARY).is_some() || !cfg!(debug_assertions)
 }
 
-/// Returns a command of the binary with a data directory and with all upstreams at `base_url`.
+/// Returns a command of the binary with a data directory, with all upstreams at `base_url`, and with the moving clock of this test.
 pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
     let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into());
     let mut command = Command::new(binary);
@@ -39,6 +40,7 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     // A directory without configuration files.
     command.current_dir(data.parent().unwrap());
     command.env("HIGHWATER_UPSTREAMS_BASE_URL", base_url);
+    command.env("HIGHWATER_CLOCK__START", moving_clock().now().to_string());
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
@@ -48,6 +50,16 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__API_KEY"), simulator::TRADEMARKS_KEY);
     }
     command
+}
+
+/// Fixes the clock of a command, which otherwise moves ([`moving_clock`]).
+pub(crate) fn fix_clock<'c>(command: &'c mut Command, at: &str) -> &'c mut Command {
+    command.env("HIGHWATER_CLOCK__START", "").env("HIGHWATER_CLOCK__FIXED", at)
+}
+
+/// Gives a command the system's clock, for programs that compare our times with theirs.
+pub(crate) fn use_system_clock(command: &mut Command) -> &mut Command {
+    command.env("HIGHWATER_CLOCK__START", "")
 }
 
 /// Runs a command to its end.

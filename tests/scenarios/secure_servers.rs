@@ -6,10 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use engines::own::Own;
-use schemas::clock::Clock;
 
 use crate::cluster::Cluster;
-use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::engine::{SimulatedUpstreams, moving_clock, upstream_names};
 use crate::process::{stderr_of_failure, stdout};
 
 /// A password that no error may show.
@@ -43,7 +42,7 @@ fn refused(mut command: Command, words: &[&str]) {
 /// secret.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_and_credentials_are_verified() {
-    let simulated = SimulatedUpstreams::start(31, 60, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(31, 60, moving_clock()).await;
     let dir = tempfile::tempdir().unwrap();
     let Some(servers) = engines::or_skip(Own::start_secure(dir.path()), "credentials and certificates") else { return };
     let (ours, other) = (servers.authority(true), servers.authority(false));

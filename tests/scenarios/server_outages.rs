@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use engines::own::{Own, Server as Lost};
-use schemas::clock::{Clock, rfc3339};
+use schemas::clock::rfc3339;
 use schemas::topics::RECALLS;
 use serde_json::{Value, json};
 
 use crate::bad_input::problem;
 use crate::cluster::Cluster;
-use crate::engine::SimulatedUpstreams;
+use crate::engine::{SimulatedUpstreams, moving_clock};
 use crate::process::{Server, is_timed, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
 
@@ -62,7 +62,7 @@ fn assert_unavailable(answer: &crate::process::Answer) {
 /// without it; and after the outage all calls work again without a restart, appended data is there, and the syncs continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn roles_survive_server_outages() {
-    let simulated = SimulatedUpstreams::start(21, 120, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(21, 120, moving_clock()).await;
     let dir = tempfile::tempdir().unwrap();
     let Some(servers) = engines::or_skip(Own::start(dir.path(), 0), "losing servers") else { return };
     let cluster = Cluster::on_servers(servers.kafka(), servers.cql(), &simulated.base_url, "");
@@ -108,7 +108,7 @@ async fn roles_survive_server_outages() {
         }
         // Calls that append, and calls that need the end of the log.
         assert_unavailable(&ask(api, "POST", "/recalls/api/keys", "", "{\"email\": \"dev@example.org\"}"));
-        let now = rfc3339(Clock::System.now_ms());
+        let now = rfc3339(moving_clock().now_ms());
         assert_unavailable(&ask(api, "GET", &format!("/recalls/api/recalls?asOf={now}"), &key, ""));
         assert_eq!(ask(api, "GET", "/recalls/openapi.json", "", "").status, 200, "documents need neither");
 

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use event_log::EventLog;
-use schemas::clock::Clock;
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::views::accounts::Tier;
@@ -17,7 +16,7 @@ use serde_json::Value;
 
 use crate::api::{HttpApi, LocalApi, Writer};
 use crate::child::HANG_TIMEOUT;
-use crate::engine::fixed_clock;
+use crate::engine::{fixed_clock, moving_clock};
 use crate::process::ask;
 use crate::random::{Random, number};
 
@@ -106,10 +105,10 @@ async fn append_until(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resumed_streams_miss_and_repeat_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
-    let http_api = HttpApi::start(&api.engine, Clock::System, None);
+    let http_api = HttpApi::start(&api.engine, moving_clock(), None);
     let (address, key) = (http_api.address, http_api.key(Tier::FleetPlus).await);
     let stop = Arc::new(AtomicBool::new(false));
     let writing = tokio::spawn(append_until(Arc::clone(&api.engine.log), Arc::clone(&stop)));
@@ -184,10 +183,10 @@ fn read_on(address: SocketAddr, path: &str, key: &str, upto: u64) -> Vec<Value> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_poll_returns_when_a_change_is_appended() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
-    let http_api = HttpApi::start(&api.engine, Clock::System, None);
+    let http_api = HttpApi::start(&api.engine, moving_clock(), None);
     let (address, key) = (http_api.address, http_api.key(Tier::Pro).await);
     let (mut writer, mut random) = (Writer::default(), Random(83));
     let poll = |cursor: &str, wait: u64| {
@@ -269,10 +268,10 @@ async fn stream_pages_count_as_calls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn revoked_key_ends_its_streams_and_long_polls() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
-    let nodes = [(); 2].map(|()| HttpApi::start(&api.engine, Clock::System, None));
+    let nodes = [(); 2].map(|()| HttpApi::start(&api.engine, moving_clock(), None));
     let own = &nodes[0].context;
     let minted = Access::of(own).mint(own, Tier::Pro, "").await.unwrap();
     let other_key = nodes[0].key(Tier::Pro).await;

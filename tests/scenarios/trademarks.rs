@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::commands::NOWHERE;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, NOW, SimulatedUpstreams, assert_chained, fixed_clock, noon};
-use crate::process::{Server, highwater, run, stdout};
+use crate::process::{Server, fix_clock, highwater, run, stdout};
 
 const UPSTREAM: &str = "uspto_trademarks";
 const DAILY: &str = "uspto_trademarks.daily";
@@ -82,7 +82,7 @@ async fn a_killed_first_load_continues() {
     let simulated = SimulatedUpstreams::start(8, 60, fixed_clock()).await;
     let on = |node: &str, base_url: &str, arguments: &[&str]| {
         let mut command = highwater(&dir.path().join(node), base_url, arguments);
-        command.env("HIGHWATER_CLOCK__FIXED", NOW);
+        fix_clock(&mut command, NOW);
         command
     };
     let second = "/simulated-signed-files/TRTYRAP/apc18840407-20251231-02";
@@ -121,7 +121,7 @@ async fn without_a_key_the_status_says_so() {
     let simulated = SimulatedUpstreams::start(8, 60, fixed_clock()).await;
     let on = |arguments: &[&str]| {
         let mut command = highwater(&dir.path().join("data"), &simulated.base_url, arguments);
-        command.env("HIGHWATER_CLOCK__FIXED", NOW).env("HIGHWATER_UPSTREAMS__USPTO_TRADEMARKS__ENABLED", "true");
+        fix_clock(&mut command, NOW).env("HIGHWATER_UPSTREAMS__USPTO_TRADEMARKS__ENABLED", "true");
         command.env_remove("HIGHWATER_UPSTREAMS__USPTO_TRADEMARKS__API_KEY");
         command
     };

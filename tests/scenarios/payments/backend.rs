@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use payments::signed::hex_text;
-use schemas::clock::Clock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use warp::Filter as _;
 use warp::http::StatusCode;
 
+use crate::engine::moving_clock;
 use crate::loopback::Loopback;
 
 /// How the facilitator mishandles a settlement.
@@ -231,7 +231,7 @@ impl State {
     }
 
     fn newest_block(&self) -> u64 {
-        u64::try_from(Clock::System.now_ms() / 1_000 + self.ahead_s).unwrap() / BLOCK_S
+        u64::try_from(moving_clock().now_ms() / 1_000 + self.ahead_s).unwrap() / BLOCK_S
     }
 
     fn settle(&mut self, body: &Value) -> Option<Value> {

@@ -17,13 +17,13 @@ use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
 use payments::signed::{Message, address, address_of, digest, hex_text};
 use payments::terms::{NETWORKS, PaymentTerms, Version};
-use schemas::clock::Clock;
 use serde_json::{Value, json};
 
 use self::backend::{Fault, PaymentBackend};
 use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
-use crate::process::{Answer, Server, highwater, stderr_of_failure, stdout, try_send, wait_for};
+use crate::engine::moving_clock;
+use crate::process::{Answer, Server, fix_clock, highwater, stderr_of_failure, stdout, try_send, wait_for};
 use crate::random::{Random, number, seed};
 
 pub(crate) const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
@@ -43,7 +43,7 @@ fn serve(data: &Path, backend: &PaymentBackend) -> Command {
 /// Returns a command that serves with a clock that is fixed at the time of this call, so that no minute of a rate limit ends.
 fn serve_at_one_instant(data: &Path, backend: &PaymentBackend) -> Command {
     let mut command = serve(data, backend);
-    command.env("HIGHWATER_CLOCK__FIXED", schemas::clock::rfc3339(Clock::System.now_ms()));
+    fix_clock(&mut command, &schemas::clock::rfc3339(moving_clock().now_ms()));
     command
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn authorization(number: u64, value: u64) -> Value {
 
 /// Returns an authorization that a payer signed, by number.
 fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
-    authorization_until(key, number, value, u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600)
+    authorization_until(key, number, value, u64::try_from(moving_clock().now_ms() / 1_000).unwrap() + 600)
 }
 
 /// Returns an authorization that a payer signed, by number, valid before a time (seconds since 1970).

@@ -3,13 +3,13 @@
 use std::thread;
 
 use k256::ecdsa::SigningKey;
-use schemas::clock::Clock;
 use serde_json::Value;
 
 use super::backend::{Fault, PaymentBackend};
 use super::{authorization_until, body, pay, payment, serve, version_1};
 use crate::commands::NOWHERE;
-use crate::process::{Server, highwater, stdout, wait_for};
+use crate::engine::moving_clock;
+use crate::process::{Server, fix_clock, highwater, stdout, wait_for};
 
 /// Proves that earlier claims are resolved when nothing is sold any more, and a month later: a settled payment gets its receipt, and an
 /// unsettled one lapses.
@@ -19,11 +19,11 @@ fn earlier_claims_are_resolved() {
     for (days, sells) in [(0, false), (30, true), (30, false)] {
         let dir = tempfile::tempdir().unwrap();
         let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
-        let then_ms = Clock::System.now_ms() - days * DAY_S * 1_000;
+        let then_ms = moving_clock().now_ms() - days * DAY_S * 1_000;
         backend.advance_time(-days * DAY_S);
         let mut command = serve(&data, &backend);
         if days > 0 {
-            command.env("HIGHWATER_CLOCK__FIXED", schemas::clock::rfc3339(then_ms));
+            fix_clock(&mut command, &schemas::clock::rfc3339(then_ms));
         }
         let server = Server::signing(command);
         let key = SigningKey::from_slice(&[7; 32]).unwrap();

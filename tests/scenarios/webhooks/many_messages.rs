@@ -6,13 +6,12 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use schemas::clock::Clock;
 use serde_json::json;
 
 use super::receiver::Receiver;
 use super::{RECALLS_ENDPOINT, Target};
 use crate::cluster::Cluster;
-use crate::engine::SimulatedUpstreams;
+use crate::engine::{SimulatedUpstreams, moving_clock};
 use crate::process::{Server, highwater, stdout, wait_for};
 use crate::random::{Random, number, seed};
 
@@ -113,7 +112,7 @@ fn deliver(
 /// Proves that an embedded sender whose process is killed delivers all messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_sender_delivers_all_messages() {
-    let simulated = SimulatedUpstreams::start(81, RECALLS, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(81, RECALLS, moving_clock()).await;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| {
@@ -137,7 +136,7 @@ async fn embedded_sender_delivers_all_messages() {
 /// takes over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_delivers_all_messages() {
-    let simulated = SimulatedUpstreams::start(82, RECALLS, Clock::System).await;
+    let simulated = SimulatedUpstreams::start(82, RECALLS, moving_clock()).await;
     let Some(cluster) = Cluster::new("many messages", &simulated.base_url, "") else { return };
     let command = |node: &str, arguments: &[&str]| {
         let mut command = cluster.command(node, arguments);
