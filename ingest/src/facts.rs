@@ -15,6 +15,7 @@ use schemas::key;
 use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::{HEADS, HeadRow, REJECTS, rejected_bytes, rejected_reference};
 use serde::Serialize;
+use upstreams::drift::Touched;
 use upstreams::{Manifest, Observation, Reject, Stream};
 use view_store::View;
 
@@ -148,7 +149,7 @@ impl Writer {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn touched(&self, page: &[Hashed]) -> Result<i64, Error> {
+    pub async fn touched(&self, page: &[Hashed]) -> Result<Touched, Error> {
         let (mut new, mut known, mut changed) = (0, 0, 0);
         for page in page.chunks(OBSERVATIONS_MAX) {
             let names: Vec<&str> = page.iter().map(|hashed| hashed.observation.key.as_str()).collect();
@@ -161,7 +162,7 @@ impl Writer {
                 }
             }
         }
-        Ok(new + if changed * 2 >= known { changed } else { 0 })
+        Ok(Touched { new, changed: if changed * 2 >= known { changed } else { 0 } })
     }
 
     /// Says of each rejected record whether it was rejected before with the same bytes, in an earlier run or on an earlier page.

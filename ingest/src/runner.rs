@@ -6,6 +6,7 @@
 
 mod downloads;
 mod fetch;
+mod held;
 mod parts;
 mod sync;
 

@@ -137,21 +137,24 @@ pub struct Run {
     /// that had not been before. They are not withdrawn while records are rejected.
     #[serde(default)]
     pub withheld: Vec<String>,
-    /// In how many records of this run and the runs before each mapped field had a value (`run_finished` only).
+    /// In how many documents of this run and the runs before each mapped field had a value (`run_finished` only).
     #[serde(default)]
     pub fields: Vec<FieldCount>,
 }
 
-/// In how many records a field of an upstream had a value.
+/// In how many documents a field of an upstream had a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldCount {
     /// The name of the field, as the upstream names it.
     pub name: String,
-    /// Records in which it had a value.
+    /// Documents in which it had a value.
     pub filled: i64,
-    /// Records in which it was looked for.
+    /// Documents in which it was looked for.
     pub records: i64,
+    /// Of these, the last ones in a row that lack it.
+    #[serde(default)]
+    pub absent: i64,
 }
 
 /// The key under which an upstream's runs chain.

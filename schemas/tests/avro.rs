@@ -48,7 +48,7 @@ fn facts_read_back() {
             withheld: vec!["y".into()],
             rejects: vec!["z".into()],
             known_rejected: 3,
-            fields: vec![FieldCount { name: "Title".into(), filled: 4, records: 5 }],
+            fields: vec![FieldCount { name: "Title".into(), filled: 4, records: 5, absent: 1 }],
             ..Default::default()
         }),
         ..fact()

@@ -36,6 +36,7 @@ mod loopback;
 mod mentions;
 mod migration;
 mod model;
+mod odd_documents;
 mod paused_processes;
 mod payments;
 mod process;

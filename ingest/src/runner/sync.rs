@@ -25,13 +25,14 @@ use schemas::position::{LogOffset, UpstreamCursor};
 use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::RunRow;
 use tokio::sync::Mutex;
-use upstreams::drift::{self, FieldCounts};
+use upstreams::drift::{self, FieldCounts, Touched};
 use upstreams::http::Client;
 use upstreams::{Incomplete, Page, Settings, Stream, Upstream, UpstreamError, Window};
 use view_store::engine;
 
 use super::downloads::Downloads;
 use super::fetch::{FetchedPage, PageFetch};
+use super::held::HeldPages;
 use super::parts::PartsRead;
 use super::{Outcome, Runner, StreamValidators};
 use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
@@ -40,6 +41,8 @@ use crate::{Error, metrics, reason};
 
 /// The days that full reads of versions went back at most which did not record their first day.
 const UNRECORDED_FULL_DAYS: i64 = 6 * 366;
+/// How many days of an outage a later run reads at most, in addition to its window.
+const OUTAGE_DAYS_MAX: u32 = 366;
 /// The most pages of one sync run. A run with more pages is most likely stuck in a cycle.
 const PAGES_MAX: i64 = 100_000;
 /// How long the checkpoints of pages without new facts are held back.
@@ -63,15 +66,19 @@ pub(super) struct SyncRun<'a> {
     /// When this run last appended a run event.
     checkpoint_at: Instant,
     seen: Seen,
-    /// In how many records of the runs before each mapped field had a value.
+    /// In how many documents of the runs before each mapped field had a value.
     fields_before: Vec<FieldCount>,
     /// The same of the pages of this run so far.
     fields: FieldCounts,
-    /// How many records this run would append, counted while a field seems to be missing.
-    touched: i64,
+    /// What this run would append, counted while no document of it has some field that most documents had.
+    touched: Touched,
+    /// Pages that are not appended yet, because a field is missed in them.
+    held: HeldPages,
     warned: HashSet<String>,
     /// What the upstream did not show completely.
     incomplete: Vec<String>,
+    /// What else an operator should know about the run.
+    notes: Vec<String>,
     /// Whether this run is a full read that does not continue an interrupted one.
     is_whole: bool,
     /// The parts of which this run has shown every record.
@@ -113,9 +120,11 @@ impl<'a> SyncRun<'a> {
             seen: Seen::default(),
             fields_before: Vec::new(),
             fields: FieldCounts::default(),
-            touched: 0,
+            touched: Touched::default(),
+            held: HeldPages::default(),
             warned: HashSet::new(),
             incomplete: Vec::new(),
+            notes: Vec::new(),
             is_whole: false,
             parts: PartsRead::default(),
             memory: UpstreamCursor::default(),
@@ -138,10 +147,10 @@ impl<'a> SyncRun<'a> {
     pub(super) async fn run_to_end(&mut self) -> Result<Outcome, Error> {
         self.runner.wait_until_projected_to_end(self.topic()).await?;
         self.runner.wait_until_projected_to_end(&REJECTED).await?;
-        let (mut cursor, before) = self.begin().await?;
+        let (cursor, before) = self.begin().await?;
         self.parts.missing_before = before.last_finished.as_ref().map(|last| last.missing.clone()).unwrap_or_default();
         let mut unchanged = true;
-        let mut fetched_page = match self.has_request(cursor.clone()) {
+        let mut fetched_page = match self.has_request(cursor) {
             Some(cursor) => Some(self.fetch_page(cursor).await?),
             None => None,
         };
@@ -164,7 +173,7 @@ impl<'a> SyncRun<'a> {
                 // change back and forth.
                 page.retain(|hashed| self.seen.insert(&hashed.observation.key));
             }
-            self.check_fields(&page, &rest.fields).await?;
+            let must_wait = self.count_fields(&page, &rest.fields).await?;
             if let Some(Incomplete { what, from }) = rest.incomplete.clone() {
                 self.incomplete.push(what);
                 let complete = from.and_then(|from| from.checked_sub(1.day()).ok()).map(|day| day.to_string());
@@ -179,7 +188,6 @@ impl<'a> SyncRun<'a> {
                 Some(next) => self.next_cursor(next).await?.and_then(|next| self.has_request(next)),
                 None => None,
             };
-            let through = rest.through;
             if self.run.pages > PAGES_MAX {
                 let (stream, field) = (self.stream.name, "paging".to_owned());
                 let source = UpstreamError::Stop { stream, field, reason: format!("more than {PAGES_MAX} pages") };
@@ -190,7 +198,9 @@ impl<'a> SyncRun<'a> {
                 None => false,
             };
             let fetch = next.clone().filter(|_| !begins_file).map(|next| self.fetch_page(next));
-            let append = self.append_page(page, *rest);
+            let missed = drift::missed(&self.fields_before, &self.fields, self.touched);
+            self.held.push((page, rest, next.clone()), must_wait || missed.is_some(), missed);
+            let append = self.append_held();
             let (fetched, appended) = match fetch {
                 Some(fetch) => {
                     let (fetched, appended) = tokio::join!(fetch, append);
@@ -199,25 +209,21 @@ impl<'a> SyncRun<'a> {
                 None => (None, append.await),
             };
             appended?;
-            if let Some(through) = through {
-                self.run.through_date = through.to_string();
-            }
-            if let Some(next) = next {
-                cursor = next;
-                self.run.cursor = cursor.clone();
-                self.has_pending_checkpoint = true;
-            }
-            fetched_page = if begins_file {
-                // A file that is read completely is not read again if the process is killed while it downloads the next one.
-                self.append_run(FactKind::RunMarked, Vec::new()).await?;
-                Some(self.fetch_page(cursor.clone()).await?)
-            } else {
-                fetched.transpose()?
+            fetched_page = match next.filter(|_| begins_file) {
+                Some(next) => {
+                    // A file that is read completely is not read again if the process is killed while it downloads the next one.
+                    if std::mem::take(&mut self.has_pending_checkpoint) {
+                        self.append_run(FactKind::RunMarked, Vec::new()).await?;
+                    }
+                    Some(self.fetch_page(next).await?)
+                }
+                None => fetched.transpose()?,
             };
             if *self.runner.stop.borrow() && fetched_page.is_some() {
                 return Err(Error::Stopped { stream: self.stream.name });
             }
         }
+        self.release_held().await?;
         self.finish(unchanged, &before).await
     }
 
@@ -251,14 +257,20 @@ impl<'a> SyncRun<'a> {
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
             run.full = self.stream.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
-            let recent = || today.checked_sub(i64::from(self.settings.window_days).days()).ok();
+            // The window reaches back from the last day that a finished run has read, so that no day is left out after an outage.
+            let read_to =
+                row.last_finished.as_ref().and_then(|last| last.window_to.parse::<Date>().ok()).map_or(today, |day| day.min(today));
+            let outage_days = u32::try_from(today.since(read_to).map_or(0, |span| span.get_days())).unwrap_or(0).min(OUTAGE_DAYS_MAX);
+            let window_days = self.settings.window_days.min(self.upstream.window_days_max()).saturating_add(outage_days);
+            let settings = Settings { window_days, ..self.settings.clone() };
+            let recent = || today.checked_sub(i64::from(window_days).days()).ok();
             let from = if run.full { self.full_from(&row, today) } else { recent() };
             self.is_whole = run.full;
             let window = Window { from, to: today };
             run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
             run.window_to = today.to_string();
             let memory = row.last_finished.as_ref().map(|last| last.cursor.clone()).unwrap_or_default();
-            run.cursor = self.upstream.start_after(self.stream, &window, self.settings, &memory, self.runner.clock.now());
+            run.cursor = self.upstream.start_after(self.stream, &window, &settings, &memory, self.runner.clock.now());
         }
         if row.last_finished.as_ref().is_none_or(|last| last.holder != self.runner.holder) {
             // Another process has synced this stream since, so the remembered validators may be outdated.
@@ -293,15 +305,54 @@ impl<'a> SyncRun<'a> {
         self.upstream.full_from(self.stream, self.today(), self.settings).is_some()
     }
 
-    /// Stops before a page is appended if a field that most records had so far is in no record of this run.
-    async fn check_fields(&mut self, page: &[Hashed], fields: &FieldCounts) -> Result<(), Error> {
+    /// Counts the fields of a page. Returns whether no document of the run so far has some field that most documents had, while known records have
+    /// changed: they may have lost it.
+    async fn count_fields(&mut self, page: &[Hashed], fields: &FieldCounts) -> Result<bool, Error> {
         self.fields.add(fields);
-        let stream = self.stream.name;
-        if drift::vanished(stream, &self.fields_before, &self.fields, i64::MAX).is_ok() {
-            return Ok(());
+        let is_lacking = drift::may_miss(&self.fields_before, &self.fields);
+        if is_lacking {
+            self.touched += self.writer.touched(page).await?;
         }
-        self.touched += self.writer.touched(page).await?;
-        drift::vanished(stream, &self.fields_before, &self.fields, self.touched).map_err(|source| Error::Upstream { stream, source })
+        Ok(is_lacking && self.touched.changed > 0)
+    }
+
+    /// Appends the pages that are held, unless a field may be missing in them. Then they stay held, and the run reads on: if a later document has the
+    /// field, the ones before were odd and all are appended. When too much is held, it is decided as if there were no more pages.
+    async fn append_held(&mut self) -> Result<(), Error> {
+        if self.held.must_wait() && !self.held.is_full() { Ok(()) } else { self.release_held().await }
+    }
+
+    /// Decides about the pages that are held. If no document of the run had a field that is missed, and records that the log has would lose it, or the
+    /// runs before have missed it too, the stream stops. Otherwise the pages are appended, with a warning if a field is missed.
+    async fn release_held(&mut self) -> Result<(), Error> {
+        if let Some(missed) = self.held.take_missed() {
+            let (stream, field, reason) = (self.stream.name, missed.field.clone(), missed.reason());
+            if missed.is_repeated || missed.is_lost {
+                return Err(Error::Upstream { stream, source: UpstreamError::Stop { stream, field, reason } });
+            }
+            let note = format!("field {field}: {reason}; the next run stops if no document has it");
+            if self.warned.insert(note.clone()) {
+                tracing::warn!(stream, field, reason, "a field is missing; the next sync run stops if no document has it");
+                self.notes.push(note);
+            }
+        }
+        self.append_pages().await
+    }
+
+    /// Appends the pages that are held, oldest first, each with its checkpoint.
+    async fn append_pages(&mut self) -> Result<(), Error> {
+        while let Some((page, rest, next)) = self.held.pop() {
+            let through = rest.through;
+            self.append_page(page, *rest).await?;
+            if let Some(through) = through {
+                self.run.through_date = through.to_string();
+            }
+            if let Some(next) = next {
+                self.run.cursor = next;
+                self.has_pending_checkpoint = true;
+            }
+        }
+        Ok(())
     }
 
     /// Removes from the next cursor what the log already has. Returns `None` when nothing remains to be requested.
@@ -518,11 +569,9 @@ impl<'a> SyncRun<'a> {
         if self.run.through_date.is_empty() {
             self.run.through_date.clone_from(&self.run.window_to);
         }
-        self.run.fields = self.fields.added_to(&self.fields_before);
-        if !self.incomplete.is_empty() {
-            let notes = Some(std::mem::take(&mut self.run.reason)).filter(|reason| !reason.is_empty()).into_iter();
-            self.run.reason = notes.chain(self.incomplete.drain(..)).collect::<Vec<_>>().join("; ");
-        }
+        self.run.fields = self.fields.added_to(&self.fields_before, self.touched.records());
+        let reasons = Some(std::mem::take(&mut self.run.reason)).filter(|reason| !reason.is_empty()).into_iter();
+        self.run.reason = reasons.chain(self.incomplete.drain(..)).chain(self.notes.drain(..)).collect::<Vec<_>>().join("; ");
         self.run.ends = self.runner.ends(self.topic()).await?;
         self.append_run(FactKind::RunFinished, Vec::new()).await?;
         Ok(Outcome { stream: self.stream.name, run: self.run.clone(), ends: self.runner.ends(self.topic()).await? })

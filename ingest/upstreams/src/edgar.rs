@@ -126,8 +126,7 @@ impl Upstream for Edgar {
 
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
         // EDGAR's data begins in 1993; a full read only repairs the current quarter.
-        let from = window.first_day(settings.window_days.min(WINDOW_DAYS_MAX));
-        let from = from.max(window.to.saturating_sub(i64::from(WINDOW_DAYS_MAX).days()));
+        let from = window.first_day(settings.window_days);
         match stream.name {
             CURRENT => json::write_cursor(current::Cursor::default()),
             INDEX => json::write_cursor(index::Cursor::new(from, window.to, window.from.is_none())),
@@ -135,6 +134,10 @@ impl Upstream for Edgar {
             TICKERS => json::write_cursor(tickers::Cursor {}),
             _ => json::write_cursor(walk::Cursor::new(from, window.to)),
         }
+    }
+
+    fn window_days_max(&self) -> u32 {
+        WINDOW_DAYS_MAX
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {

@@ -292,6 +292,11 @@ pub trait Upstream: Send + Sync + 'static {
         None
     }
 
+    /// How many days a window without an outage goes back at most, whatever `window_days` says. After an outage the runner goes further back.
+    fn window_days_max(&self) -> u32 {
+        u32::MAX
+    }
+
     /// Builds the request at a cursor.
     ///
     /// # Errors

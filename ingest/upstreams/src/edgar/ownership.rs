@@ -124,6 +124,8 @@ impl<'a> Submission<'a> {
                 }
             }
         }
+        // The rows of a filing have one author, who leaves out a field in all of them.
+        page.fields = page.fields.into_document();
         if page.observations.is_empty() && page.rejects.is_empty() {
             page.observations.push(observed(InsiderTradeFact { table: NONE.to_owned(), ..common }));
         }

@@ -159,6 +159,8 @@ impl Filer<'_> {
         for (field, missing) in missing {
             drift::share(stream.name, field, missing, rows)?;
         }
+        // The filings of one company resemble each other.
+        page.fields = page.fields.into_document();
         Ok(page)
     }
 
