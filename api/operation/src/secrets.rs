@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use event_log::durable_file;
+use disk_files::durable_file;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 

@@ -53,6 +53,7 @@ pub async fn run_all<Made: Future<Output = Log>>(make: impl Fn() -> Made, record
     reads_are_limited(make().await).await.map_err(named("reads keep to their limits"))?;
     end_is_empty(make().await).await.map_err(named("a read at or past the end is empty"))?;
     bytes_come_back(make().await).await.map_err(named("keys, values, headers and times come back byte for byte"))?;
+    last_time(make().await).await.map_err(named("the latest time of the last records is known"))?;
     waiting_wakes(make().await).await.map_err(named("waiting wakes and misses nothing"))?;
     waiting_is_cancel_safe(make().await).await.map_err(named("a wait that is dropped harms nothing"))?;
     concurrent_appends(make().await).await.map_err(named("concurrent appenders lose nothing and keep their order"))?;
@@ -216,6 +217,15 @@ async fn bytes_come_back(log: Log) -> Outcome {
     for (index, (found, appended)) in found.iter().zip(&records).enumerate() {
         ensure!(found.record == *appended, "record {index} came back changed");
     }
+    Ok(())
+}
+
+async fn last_time(log: Log) -> Outcome {
+    let before = log.last_at_ms().await.map_err(words)?;
+    let at = |at_ms| Record { at_ms, ..record("last") };
+    log.append(vec![to(WIDE, 1, at(before + 2)), to(NARROW, 0, at(before + 1))]).await.map_err(words)?;
+    let after = log.last_at_ms().await.map_err(words)?;
+    ensure!(after == before + 2, "{after} follows {before}");
     Ok(())
 }
 

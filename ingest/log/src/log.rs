@@ -14,9 +14,12 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::position::LogOffset;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 
 use crate::Headers;
+
+/// How many times the ends of all partitions are read at most until two consecutive reads agree.
+const END_READS_MAX: usize = 50;
 
 /// A record as it is appended.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -84,6 +87,9 @@ pub enum Error {
         /// How the record is damaged.
         reason: String,
     },
+    /// The end offsets changed between every two reads.
+    #[error("the log is being appended to: stop the ingestors, so that what is read is of one moment")]
+    Moving,
     /// The log cannot be opened or used. The text names the file or the server.
     #[error("{what}")]
     Unavailable {
@@ -114,6 +120,43 @@ pub trait EventLog: Send + Sync + 'static {
 
     /// Returns the partition's end: the offset that its next record will get.
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error>;
+
+    /// Returns the latest time of the last records of all partitions, in milliseconds since 1970; 0 in an empty log.
+    async fn last_at_ms(&self) -> Result<i64, Error> {
+        let mut last_ms = 0;
+        for (topic, partition) in topics::ALL.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition))) {
+            let end = self.end(topic, partition).await?;
+            if end > LogOffset(0) {
+                let last = self.read(topic, partition, end.previous(), 1, 1).await?;
+                last_ms = last.iter().map(|stored| stored.record.at_ms).fold(last_ms, i64::max);
+            }
+        }
+        Ok(last_ms)
+    }
+
+    /// Returns the ends of all partitions of some topics at one moment, in the order of the topics: no record below them was appended later than a
+    /// record above them. On the embedded log this is a moment between two commits, also while others append.
+    ///
+    /// # Errors
+    /// [`Error::Moving`] when the log cannot tell, because others append all the time.
+    async fn ends(&self, topics: &[&'static Topic]) -> Result<Vec<Vec<LogOffset>>, Error> {
+        let mut before = None;
+        for _ in 0..END_READS_MAX {
+            let mut ends = Vec::with_capacity(topics.len());
+            for topic in topics {
+                let mut of_topic = Vec::with_capacity(topic.partitions as usize);
+                for partition in 0..topic.partitions {
+                    of_topic.push(self.end(topic, partition).await?);
+                }
+                ends.push(of_topic);
+            }
+            if before.as_ref() == Some(&ends) {
+                return Ok(ends);
+            }
+            before = Some(ends);
+        }
+        Err(Error::Moving)
+    }
 
     /// Waits until the partition's end is above `end`. Cancel-safe.
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error>;

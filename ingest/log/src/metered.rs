@@ -131,6 +131,14 @@ impl EventLog for Metered {
         count_failure("end", self.log.end(topic, partition).await)
     }
 
+    async fn last_at_ms(&self) -> Result<i64, Error> {
+        count_failure("last_at_ms", self.log.last_at_ms().await)
+    }
+
+    async fn ends(&self, topics: &[&'static Topic]) -> Result<Vec<Vec<LogOffset>>, Error> {
+        count_failure("ends", self.log.ends(topics).await)
+    }
+
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
         count_failure("wait_past", self.log.wait_past(topic, partition, end).await)
     }

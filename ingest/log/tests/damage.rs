@@ -10,6 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, Error, EventLog, Headers, Record};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use schemas::position::LogOffset;
 use schemas::topics::{Topic, TopicKind};
 use tempfile::TempDir;
@@ -25,18 +27,32 @@ fn options() -> Options {
 
 type Places = Vec<(&'static Topic, u32, Vec<Record>)>;
 
+/// The size of the large values. They are random, because compressed they would not be large.
+const LARGE_BYTES: usize = 6_000;
+
+/// Returns random bytes that depend on a number only.
+fn random(number: usize, bytes: usize) -> Bytes {
+    let mut out = vec![0; bytes];
+    StdRng::seed_from_u64(number as u64).fill(&mut out[..]);
+    Bytes::from(out)
+}
+
 /// The content of the log: small values, which remain in tables, and large ones, which get separate files.
 fn expected() -> Places {
     let record = |i: usize, bytes: usize| Record {
         key: Bytes::from(format!("key {i}")),
-        value: Bytes::from((0..bytes).map(|b| (b * 131 + i * 7) as u8).collect::<Vec<_>>()),
+        value: if bytes < LARGE_BYTES {
+            Bytes::from((0..bytes).map(|b| (b * 131 + i * 7) as u8).collect::<Vec<_>>())
+        } else {
+            random(i, bytes)
+        },
         headers: Headers::new(&[("ce_id", i.to_string().as_bytes())]),
         at_ms: i as i64,
     };
     let mut places = Vec::new();
     for topic in &TOPICS {
         for partition in 0..topic.partitions {
-            places.push((topic, partition, (0..60).map(|i| record(i, if i % 10 == 0 { 6000 } else { 50 })).collect()));
+            places.push((topic, partition, (0..60).map(|i| record(i, if i % 10 == 0 { LARGE_BYTES } else { 50 })).collect()));
         }
     }
     places
@@ -128,6 +144,8 @@ async fn damage_each(pick: impl Fn(&Path) -> bool, damage: impl Fn(&mut Vec<u8>,
     let whole = dir.path().join("whole");
     make(&whole).await;
     let mut outcomes = Vec::new();
+    let is_large_value = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "blobs");
+    assert!(files(&whole).iter().any(is_large_value), "no value has a file of its own");
     for file in files(&whole) {
         let name = file.strip_prefix(&whole).unwrap();
         let bytes = fs::read(&file).unwrap();

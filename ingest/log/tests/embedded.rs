@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
+use event_log::volume::{Volume, volume};
 use event_log::{Append, Error, EventLog, Headers, Record, contract};
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
@@ -190,4 +191,80 @@ async fn creation_cut_short() {
         let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
         log.append(batch(&topics::ACCOUNTS, 1, 1)).await.unwrap();
     }
+}
+
+/// Proves that a topic has files only from its first record on, and that a topic without files is empty.
+#[tokio::test]
+async fn topics_are_created_with_their_first_record() {
+    let dir = TempDir::new().unwrap();
+    // The store has one keyspace of its own.
+    let topic_count = || std::fs::read_dir(dir.path().join("store/keyspaces")).unwrap().count() - 1;
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    assert_eq!((topic_count(), log.end(&topics::AWARDS, 0).await.unwrap()), (0, LogOffset(0)));
+    assert_eq!(log.read(&topics::AWARDS, 0, LogOffset(0), 10, 1_000).await.unwrap(), []);
+    log.append(batch(&topics::ACCOUNTS, 1, 1)).await.unwrap();
+    drop(log);
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    assert_eq!((topic_count(), log.end(&topics::AWARDS, 0).await.unwrap()), (1, LogOffset(0)));
+    let offsets = log.append(batch(&topics::AWARDS, 3, 1)).await.unwrap();
+    log.close().await.unwrap();
+    drop(log);
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    assert_eq!((topic_count(), offsets.len()), (2, 3));
+    let ends = log.ends(&[&topics::ACCOUNTS, &topics::AWARDS]).await.unwrap();
+    assert_eq!(ends.concat().iter().map(|end| end.0).sum::<u64>(), 4);
+}
+
+/// Proves that a topic whose table cannot be created refuses its records with the reason, and that other topics go on.
+#[tokio::test]
+async fn topic_that_cannot_be_created() {
+    let dir = TempDir::new().unwrap();
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    log.append(batch(&topics::ACCOUNTS, 1, 1)).await.unwrap();
+    let (tables, aside) = (dir.path().join("store/keyspaces"), dir.path().join("aside"));
+    std::fs::rename(&tables, &aside).unwrap();
+    std::fs::write(&tables, "not a directory").unwrap();
+    let error = log.append(batch(&topics::AWARDS, 1, 1)).await.unwrap_err();
+    assert!(error.to_string().contains("nothing was appended") && std::error::Error::source(&error).is_some(), "{error}");
+    log.append(batch(&topics::ACCOUNTS, 1, 1)).await.unwrap();
+    log.ready().await.unwrap();
+    std::fs::remove_file(&tables).unwrap();
+    std::fs::rename(&aside, &tables).unwrap();
+    log.append(batch(&topics::AWARDS, 1, 1)).await.unwrap();
+    assert_eq!(read_all(&log, &topics::AWARDS, 0, 10).await.len(), 1);
+}
+
+/// Proves that the size of a small topic is exact, with the part of the last day, that the one of a large topic is within 5 % of the truth, and that few
+/// of its records are read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sizes_are_estimated() {
+    let dir = TempDir::new().unwrap();
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    let day_ms = 86_400_000;
+    let bytes_of = |batch: &[Append], since_ms: i64| -> u64 {
+        let of = |record: &Record| (record.key.len() + record.value.len() + "ce_id".len()) as u64;
+        let headers = |record: &Record| record.headers.iter().map(|(_, value)| value.len() as u64).sum::<u64>();
+        batch.iter().filter(|one| one.record.at_ms > since_ms).map(|one| of(&one.record) + headers(&one.record)).sum()
+    };
+    let mut small = batch(&topics::RECALLS, 200, 100);
+    for (at, append) in small.iter_mut().enumerate() {
+        // One record an hour.
+        append.record.at_ms = 1 + at as i64 * day_ms / 24;
+    }
+    let now_ms = small.last().unwrap().record.at_ms;
+    let mut large: Vec<Append> =
+        (0..20_000).map(|at| Append { topic: &topics::AWARDS, partition: 0, record: record(at, 50 + at * 119 % 200) }).collect();
+    large.iter_mut().for_each(|append| append.record.at_ms = now_ms - 2 * day_ms + append.record.at_ms * day_ms / 10_000);
+    log.append(small.clone()).await.unwrap();
+    log.append(large.clone()).await.unwrap();
+
+    let known = volume(&*log, &topics::RECALLS, now_ms).await.unwrap();
+    assert_eq!(known, Volume { bytes: bytes_of(&small, 0), day_bytes: bytes_of(&small, now_ms - day_ms), sampled: 200 });
+    let estimated = volume(&*log, &topics::AWARDS, now_ms).await.unwrap();
+    assert!(estimated.sampled <= 512, "{estimated:?}");
+    for (bytes, truth) in [(estimated.bytes, bytes_of(&large, 0)), (estimated.day_bytes, bytes_of(&large, now_ms - day_ms))] {
+        assert!(bytes.abs_diff(truth) * 20 <= truth, "{bytes} of {truth}");
+    }
+    assert_eq!(volume(&*log, &topics::GRANTS, now_ms).await.unwrap(), Volume::default());
+    log.close().await.unwrap();
 }

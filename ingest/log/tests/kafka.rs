@@ -124,7 +124,7 @@ async fn a_lowered_size_limit_is_reported() {
             }
         }
     };
-    let error = tokio::time::timeout(std::time::Duration::from_secs(30), refused).await.unwrap();
+    let error = tokio::time::timeout(std::time::Duration::from_secs(300), refused).await.unwrap();
     for words in
         [&format!("topic {}recalls refuses", options.prefix), "a record of 100001 bytes", "max.message.bytes must be 1114112 or more"]
     {
@@ -133,7 +133,7 @@ async fn a_lowered_size_limit_is_reported() {
     log.append(vec![record("meanwhile")]).await.unwrap();
     set_batch_bytes_max(&options, "1114112").await.unwrap();
     let taken = async { while log.append(vec![record(&large)]).await.is_err() {} };
-    tokio::time::timeout(std::time::Duration::from_secs(30), taken).await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(300), taken).await.unwrap();
     let read = log.read(&RECALLS, 0, LogOffset(0), 100, 1 << 30).await.unwrap();
     let sizes: Vec<usize> = read.iter().map(|stored| stored.record.value.len()).filter(|size| *size < 1_000).collect();
     assert_eq!(sizes, ["before".len(), "meanwhile".len()]);

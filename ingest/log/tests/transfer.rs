@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod contents;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use contents::contents_of;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::transfer::{self, Archive, Error, Outcome};
 use event_log::{Append, EventLog, Headers, Record, Stored};
@@ -58,20 +61,7 @@ async fn import(log: &dyn EventLog, bytes: &[u8]) -> Result<Outcome, Error> {
 }
 
 async fn contents(log: &dyn EventLog) -> Vec<(&'static str, u32, Vec<Stored>)> {
-    let mut out = Vec::new();
-    for topic in topics::ALL.iter().filter(|topic| **topic != IMPORTS) {
-        for partition in 0..topic.partitions {
-            let (mut records, mut from) = (Vec::new(), LogOffset(0));
-            loop {
-                let batch = log.read(topic, partition, from, 1_000, 1 << 20).await.unwrap();
-                let Some(last) = batch.last() else { break };
-                from = last.offset.next();
-                records.extend(batch);
-            }
-            out.push((topic.name, partition, records));
-        }
-    }
-    out
+    contents_of(log, topics::ALL.iter().filter(|topic| **topic != IMPORTS)).await
 }
 
 /// Proves that every record of every topic arrives with its bytes, headers, time and offset, that a second import appends nothing, and that

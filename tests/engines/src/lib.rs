@@ -8,6 +8,7 @@
 
 pub mod own;
 mod removed;
+mod small_disk;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use self::removed::{driver, remove_keyspace, remove_topics};
+pub use self::small_disk::SmallDisk;
 
 /// A server's address, or the reason why there is none.
 pub type Found = Result<String, String>;

@@ -31,7 +31,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ),
     ("api/access/", "access", &["event-log", "operation", "schemas", "view-store"]),
     ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
-    ("api/operation/", "operation", &["event-log", "schemas", "view-store"]),
+    ("api/operation/", "operation", &["disk-files", "event-log", "schemas", "view-store"]),
     ("api/pages/", "pages", &[]),
     ("api/payments/", "payments", &["access", "feed", "operation", "schemas", "view-store"]),
     (
@@ -42,7 +42,8 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/surfaces/", "surfaces", &["access", "event-log", "operation", "pages", "payments", "schemas", "services", "view-store"]),
     ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),
     ("ingest/", "ingest", &["event-log", "schemas", "upstreams", "view-store"]),
-    ("ingest/log/", "event-log", &["schemas"]),
+    ("ingest/disk-files/", "disk-files", &[]),
+    ("ingest/log/", "event-log", &["disk-files", "schemas"]),
     ("ingest/upstreams/", "upstreams", &["directives", "schemas"]),
     ("projector/", "projector", &["event-log", "marks", "schemas", "table-file", "view-store"]),
     ("projector/store/", "view-store", &["schemas"]),

@@ -15,9 +15,8 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use disk_files::durable_file;
 use schemas::position::LogOffset;
-
-use crate::durable_file;
 
 const MAGIC: &[u8; 8] = b"hwends\x00\x01";
 const SLOT_BYTES_UNIT: usize = 4096;

@@ -5,12 +5,14 @@
 //! - `open` never panics, whatever the files contain, and never opens a log with fewer records than were acknowledged. It fails with an
 //!   error that names what is missing.
 //! - A read returns the bytes that were appended, or [`Error::Damaged`].
-//! - After a failed commit every append fails, because it is unknown which of its records are durable. Reads continue.
+//! - After a failed commit every append fails, because it is unknown which of its records are durable. Reads continue. If the disk was full, the log is
+//!   opened again when there is space, and appends continue.
 //!
 //! Not provided: deletion and compaction (the log is append-only), and more than one process per directory.
 
 mod committer;
 mod ends;
+mod format;
 mod journal_backup;
 mod open;
 mod packed;
@@ -20,10 +22,11 @@ mod store_error;
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
+use disk_files::space::{DiskFull, SpaceWatch};
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -56,6 +59,8 @@ pub struct Options {
     pub packed_bytes_max: usize,
     /// The most records in one packed value.
     pub packed_records_max: usize,
+    /// Measures the free space of the disk. While it is full, appends fail.
+    pub space: Option<Arc<SpaceWatch>>,
 }
 
 impl Default for Options {
@@ -72,6 +77,7 @@ impl Default for Options {
             commit_bytes_max: 8 * MIB,
             packed_bytes_max: MIB,
             packed_records_max: 2000,
+            space: None,
         }
     }
 }
@@ -89,20 +95,58 @@ struct Readable {
     is_final: bool,
 }
 
+/// The table of a topic, which its partitions share.
+#[derive(Clone)]
+enum TopicTable {
+    /// It is created with the first record of the topic: creating one costs about twenty syncs, and many topics stay empty.
+    Missing,
+    Open(fjall::Keyspace),
+    /// The log is being opened again, because the disk was full.
+    Reopening,
+}
+
 /// The state of one partition.
 struct PartitionState {
     topic: &'static Topic,
     partition: u16,
-    keyspace: fjall::Keyspace,
+    table: RwLock<TopicTable>,
     readable: watch::Sender<Readable>,
     /// The packed value in which the last read stopped, so that the next page does not load and check it again.
     unfinished: Mutex<Option<Packed>>,
 }
 
+impl PartitionState {
+    fn table(&self) -> TopicTable {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the keyspace of the topic's table; `None` if the topic has no records.
+    fn keyspace(&self) -> Result<Option<fjall::Keyspace>, Error> {
+        match self.table() {
+            TopicTable::Missing => Ok(None),
+            TopicTable::Open(keyspace) => Ok(Some(keyspace)),
+            TopicTable::Reopening => {
+                Err(Error::Unavailable { what: "the log is being opened again, because the disk was full".to_owned(), source: None })
+            }
+        }
+    }
+
+    /// Replaces the table. The value that the last read loaded may belong to the previous one.
+    fn set_table(&self, table: TopicTable) {
+        *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let previous = std::mem::replace(&mut *self.table.write().unwrap_or_else(PoisonError::into_inner), table);
+        // Releasing the last handle takes time and must not happen under the lock.
+        drop(previous);
+    }
+}
+
 /// Why appends are refused.
+#[derive(Clone)]
 enum Stopped {
     Closed,
     Failed(Arc<fjall::Error>),
+    /// The disk is full. Appends continue when it has space again.
+    Full(Arc<fjall::Error>),
 }
 
 /// State that callers and the committer share.
@@ -111,10 +155,17 @@ struct Shared {
     partitions: Vec<PartitionState>,
     /// For each topic, the index of its first partition in `partitions`.
     firsts: Vec<(&'static str, usize)>,
-    stopped: OnceLock<Stopped>,
+    stopped: RwLock<Option<Stopped>>,
 }
 
 impl Shared {
+    /// Sets the table of a topic's partitions.
+    fn set_table_of(&self, topic: &'static Topic, keyspace: &fjall::Keyspace) {
+        for state in self.partitions.iter().filter(|state| state.topic.name == topic.name) {
+            state.set_table(TopicTable::Open(keyspace.clone()));
+        }
+    }
+
     fn partition_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
         let first = self.firsts.iter().find(|(name, _)| *name == topic.name).map(|(_, first)| *first);
         let index = first.and_then(|first| first.checked_add(usize::try_from(partition).ok()?));
@@ -123,26 +174,64 @@ impl Shared {
             .ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
+    /// The ends of all partitions, in their order. They are of one moment only if no commit runs.
+    fn ends(&self) -> Vec<LogOffset> {
+        self.partitions.iter().map(|state| state.readable.borrow().end).collect()
+    }
+
+    /// The ends of one topic among those of all partitions.
+    fn ends_of(&self, topic: &'static Topic, ends: &[LogOffset]) -> Result<Vec<LogOffset>, Error> {
+        let of = |partition| {
+            let index = self.partition_index(topic, partition)?;
+            ends.get(index).copied().ok_or(Error::NoPartition { topic: topic.name, partition })
+        };
+        (0..topic.partitions).map(of).collect()
+    }
+
     fn state(&self, topic: &'static Topic, partition: u32) -> Result<&PartitionState, Error> {
         let index = self.partition_index(topic, partition)?;
         self.partitions.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
-    /// Refuses all later appends and ends all waits.
+    /// Refuses all later appends. Unless they continue when the disk has space again, all waits end.
     fn stop(&self, why: Stopped) {
-        // The first reason is the cause; later ones are consequences.
-        let _ = self.stopped.set(why);
-        for state in &self.partitions {
-            state.readable.send_modify(|readable| readable.is_final = true);
+        let is_final = !matches!(why, Stopped::Full(_));
+        {
+            let mut stopped = self.stopped.write().unwrap_or_else(PoisonError::into_inner);
+            // The first reason is the cause; later ones are consequences.
+            if matches!(*stopped, None | Some(Stopped::Full(_))) {
+                *stopped = Some(why);
+            }
+        }
+        if is_final {
+            for state in &self.partitions {
+                state.readable.send_modify(|readable| readable.is_final = true);
+            }
         }
     }
 
+    /// Accepts appends again after the disk was full.
+    fn resume(&self) {
+        let mut stopped = self.stopped.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*stopped, Some(Stopped::Full(_))) {
+            *stopped = None;
+        }
+    }
+
+    fn stopped(&self) -> Option<Stopped> {
+        self.stopped.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn stopped_error(&self) -> Error {
-        match self.stopped.get() {
+        match self.stopped() {
             Some(Stopped::Failed(source)) => Error::Unavailable {
                 what: "the log accepts no more records, because a commit failed and it is unknown which of its records are durable; restart the process"
                     .to_owned(),
-                source: Some(Box::new(Arc::clone(source))),
+                source: Some(Box::new(source)),
+            },
+            Some(Stopped::Full(source)) => Error::Unavailable {
+                what: "the log accepts no records until the disk has space".to_owned(),
+                source: Some(DiskFull::cause(&source).map_or_else(|| Box::new(source) as _, |full| Box::new(full) as _)),
             },
             Some(Stopped::Closed) | None => Error::Unavailable { what: "the log is closed".to_owned(), source: None },
         }
@@ -170,7 +259,7 @@ impl EmbeddedLog {
         let opened = open::open(dir, &options)?;
         let shared = Arc::new(opened.shared);
         let (work, inbox) = std::sync::mpsc::channel();
-        let committer = committer::Committer::new(opened.db, opened.ends_file, Arc::clone(&shared), &options);
+        let committer = committer::Committer::new(dir, opened.db, opened.ends_file, Arc::clone(&shared), &options);
         let thread =
             std::thread::Builder::new().name("log-committer".to_owned()).spawn(move || committer.run(&inbox)).map_err(|error| {
                 Error::Unavailable { what: "the log's committer thread cannot be started".to_owned(), source: Some(Box::new(error)) }
@@ -196,7 +285,7 @@ impl EmbeddedLog {
 #[async_trait]
 impl EventLog for EmbeddedLog {
     async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
-        if self.shared.stopped.get().is_some() {
+        if self.shared.stopped().is_some() {
             return Err(self.shared.stopped_error());
         }
         // Records are encoded by the appenders and not by the committer, so that the work is spread over all cores.
@@ -252,11 +341,30 @@ impl EventLog for EmbeddedLog {
         Ok(self.shared.state(topic, partition)?.readable.borrow().end)
     }
 
+    async fn ends(&self, topics: &[&'static Topic]) -> Result<Vec<Vec<LogOffset>>, Error> {
+        let (answer, answered) = oneshot::channel();
+        if self.work.send(Work::Ends(answer)).is_ok()
+            && let Ok(ends) = answered.await
+        {
+            return topics.iter().map(|topic| self.shared.ends_of(topic, &ends)).collect();
+        }
+        // The committer has stopped, so nothing changes the ends any more.
+        let ends = self.shared.ends();
+        topics.iter().map(|topic| self.shared.ends_of(topic, &ends)).collect()
+    }
+
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
         let mut readable = self.shared.state(topic, partition)?.readable.subscribe();
         match readable.wait_for(|readable| readable.end > end || readable.is_final).await {
             Ok(readable) if readable.end > end => Ok(()),
             _ => Err(self.shared.stopped_error()),
+        }
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        match self.shared.stopped() {
+            Some(Stopped::Failed(_) | Stopped::Full(_)) => Err(self.shared.stopped_error()),
+            Some(Stopped::Closed) | None => Ok(()),
         }
     }
 
@@ -301,6 +409,7 @@ mod tests {
                 "{error}: {source:?}"
             );
         }
+        assert!(log.ready().await.unwrap_err().to_string().contains("a commit failed"));
         assert_eq!(log.read(&topics::ACCOUNTS, 0, LogOffset(0), 9, 9).await.unwrap().len(), 1);
         log.wait_past(&topics::ACCOUNTS, 0, LogOffset(0)).await.unwrap();
     }

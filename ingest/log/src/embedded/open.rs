@@ -4,18 +4,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, RwLock};
 
-use fjall::{CompressionType, Database, KeyspaceCreateOptions, KvSeparationOptions};
+use disk_files::library::{catch_panic, is_damage};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions};
 use schemas::position::LogOffset;
+use schemas::topics::Topic;
 use tokio::sync::watch;
 
 use super::ends::{self, Ends, EndsFile, Found};
+use super::format;
 use super::journal_backup::{BACKUP_DIR, JournalBackup};
 use super::precheck;
 use super::read::{damaged, verified_end};
-use super::store_error::{catch_panic, locked, unavailable};
-use super::{Options, PartitionState, Readable, Shared};
+use super::store_error::{locked, unavailable};
+use super::{Options, PartitionState, Readable, Shared, TopicTable};
 use crate::Error;
 
 /// The minimum that fjall accepts.
@@ -37,6 +40,7 @@ pub(super) struct Opened {
 /// Opens the log in `dir`.
 pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
     check(options)?;
+    format::check(dir)?;
     let store = dir.join("store");
     fs::create_dir_all(&store).map_err(|error| unavailable(format!("the log's directory {} cannot be made", store.display()), error))?;
     let known = match ends::read(dir)
@@ -54,12 +58,17 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
     };
     precheck::check(&store, known.is_some())?;
     let is_flushed = known.as_ref().is_some_and(|(_, is_flushed)| *is_flushed);
-    let backup = JournalBackup::new(dir, &store, is_flushed);
+    let backup = JournalBackup::new(dir, &store, is_flushed, options.space.as_deref());
     let known = known.map(|(ends, _)| ends);
 
     let cannot_open = |error: fjall::Error| match error {
         fjall::Error::Locked => locked(&store),
-        error => unavailable(format!("the log's store in {} cannot be opened", store.display()), error),
+        error if is_damage(&error) => {
+            let advice = "restore the log from a backup (ops/docs/operations/runbooks/damaged-log.md)";
+            unavailable(format!("the log's store in {} is damaged and cannot be opened; {advice}", store.display()), error)
+        }
+        // Such as too many open files or missing permissions.
+        error => unavailable(format!("the log's store in {} cannot be opened now", store.display()), error),
     };
     let db = catch_panic(|| {
         Database::builder(&store)
@@ -73,19 +82,13 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
     .map_err(cannot_open)?;
     // The sequence number of a journal entry is not covered by a checksum. If it is damaged, the store may skip a batch in the middle.
     let walk_bytes = if is_flushed { 0 } else { precheck::journal_bytes(&store).map_err(|error| cannot_open(error.into()))? };
-    let mut shared = Shared { partitions: Vec::new(), firsts: Vec::new(), stopped: OnceLock::new() };
+    let mut shared = Shared { partitions: Vec::new(), firsts: Vec::new(), stopped: RwLock::default() };
     for topic in options.topics {
-        let keyspace = catch_panic(|| {
-            db.keyspace(topic.name, || {
-                KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes).with_kv_separation(Some(
-                    KvSeparationOptions::default()
-                        .separation_threshold(SEPARATE_BYTES_MIN)
-                        .file_target_size(BLOB_FILE_BYTES)
-                        .compression(CompressionType::None),
-                ))
-            })
-        })
-        .map_err(cannot_open)?;
+        let table = if db.keyspace_exists(topic.name) {
+            TopicTable::Open(open_table(&db, topic, options).map_err(cannot_open)?)
+        } else {
+            TopicTable::Missing
+        };
         shared.firsts.push((topic.name, shared.partitions.len()));
         for partition in 0..topic.partitions {
             let partition =
@@ -93,7 +96,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
             let state = PartitionState {
                 topic,
                 partition,
-                keyspace: keyspace.clone(),
+                table: RwLock::new(table.clone()),
                 readable: watch::Sender::new(Readable::default()),
                 unfinished: Mutex::new(None),
             };
@@ -104,10 +107,25 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, Error> {
     }
     let is_compared = known.is_some();
     let ends = compare(&shared, known, dir)?;
+    format::record(dir)?;
     backup.settle(is_compared);
     let ends_file = EndsFile::create(dir, &ends)
         .map_err(|error| unavailable(format!("the log's file {} cannot be written", ends::path(dir).display()), error))?;
     Ok(Opened { db, ends_file, shared })
+}
+
+/// Opens the table of a topic; creates it if there is none.
+pub(super) fn open_table(db: &Database, topic: &Topic, options: &Options) -> Result<Keyspace, fjall::Error> {
+    catch_panic(|| {
+        db.keyspace(topic.name, || {
+            KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes).with_kv_separation(Some(
+                KvSeparationOptions::default()
+                    .separation_threshold(SEPARATE_BYTES_MIN)
+                    .file_target_size(BLOB_FILE_BYTES)
+                    .compression(CompressionType::None),
+            ))
+        })
+    })
 }
 
 fn check(options: &Options) -> Result<(), Error> {

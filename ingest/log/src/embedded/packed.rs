@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! key:    partition u16 | base offset u64                            (big endian, so that keys sort by offset)
-//! value:  version u8 | count u32 | body crc u32 | base u64 | head crc u32 | body
+//! value:  version u8 | count u32 | body crc u32 | base u64 | head crc u32 | stored body
+//! stored: version 1: the body; version 2: the length of the body, u32 | the body, compressed as an LZ4 block
 //! body:   count times: where the record ends, u32, from the first record's start | the records
 //! record: at_ms i64 | key length | value length | number of headers | key | value | headers
 //! header: name length | value length | name | value                  (lengths and numbers are LEB128)
 //! ```
 //!
 //! The checksum of the head also covers topic, partition and base offset, so a value under a wrong key counts as damaged, as does any
-//! changed byte. Decoding copies no key or value: it slices the bytes of the packed value, which stay in memory as long as one of its
-//! records does.
+//! changed byte. Decoding copies no key or value: it slices the body, which stays in memory as long as one of its records does. A body is
+//! compressed if that saves an eighth of it; a short one never is.
 
 use std::ops::Range;
 
@@ -20,8 +21,21 @@ use schemas::position::LogOffset;
 use crate::headers::{self, put_length};
 use crate::{Headers, Record};
 
-const VERSION: u8 = 1;
+/// The version of a value whose body is stored as it is.
+const PLAIN: u8 = 1;
+/// The version of a value whose body is compressed.
+const COMPRESSED: u8 = 2;
 const HEAD_BYTES: usize = 21;
+/// Shorter bodies are not compressed: decompressing would cost more than the saved bytes.
+const COMPRESSED_BYTES_MIN: usize = 512;
+/// The longest body. A longer length in a value is damage.
+const BODY_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// No LZ4 block is shorter than its content by more than this factor.
+const RATIO_MAX: usize = 255;
+/// The size of the length before a compressed body.
+const LENGTH_BYTES: usize = 4;
+/// Where the LZ4 block of a compressed value begins.
+const BLOCK_START: usize = HEAD_BYTES + LENGTH_BYTES;
 
 /// Returns the bytes of a record that count towards limits: key, value and headers.
 pub(super) fn record_bytes(record: &Record) -> usize {
@@ -126,11 +140,7 @@ impl<'a> Packer<'a> {
         }
         let count = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
         let mut value = Vec::with_capacity(HEAD_BYTES + 4 * self.records.len() + self.byte_count);
-        value.push(VERSION);
-        value.extend_from_slice(&count.to_be_bytes());
-        value.extend_from_slice(&[0; 4]);
-        value.extend_from_slice(&self.base.0.to_be_bytes());
-        value.extend_from_slice(&[0; 4]);
+        value.resize(HEAD_BYTES, 0);
         let mut end = 0;
         for record in &self.records {
             end += record.len();
@@ -139,8 +149,15 @@ impl<'a> Packer<'a> {
         for record in &self.records {
             value.extend_from_slice(record);
         }
+        value[0] = PLAIN;
+        if let Some(compressed) = compressed(&value[HEAD_BYTES..]) {
+            value = compressed;
+            value[0] = COMPRESSED;
+        }
+        value[1..5].copy_from_slice(&count.to_be_bytes());
         let body_crc = crc32fast::hash(&value[HEAD_BYTES..]);
         value[5..9].copy_from_slice(&body_crc.to_be_bytes());
+        value[9..17].copy_from_slice(&self.base.0.to_be_bytes());
         let head_crc = head_crc(self.topic, self.partition, &value[..17]);
         value[17..HEAD_BYTES].copy_from_slice(&head_crc.to_be_bytes());
         let base = self.base;
@@ -151,12 +168,31 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// Returns the value of a body that is worth compressing, without the content of its head.
+fn compressed(body: &[u8]) -> Option<Vec<u8>> {
+    let length = u32::try_from(body.len()).ok().filter(|_| (COMPRESSED_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.len()))?;
+    let mut value = vec![0; BLOCK_START + lz4_flex::block::get_maximum_output_size(body.len())];
+    value[HEAD_BYTES..BLOCK_START].copy_from_slice(&length.to_be_bytes());
+    let block_bytes = lz4_flex::block::compress_into(body, &mut value[BLOCK_START..]).ok()?;
+    value.truncate(BLOCK_START + block_bytes);
+    (LENGTH_BYTES + block_bytes <= body.len() - body.len() / 8).then_some(value)
+}
+
+/// Returns the body whose compressed form is stored.
+fn decompressed(stored: &[u8]) -> Option<Vec<u8>> {
+    let (length, block) = stored.split_first_chunk::<LENGTH_BYTES>()?;
+    let length_max = BODY_BYTES_MAX.min(block.len().saturating_mul(RATIO_MAX));
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok().filter(|length| *length <= length_max)?;
+    let mut body = vec![0; length];
+    lz4_flex::block::decompress_into(block, &mut body).is_ok_and(|bytes| bytes == length).then_some(body)
+}
+
 /// A packed value whose checksums match. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
     base: LogOffset,
     count: usize,
-    bytes: Bytes,
+    body: Bytes,
 }
 
 impl Packed {
@@ -164,7 +200,8 @@ impl Packed {
     pub(super) fn open(topic: &str, partition: u16, base: LogOffset, bytes: Bytes) -> Result<Self, &'static str> {
         let Some(head) = bytes.get(..HEAD_BYTES) else { return Err("the packed value is too short") };
         let number = |range: Range<usize>| head[range].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        if head[0] != VERSION {
+        let version = head[0];
+        if ![PLAIN, COMPRESSED].contains(&version) {
             return Err("the packed value has an unknown version");
         }
         if number(17..HEAD_BYTES) != u64::from(head_crc(topic, partition, &head[..17])) || number(9..17) != base.0 {
@@ -174,10 +211,15 @@ impl Packed {
             return Err("the body of the packed value does not match its checksum");
         }
         let count = usize::try_from(number(1..5)).unwrap_or(usize::MAX);
-        if count == 0 || count > (bytes.len() - HEAD_BYTES) / 4 || base.0.checked_add(count as u64).is_none() {
+        let body = if version == COMPRESSED {
+            Bytes::from(decompressed(&bytes[HEAD_BYTES..]).ok_or("the body of the packed value cannot be decompressed")?)
+        } else {
+            bytes.slice(HEAD_BYTES..)
+        };
+        if count == 0 || count > body.len() / 4 || base.0.checked_add(count as u64).is_none() {
             return Err("the packed value has a wrong record count");
         }
-        Ok(Self { base, count, bytes })
+        Ok(Self { base, count, body })
     }
 
     /// Returns the offset of the first record.
@@ -198,8 +240,8 @@ impl Packed {
     fn decode(&self, offset: LogOffset) -> Option<Record> {
         let index = usize::try_from(offset.0.checked_sub(self.base.0)?).ok().filter(|index| *index < self.count)?;
         let start = if index == 0 { 0 } else { self.record_end(index - 1)? };
-        let first = HEAD_BYTES + 4 * self.count;
-        let mut cut = Cut { bytes: &self.bytes, at: first.checked_add(start)?, end: first.checked_add(self.record_end(index)?)? };
+        let first = 4 * self.count;
+        let mut cut = Cut { bytes: &self.body, at: first.checked_add(start)?, end: first.checked_add(self.record_end(index)?)? };
         let at_ms = i64::from_be_bytes(cut.take(8)?.as_ref().try_into().ok()?);
         let (key_bytes, value_bytes, header_count) = (cut.length()?, cut.length()?, cut.length()?);
         let (key, value) = (cut.take(key_bytes)?, cut.take(value_bytes)?);
@@ -208,8 +250,8 @@ impl Packed {
     }
 
     fn record_end(&self, index: usize) -> Option<usize> {
-        let at = HEAD_BYTES + 4 * index;
-        let end = u32::from_be_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?);
+        let at = 4 * index;
+        let end = u32::from_be_bytes(self.body.get(at..at + 4)?.try_into().ok()?);
         usize::try_from(end).ok()
     }
 }
@@ -246,6 +288,9 @@ fn head_crc(topic: &str, partition: u16, head: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
 
     const LIMITS: PackLimits = PackLimits { bytes_max: 4096, records_max: 5 };
@@ -285,6 +330,44 @@ mod tests {
             next = packed.end();
         }
         assert_eq!(next, LogOffset(123));
+    }
+
+    /// Proves that similar records are compressed, that short or random ones are stored as they are, and that all read back unchanged.
+    #[test]
+    fn similar_records_are_compressed() {
+        let similar =
+            |i: usize| Record { value: Bytes::from(format!("{i}: one and the same long text, {}", "again ".repeat(30))), ..record(1) };
+        let random = |i| {
+            let mut value = [0; 416];
+            StdRng::seed_from_u64(i).fill(&mut value);
+            Record { value: Bytes::copy_from_slice(&value), ..Record::default() }
+        };
+        let cases: [(Vec<Record>, u8); 3] =
+            [((0..5).map(similar).collect(), COMPRESSED), ((0..5).map(random).collect(), PLAIN), (vec![record(2)], PLAIN)];
+        for (records, version) in cases {
+            let (base, value) = pack(&records, LogOffset(7)).remove(0);
+            assert_eq!(value[0], version);
+            let plain_bytes: usize = records.iter().map(record_bytes).sum();
+            assert_eq!(value.len() < plain_bytes, version == COMPRESSED);
+            let packed = Packed::open("t", 3, base, Bytes::from(value)).unwrap();
+            let read: Vec<Record> = (7..packed.end().0).map(|offset| packed.record(LogOffset(offset)).unwrap()).collect();
+            assert_eq!(read, records);
+        }
+    }
+
+    /// Proves that a compressed value of another length than it says is refused, without reserving that length.
+    #[test]
+    fn false_lengths_are_refused() {
+        let stored = compressed(&[7; 4096]).unwrap().split_off(HEAD_BYTES);
+        assert_eq!(decompressed(&stored).unwrap(), [7; 4096]);
+        for length in [0, 4095, 4097, 400 << 20, u32::MAX] {
+            let mut bad = stored.clone();
+            bad[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+            assert_eq!(decompressed(&bad), None, "{length}");
+        }
+        for end in 0..stored.len() {
+            assert_eq!(decompressed(&stored[..end]), None, "{end}");
+        }
     }
 
     /// Proves that no value exceeds the limits, and that a record above the byte limit gets a value of its own.

@@ -3,11 +3,11 @@
 use std::sync::PoisonError;
 
 use bytes::Bytes;
+use disk_files::library::{catch_panic, is_damage};
 use schemas::position::LogOffset;
 use schemas::reason::reason;
 
 use super::packed::{self, Packed};
-use super::store_error::catch_panic;
 use super::{Error, PartitionState, Stored};
 
 /// Reads records from offset `from` on: at least one if there is one, at most `records_max`, and none that would exceed `bytes_max`. If a
@@ -58,7 +58,8 @@ fn value_with(state: &PartitionState, offset: LogOffset) -> Result<Packed, Error
 /// Returns the last packed value whose base is not above `offset`, after checking it; `None` if there is none.
 fn value_at_or_before(state: &PartitionState, offset: LogOffset) -> Result<Option<Packed>, Error> {
     let range = packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, offset);
-    let found = catch_panic(|| state.keyspace.range(range).next_back().map(fjall::Guard::into_inner).transpose());
+    let Some(keyspace) = state.keyspace()? else { return Ok(None) };
+    let found = catch_panic(|| keyspace.range(range).next_back().map(fjall::Guard::into_inner).transpose());
     let Some((key, value)) = found.map_err(|error| unreadable(state, offset, &error))? else { return Ok(None) };
     opened(state, offset, &key, value).map(Some)
 }
@@ -66,7 +67,8 @@ fn value_at_or_before(state: &PartitionState, offset: LogOffset) -> Result<Optio
 /// Determines the partition's end. Walks back over at least `walk_bytes` of its values (or all of them) and checks that each value is
 /// intact and adjacent to the next.
 pub(super) fn verified_end(state: &PartitionState, walk_bytes: u64) -> Result<LogOffset, Error> {
-    let mut values = state.keyspace.range(packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, LogOffset(u64::MAX)));
+    let Some(keyspace) = state.keyspace()? else { return Ok(LogOffset(0)) };
+    let mut values = keyspace.range(packed::key(state.partition, LogOffset(0))..=packed::key(state.partition, LogOffset(u64::MAX)));
     let (mut end, mut next_base, mut walked_bytes) = (LogOffset(0), None, 0);
     loop {
         let at = next_base.unwrap_or_default();
@@ -100,7 +102,13 @@ fn opened(state: &PartitionState, offset: LogOffset, key: &[u8], value: fjall::S
 }
 
 fn unreadable(state: &PartitionState, offset: LogOffset, error: &fjall::Error) -> Error {
-    damaged(state, offset, &format!("the store cannot read it: {}", reason(error)))
+    let how = reason(error);
+    if is_damage(error) {
+        return damaged(state, offset, &format!("the store cannot read it: {how}"));
+    }
+    // Such as too many open files: the record may be whole.
+    let what = format!("the log cannot be read at {}/{} offset {offset}: {how}", state.topic.name, state.partition);
+    Error::Unavailable { what, source: None }
 }
 
 pub(super) fn damaged(state: &PartitionState, offset: LogOffset, reason: &str) -> Error {

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::records::{Limits, assignment, stored};
 use super::settings::{ConnectionState, failed};
-use super::{ANSWER_MAX, PartitionState, RECONNECT_PAUSE, Shared};
+use super::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
 use crate::{Error, Stored};
 
 /// How many reads of older records run at once; others wait.
@@ -70,6 +70,12 @@ fn lock(idle: &Mutex<Vec<Fetcher>>) -> MutexGuard<'_, Vec<Fetcher>> {
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Asks for the leader of a topic, which a client that begins to read it looks for only once a second. If no broker answers, the client finds it later by
+/// itself. Blocks.
+fn find_leader(consumer: &BaseConsumer<ConnectionState>, topic: &str) {
+    let _ = consumer.fetch_metadata(Some(topic), READY_MAX);
+}
+
 impl Fetcher {
     fn read(&mut self, shared: &Shared, index: usize, limits: Limits) -> Result<Vec<Stored>, Error> {
         let Some(state) = shared.partitions.get(index) else { return Ok(Vec::new()) };
@@ -96,6 +102,8 @@ impl Fetcher {
                 (self.consumer, is_there) = (shared.consumer()?, false);
             }
             if !is_there {
+                find_leader(&self.consumer, name);
+                last = Instant::now();
                 let assigned = assignment(name, state.partition_i32(), next).and_then(|list| self.consumer.assign(&list));
                 assigned.map_err(|error| failed(&shared.options, &what("the client refuses"), Some(error)))?;
                 is_there = true;

@@ -166,6 +166,10 @@ impl EventLog for FramedLog {
         self.log.end(topic, partition).await
     }
 
+    async fn last_at_ms(&self) -> Result<i64, Error> {
+        self.log.last_at_ms().await
+    }
+
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
         self.log.wait_past(topic, partition, end).await
     }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
 
 use super::settings::{ConnectionState, failed};
-use super::{ANSWER_MAX, READY_MAX, RECONNECT_PAUSE, Shared};
+use super::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
 use crate::Error;
 
 /// How long a partition may be without a leader before that is an error.
@@ -52,32 +53,70 @@ impl MetadataClient {
     pub(super) async fn end(self: &Arc<Self>, index: usize) -> Result<LogOffset, Error> {
         self.ask(move |metadata| {
             let Some(state) = metadata.shared.partitions.get(index) else { return Ok(LogOffset(0)) };
-            let begun = Instant::now();
-            loop {
-                let client = metadata.client()?;
-                match client.fetch_watermarks(&state.name, state.partition_i32(), ANSWER_MAX) {
-                    Ok((_, end)) => {
-                        return LogOffset::try_from(end).map_err(|error| {
-                            let what = format!("the end of {}/{} is not known: {error}", state.name, state.partition);
-                            failed(&metadata.shared.options, &what, None)
-                        });
-                    }
-                    // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would
-                    // keep its old metadata, so it must be asked to refresh it.
-                    Err(error) if is_leaderless(&error) && begun.elapsed() < LEADER_MAX => {
-                        std::thread::sleep(PAUSE);
-                        let _ = client.fetch_metadata(Some(&state.name), LEADER_MAX);
-                    }
-                    // There is no other traffic on this connection, so only a request finds out that the broker is reachable again.
-                    Err(error) if is_disconnected(&error) && begun.elapsed() < DISCONNECTED_MAX => std::thread::sleep(PAUSE),
-                    Err(error) => {
-                        let what = format!("the end of {}/{} is not known", state.name, state.partition);
-                        return Err(failed(&metadata.shared.options, &what, Some(error)));
-                    }
-                }
-            }
+            let (_, end) = metadata.repeat(&unknown_end(state), |client| {
+                let asked = client.fetch_watermarks(&state.name, state.partition_i32(), ANSWER_MAX);
+                asked.map_err(|error| (error, Some(state.name.to_string())))
+            })?;
+            metadata.offset(state, end)
         })
         .await
+    }
+
+    /// Asks the brokers for the current ends of all partitions, with one request to each broker. Returns them in the order of the partitions.
+    pub(super) async fn ends(self: &Arc<Self>) -> Result<Vec<LogOffset>, Error> {
+        self.ask(|metadata| {
+            let shared = &metadata.shared;
+            let what = "the ends of the partitions are not known";
+            let mut all = TopicPartitionList::with_capacity(shared.partitions.len());
+            for state in &shared.partitions {
+                let added = all.add_partition_offset(&state.name, state.partition_i32(), Offset::End);
+                added.map_err(|error| failed(&shared.options, what, Some(error)))?;
+            }
+            let ends = metadata.repeat(what, |client| {
+                // The request for the offset of a time answers the time "latest" with the end. It overwrites the list.
+                let ends = client.offsets_for_times(all.clone(), ANSWER_MAX).map_err(|error| (error, None))?;
+                ends.elements().iter().try_for_each(|end| end.error().map_err(|error| (error, Some(end.topic().to_owned()))))?;
+                Ok(ends)
+            })?;
+            let end = |state: &PartitionState| {
+                let found = ends.find_partition(&state.name, state.partition_i32()).and_then(|end| end.offset().to_raw());
+                metadata.offset(state, found.unwrap_or(-1))
+            };
+            shared.partitions.iter().map(end).collect()
+        })
+        .await
+    }
+
+    /// Checks an end that a broker returned.
+    fn offset(&self, state: &PartitionState, end: i64) -> Result<LogOffset, Error> {
+        LogOffset::try_from(end).map_err(|error| failed(&self.shared.options, &format!("{}: {error}", unknown_end(state)), None))
+    }
+
+    /// Repeats a request while it fails with an error that passes by itself soon. The request returns the topic of an error, if it is known.
+    fn repeat<T>(
+        &self,
+        what: &str,
+        request: impl Fn(&BaseConsumer<ConnectionState>) -> Result<T, (KafkaError, Option<String>)>,
+    ) -> Result<T, Error> {
+        let begun = Instant::now();
+        loop {
+            let client = self.client()?;
+            let (error, topic) = match request(&client) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            if is_leaderless(&error) && begun.elapsed() < LEADER_MAX {
+                std::thread::sleep(PAUSE);
+                // A new topic, or one whose broker has just returned, gets a leader soon. This client follows no partition and would keep
+                // its old metadata, so it must be asked to refresh it.
+                let _ = client.fetch_metadata(topic.as_deref(), LEADER_MAX);
+            } else if is_disconnected(&error) && begun.elapsed() < DISCONNECTED_MAX {
+                // There is no other traffic on this connection, so only a request finds out that the broker is reachable again.
+                std::thread::sleep(PAUSE);
+            } else {
+                return Err(failed(&self.shared.options, what, Some(error)));
+            }
+        }
     }
 
     /// Checks whether any broker answers.
@@ -107,13 +146,17 @@ impl MetadataClient {
     }
 }
 
-/// Whether the asked broker is not, or not yet, the leader of the partition.
+fn unknown_end(state: &PartitionState) -> String {
+    format!("the end of {}/{} is not known", state.name, state.partition)
+}
+
+/// Whether the asked broker is not, or not yet, the leader of the partition, or does not know yet that it is.
 fn is_leaderless(error: &KafkaError) -> bool {
-    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition, UnknownPartition, UnknownTopic, UnknownTopicOrPartition};
-    matches!(
-        error.rdkafka_error_code(),
-        Some(LeaderNotAvailable | NotLeaderForPartition | UnknownPartition | UnknownTopic | UnknownTopicOrPartition)
-    )
+    use RDKafkaErrorCode as Code;
+    let without_leader = [Code::LeaderNotAvailable, Code::NotLeaderForPartition, Code::ReplicaNotAvailable];
+    let just_elected = [Code::FencedLeaderEpoch, Code::UnknownLeaderEpoch, Code::OffsetNotAvailable];
+    let just_created = [Code::UnknownPartition, Code::UnknownTopic, Code::UnknownTopicOrPartition];
+    error.rdkafka_error_code().is_some_and(|code| [without_leader, just_elected, just_created].iter().any(|codes| codes.contains(&code)))
 }
 
 /// Whether no broker is connected now.

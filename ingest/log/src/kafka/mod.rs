@@ -10,6 +10,7 @@
 mod connect;
 mod fetch;
 mod framed;
+mod last;
 mod metadata;
 mod publish;
 mod records;
@@ -178,6 +179,12 @@ impl EventLog for KafkaLog {
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
         let (index, _) = self.state(topic, partition)?;
         self.fetch_end(index).await
+    }
+
+    async fn last_at_ms(&self) -> Result<i64, Error> {
+        let (shared, ends) = (Arc::clone(&self.shared), self.metadata.ends().await?);
+        let read = tokio::task::spawn_blocking(move || last::last_at_ms(&shared, &ends)).await;
+        read.map_err(|_| failed(&self.shared.options, "a read was interrupted", None))?
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {

@@ -27,6 +27,9 @@ struct Metadata {
     /// The end offsets ([`Ends`]) as JSON.
     #[serde(rename = "highwater.ends")]
     ends: String,
+    /// The first offsets ([`Ends`]) as JSON; empty if every partition begins at 0.
+    #[serde(rename = "highwater.starts", default, skip_serializing_if = "String::is_empty")]
+    starts: String,
 }
 
 /// Serializes bytes as the Avro type `bytes`.
@@ -75,23 +78,25 @@ struct Row<S, B> {
 }
 
 /// Writes an archive file.
-pub(super) struct ArchiveWriter<W: Write> {
+pub(crate) struct ArchiveWriter<W: Write> {
     writer: Writer<'static, 'static, W>,
 }
 
 impl<W: Write> ArchiveWriter<W> {
-    /// Starts an archive of all records below `ends`.
-    pub(super) fn new(ends: &Ends, out: W) -> Result<Self, Error> {
+    /// Starts an archive of all records from `starts` (0 for partitions that it does not name) below `ends`.
+    pub(crate) fn new(starts: &Ends, ends: &Ends, out: W) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Write(<SerError as serde::ser::Error>::custom(reason));
         let schema = SCHEMA.as_ref().ok_or_else(|| wrong("its schema does not parse".to_owned()))?;
-        let metadata = Metadata { ends: serde_json::to_string(ends).map_err(|error| wrong(error.to_string()))? };
+        let json = |ends: &Ends| serde_json::to_string(ends).map_err(|error| wrong(error.to_string()));
+        let starts = if starts.0.is_empty() { String::new() } else { json(starts)? };
+        let metadata = Metadata { ends: json(ends)?, starts };
         let builder = WriterBuilder::with_owned_config(SerializerConfig::new(schema));
         let builder = builder.compression(Compression::Snappy).approx_block_size(BLOCK_BYTES);
         Ok(Self { writer: builder.build_with_user_metadata(out, metadata).map_err(Error::Write)? })
     }
 
     /// Writes one record.
-    pub(super) fn push(&mut self, topic: &str, partition: u32, stored: &Stored) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, topic: &str, partition: u32, stored: &Stored) -> Result<(), Error> {
         let Record { key, value, headers, at_ms } = &stored.record;
         let row = Row {
             topic,
@@ -105,19 +110,19 @@ impl<W: Write> ArchiveWriter<W> {
         self.writer.serialize(row).map_err(Error::Write)
     }
 
-    /// Flushes the last block.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        self.writer.into_inner().map(|_| ()).map_err(Error::Write)
+    /// Flushes the last block, and returns what was written to.
+    pub(crate) fn finish(self) -> Result<W, Error> {
+        self.writer.into_inner().map_err(Error::Write)
     }
 }
 
 /// Consecutive records of one partition.
-pub(super) struct Chunk {
-    pub(super) topic: &'static Topic,
-    pub(super) partition: u32,
+pub(crate) struct Chunk {
+    pub(crate) topic: &'static Topic,
+    pub(crate) partition: u32,
     /// The offset of the first record.
-    pub(super) first: LogOffset,
-    pub(super) records: Vec<Record>,
+    pub(crate) first: LogOffset,
+    pub(crate) records: Vec<Record>,
 }
 
 /// An opened archive file whose header was read and fits the topics of this version.
@@ -136,22 +141,34 @@ impl Archive {
     /// Reads the header of an archive file; `file` is its name in errors. Blocks.
     ///
     /// # Errors
-    /// When it is not an archive file, or names a topic that this version does not have.
+    /// When it is not an archive file of whole partitions, or names a topic that this version does not have.
     pub fn open(file: &str, from: Box<dyn Read + Send>) -> Result<Self, Error> {
+        let known: Vec<&str> = super::topics().map(|topic| topic.name).collect();
+        let archive = Self::open_part(file, from, &known)?;
+        if archive.next.iter().any(|(_, _, start)| start.0 > 0) {
+            let reason = "it is a segment of a backup: use `highwater restore` with the directory of the backup".to_owned();
+            return Err(Error::NoArchive { file: file.to_owned(), reason });
+        }
+        Ok(archive)
+    }
+
+    /// Like [`Archive::open`], for an archive of some topics whose partitions may begin at any offset.
+    pub(crate) fn open_part(file: &str, from: Box<dyn Read + Send>, known: &[&str]) -> Result<Self, Error> {
         let no_archive = |reason: String| Error::NoArchive { file: file.to_owned(), reason };
         let from = ReaderRead::new(BufReader::with_capacity(1 << 20, from));
         let (reader, metadata) = Reader::new_and_metadata::<Metadata>(from).map_err(|error| no_archive(error.to_string()))?;
         let ends: Ends = serde_json::from_str(&metadata.ends).map_err(|error| no_archive(error.to_string()))?;
+        let starts = if metadata.starts.is_empty() { Ok(Ends::default()) } else { serde_json::from_str(&metadata.starts) };
+        let starts: Ends = starts.map_err(|error| no_archive(error.to_string()))?;
         let mut next = Vec::new();
         for (name, ends) in &ends.0 {
-            let known = || super::topics().map(|topic| topic.name);
-            let topic = topics::by_name(name).filter(|topic| known().any(|known| known == topic.name));
+            let topic = topics::by_name(name).filter(|topic| known.contains(&topic.name));
             let wrong = |reason: String| Error::Topic { file: file.to_owned(), reason };
-            let topic = topic.ok_or_else(|| wrong(format!("unknown topic \"{name}\"{}", names::hint(name, known()))))?;
+            let topic = topic.ok_or_else(|| wrong(format!("unknown topic \"{name}\"{}", names::hint(name, known.iter().copied()))))?;
             if ends.len() != topic.partitions as usize {
                 return Err(wrong(format!("topic {name} has {} partitions there and {} here", ends.len(), topic.partitions)));
             }
-            next.extend((0..topic.partitions).map(|partition| (topic, partition, LogOffset(0))));
+            next.extend((0..topic.partitions).map(|partition| (topic, partition, starts.of(topic.name, partition))));
         }
         Ok(Self { file: file.to_owned(), ends, reader, ahead: None, is_read: false, next })
     }
@@ -163,7 +180,7 @@ impl Archive {
     }
 
     /// Reads the next records. Returns `None` after the last one, once every record that the header names was read. Blocks.
-    pub(super) fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
         let Some(row) = self.ahead.take().map_or_else(|| self.next_row(), |row| Ok(Some(row)))? else {
             return self.check_complete().map(|()| None);
         };

@@ -10,9 +10,6 @@ use super::archive::ArchiveWriter;
 use super::{BATCH_BYTES, BATCH_RECORDS, Ends, Error};
 use crate::EventLog;
 
-/// How many times the end offsets are read at most until two consecutive reads agree.
-const END_READS_MAX: usize = 50;
-
 /// Writes all records of some topics. `write` gets the archive in pieces and returns false to stop. `progress` is called with the number of
 /// records written so far and the total.
 ///
@@ -24,10 +21,10 @@ pub async fn export(
     mut progress: impl FnMut(u64, u64) + Send,
     write: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), Error> {
-    let ends = stable_ends(log, topics).await?;
+    let ends = Ends::read(log, topics).await?;
     let (mut done, total) = (0, ends.records());
     let is_closed = AtomicBool::new(false);
-    let mut archive = ArchiveWriter::new(&ends, Out { write, is_closed: &is_closed })?;
+    let mut archive = ArchiveWriter::new(&Ends::default(), &ends, Out { write, is_closed: &is_closed })?;
     for topic in topics {
         for partition in 0..topic.partitions {
             let (mut from, end) = (LogOffset(0), ends.of(topic.name, partition));
@@ -50,32 +47,7 @@ pub async fn export(
             }
         }
     }
-    archive.finish()
-}
-
-/// Reads the end offsets of one instant: two consecutive reads returned the same.
-async fn stable_ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
-    let mut before = ends(log, topics).await?;
-    for _ in 0..END_READS_MAX {
-        let after = ends(log, topics).await?;
-        if before == after {
-            return Ok(after);
-        }
-        before = after;
-    }
-    Err(Error::Moving)
-}
-
-async fn ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
-    let mut ends = Ends::default();
-    for topic in topics {
-        let mut of_topic = Vec::with_capacity(topic.partitions as usize);
-        for partition in 0..topic.partitions {
-            of_topic.push(log.end(topic, partition).await?);
-        }
-        ends.0.insert(topic.name.to_owned(), of_topic);
-    }
-    Ok(ends)
+    archive.finish().map(|_| ())
 }
 
 /// A writer that ends quietly when its reader has gone away.

@@ -15,7 +15,7 @@
 //! Not provided: preventing other processes from appending during an import. A log cannot do that. The importing process holds all leases,
 //! and the operator stops the other processes.
 
-mod archive;
+pub(crate) mod archive;
 mod export;
 mod import;
 
@@ -24,6 +24,8 @@ use std::collections::BTreeMap;
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic, TopicKind};
 use serde::{Deserialize, Serialize};
+
+use crate::EventLog;
 
 pub use self::archive::Archive;
 pub use self::export::export;
@@ -52,7 +54,20 @@ impl Ends {
         self.0.values().flatten().map(|end| end.0).sum()
     }
 
-    fn of(&self, topic: &str, partition: u32) -> LogOffset {
+    /// The end offset of one partition; 0 for the others of its topic.
+    pub(crate) fn only(topic: &Topic, partition: u32, end: LogOffset) -> Self {
+        let of_topic = (0..topic.partitions).map(|own| if own == partition { end } else { LogOffset(0) });
+        Self(BTreeMap::from([(topic.name.to_owned(), of_topic.collect())]))
+    }
+
+    /// Reads the end offsets of one moment.
+    pub(crate) async fn read(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Self, crate::Error> {
+        let ends = log.ends(topics).await?;
+        Ok(Self(topics.iter().map(|topic| topic.name.to_owned()).zip(ends).collect()))
+    }
+
+    /// The end offset of a partition; 0 if it is not named.
+    pub(crate) fn of(&self, topic: &str, partition: u32) -> LogOffset {
         let end = self.0.get(topic).and_then(|ends| ends.get(usize::try_from(partition).ok()?));
         end.copied().unwrap_or_default()
     }
@@ -76,9 +91,6 @@ pub enum Error {
     /// A log failed.
     #[error(transparent)]
     Log(#[from] crate::Error),
-    /// The end offsets changed between every two reads.
-    #[error("the log is being appended to: stop the ingestors, so that the file is of one instant")]
-    Moving,
     /// The archive cannot be written.
     #[error("the records cannot be written")]
     Write(#[source] serde_avro_fast::ser::SerError),

@@ -58,7 +58,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Syncs the directory of a file: a rename or link is durable only after that.
-fn sync_directory_of(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// When the directory cannot be opened or synced.
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }
