@@ -186,7 +186,11 @@ impl Source<'_> {
 
     /// Decodes and checks a stored block, and caches it if it is full.
     fn read(&self, number: u64, stored: Option<Bytes>) -> Result<Arc<FeedBlock>, Error> {
-        let bytes = stored.ok_or_else(|| self.damaged(format!("feed block {number} is missing")))?;
+        let bytes = stored.ok_or_else(|| {
+            let reason = format!("feed block {number} is missing");
+            self.view.report_damage(&reason);
+            self.damaged(reason)
+        })?;
         let block = Arc::new(FeedBlock::decode(bytes)?);
         if block.first_seq() != first_seq_of(number) {
             return Err(self.damaged(format!("feed block {number} starts with seq {}", block.first_seq())));

@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 /// How long a lease lasts by default. It is renewed three times in that period.
 pub const DEFAULT_LEASE_LENGTH: Duration = Duration::from_secs(15);
 
+/// How often it is checked whether views are served.
+const SERVED_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
 /// The position up to which a view has been written. Stored with the rows that it covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,6 +90,14 @@ pub enum Error {
         /// The name of the view.
         view: String,
     },
+    /// The view does not have everything that the log has, because it is rebuilt; it will be served when it has.
+    #[error("view {view} is being completed from the log: {reason}")]
+    Rebuilding {
+        /// The name of the view.
+        view: String,
+        /// Why it must be rebuilt.
+        reason: String,
+    },
     /// Stored bytes differ from what was written.
     #[error("the store is damaged in {table}: {reason}")]
     Damaged {
@@ -150,6 +161,21 @@ pub trait View: Send + Sync + 'static {
     /// A commit of another process is noticed within milliseconds after a wait started or [`Self::wake`] was called, otherwise within a
     /// second. If this process has just committed, it takes up to two seconds; the same holds for swaps of other processes.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;
+    /// Reports that rows are missing or differ from what was written, which the store itself could not see. A store that can rebuild the view does.
+    fn report_damage(&self, _reason: &str) {}
+    /// Waits until this generation accepts no more commits because another one replaced it. Never returns on a store that does not notice it. Cancel-safe.
+    async fn replaced(&self) {
+        std::future::pending().await
+    }
+    /// Records that this generation has everything that the log had when the caller filled it. If it is live, [`ViewStore::live`] returns it from now on.
+    async fn finish_rebuild(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Returns the generation that is live now, if this view follows the live one; `None` if it is one generation. A writer must not commit to
+    /// another generation than the one whose checkpoint it has read.
+    async fn pinned(&self) -> Result<Option<Arc<dyn View>>, Error> {
+        Ok(None)
+    }
     /// Announces that another process may be about to commit. If there are waiters, the checkpoint is polled frequently from now on.
     fn wake(&self) {}
 }
@@ -165,12 +191,35 @@ pub trait ViewStore: Send + Sync + 'static {
     fn lease_length(&self) -> Duration {
         DEFAULT_LEASE_LENGTH
     }
-    /// Returns the live generation of a view; creates generation 1 if there is none.
+    /// Returns the live generation of a view; creates generation 1 if there is none. While it is rebuilt because it was damaged, or was never filled,
+    /// it fails with [`Error::Rebuilding`].
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;
+    /// Returns the live generation of a view for those who fill it, also while it is rebuilt.
+    async fn live_to_project(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        self.live(def).await
+    }
+    /// Whether the store replaces a view in which damage is found or reported by an empty one, which is then rebuilt.
+    fn replaces_damaged_views(&self) -> bool {
+        false
+    }
+    /// Returns the views that are rebuilt because they were damaged or never filled, with the reasons.
+    fn rebuilding(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+    /// Returns the views that [`Self::live`] does not return now: those that are rebuilt, and those that have not caught up since the start.
+    fn unserved(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
     /// Creates a new, empty generation next to the live one. One that a crash left is dropped first.
     async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;
     /// Makes a rebuilt generation the live one, durably. From now on `live` returns it; older ones are dropped once unused.
     async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error>;
+    /// Waits until [`Self::live`] returns these views. Cancel-safe.
+    async fn served(&self, views: &[&str]) {
+        while self.unserved().iter().any(|view| views.contains(view)) {
+            tokio::time::sleep(SERVED_POLL_INTERVAL).await;
+        }
+    }
     /// Returns the coordination rows.
     fn coordination(&self) -> &dyn Coordination;
     /// Checks whether the store answers now. May be called every second.

@@ -129,6 +129,22 @@ impl ViewStore for SuppressingStore {
         Ok(if keys.concern(def) { Arc::new(SuppressedView { inner: view, keys }) } else { view })
     }
 
+    async fn live_to_project(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        self.inner.live_to_project(def).await
+    }
+
+    fn replaces_damaged_views(&self) -> bool {
+        self.inner.replaces_damaged_views()
+    }
+
+    fn rebuilding(&self) -> Vec<(&'static str, String)> {
+        self.inner.rebuilding()
+    }
+
+    fn unserved(&self) -> Vec<&'static str> {
+        self.inner.unserved()
+    }
+
     async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
         self.inner.begin_rebuild(def).await
     }
@@ -232,6 +248,10 @@ impl View for SuppressedView {
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
         self.inner.wait_past(seen).await
+    }
+
+    fn report_damage(&self, reason: &str) {
+        self.inner.report_damage(reason);
     }
 
     fn wake(&self) {

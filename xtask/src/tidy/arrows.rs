@@ -46,7 +46,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("ingest/log/", "event-log", &["disk-files", "schemas"]),
     ("ingest/upstreams/", "upstreams", &["directives", "schemas"]),
     ("projector/", "projector", &["event-log", "marks", "schemas", "table-file", "view-store"]),
-    ("projector/store/", "view-store", &["schemas"]),
+    ("projector/store/", "view-store", &["disk-files", "schemas"]),
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &[]),
     ("schemas/directives/", "directives", &["schemas"]),

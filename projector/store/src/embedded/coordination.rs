@@ -2,7 +2,8 @@
 //!
 //! One process owns the data directory, so that a mutex makes the calls linearizable. Leases belong to tasks of this process and are held
 //! in memory: they end with the process. Counters are rows in a keyspace of their own; every change is handed to the operating system
-//! before the call returns, so that it survives a kill of the process. Values are rows there, too, and synced; reading one takes no lock.
+//! before the call returns, so that it survives a kill of the process. While the disk is full they are counted in memory, so that callers are still
+//! answered. Values are files of their own (`values.rs`).
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -12,16 +13,19 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use fjall::{Keyspace, PersistMode};
 
-use super::database::Core;
+use super::database::{Batch, Core};
 use super::failure::{closed, engine, lost_task, unpoisoned};
+use super::names::COORDINATION;
+use super::seal::Seal;
+use super::values::Values;
 use crate::counter::{self, Counter};
 use crate::store::{Coordination, Error};
 
 /// How many counters each `add_to_counter` examines, to delete expired ones.
 const SWEEP_ROWS: usize = 16;
-const TABLE: &str = "coordination";
+/// How many counters are held in memory while the disk is full.
+const UNWRITTEN_MAX: usize = 100_000;
 const COUNTER: u8 = b'c';
-const VALUE: u8 = b'k';
 
 /// The holder of a lease, and when it expires.
 struct Lease {
@@ -29,18 +33,32 @@ struct Lease {
     until: Instant,
 }
 
+/// The state of counting.
+struct Counting {
+    /// The key after which the next sweep continues.
+    sweep: Vec<u8>,
+    /// The counters that could not be written, because the disk is full; the rows of these keys are older.
+    unwritten: HashMap<Vec<u8>, Counter>,
+}
+
 /// The coordination rows of an embedded store.
 #[derive(Clone)]
 pub(super) struct Rows {
     core: Arc<RwLock<Option<Arc<Core>>>>,
     leases: Arc<Mutex<HashMap<String, Lease>>>,
-    /// Held during every read and write of a counter; contains the key after which the next sweep continues.
-    sweep: Arc<Mutex<Vec<u8>>>,
+    /// Held during every read and write of a counter.
+    counting: Arc<Mutex<Counting>>,
+    values: Arc<Values>,
 }
 
 impl Rows {
-    pub(super) fn new(core: Arc<RwLock<Option<Arc<Core>>>>) -> Self {
-        Self { core, leases: Arc::default(), sweep: Arc::new(Mutex::new(vec![COUNTER])) }
+    pub(super) fn new(core: Arc<RwLock<Option<Arc<Core>>>>, values: Values) -> Self {
+        Self {
+            core,
+            leases: Arc::default(),
+            counting: Arc::new(Mutex::new(Counting { sweep: vec![COUNTER], unwritten: HashMap::new() })),
+            values: Arc::new(values),
+        }
     }
 
     /// Returns the open store. A closed store has no holders.
@@ -48,17 +66,28 @@ impl Rows {
         unpoisoned(self.core.read()).clone().ok_or_else(closed)
     }
 
+    /// Reads or changes values on a thread that may block on the disk. A change completes even if the caller is cancelled.
+    async fn with_values<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Values) -> Result<T, Error> + Send + 'static,
+    {
+        self.open()?;
+        let values = Arc::clone(&self.values);
+        tokio::task::spawn_blocking(move || work(&values)).await.map_err(lost_task)?
+    }
+
     /// Runs a change on a thread that may block on the disk. The change completes even if the caller is cancelled.
     async fn run<T, F>(&self, change: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&Core, &mut Vec<u8>) -> Result<T, Error> + Send + 'static,
+        F: FnOnce(&Core, &mut Counting) -> Result<T, Error> + Send + 'static,
     {
         let rows = self.clone();
         tokio::task::spawn_blocking(move || {
             let core = rows.open()?;
-            let mut sweep = unpoisoned(rows.sweep.lock());
-            change(&core, &mut sweep)
+            let mut counting = unpoisoned(rows.counting.lock());
+            change(&core, &mut counting)
         })
         .await
         .map_err(lost_task)?
@@ -94,87 +123,99 @@ impl Coordination for Rows {
 
     async fn add_to_counter(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
         let key = row_key(COUNTER, name)?;
-        self.run(move |core, sweep| {
-            let (added, next) = counter::take(read_counter(&core.coordination, &key)?, amount, max, now_ms, expires_ms);
-            let expired = expired(&core.coordination, sweep, now_ms, &key)?;
+        self.run(move |core, counting| {
+            let current = match counting.unwritten.get(&key) {
+                Some(counter) => Some(*counter),
+                None => read_counter(&core.coordination, &key)?,
+            };
+            let (added, next) = counter::take(current, amount, max, now_ms, expires_ms);
+            if core.options.space.as_ref().is_some_and(|space| space.check().is_err()) {
+                return Ok(counting.count_in_memory(key, added, next, now_ms));
+            }
+            let expired = expired(&core.coordination, &mut counting.sweep, now_ms, &key)?;
             if added == 0 && expired.is_empty() {
                 return Ok(0);
             }
-            write(core, PersistMode::Buffer, |batch| {
-                for key in expired {
-                    batch.remove(&core.coordination, key);
+            let mut batch = Batch::new(&core.db, PersistMode::Buffer);
+            for key in expired {
+                batch.remove(&core.coordination, &key);
+            }
+            let put = |batch: &mut Batch, key: &[u8], Counter { expires_ms, used }: Counter| {
+                let mut value = expires_ms.to_be_bytes().to_vec();
+                value.extend_from_slice(&used.to_be_bytes());
+                batch.put_sealed(&core.coordination, Seal::new(COORDINATION), key, &value);
+            };
+            // The disk was full before, and has space now.
+            for (other, counter) in counting.unwritten.iter().filter(|(other, _)| **other != key) {
+                put(&mut batch, other, *counter);
+            }
+            match next {
+                _ if added == 0 => {}
+                None => batch.remove(&core.coordination, &key),
+                Some(counter) => put(&mut batch, &key, counter),
+            }
+            match core.commit(batch, |_, _| ()) {
+                Ok(()) => {
+                    counting.unwritten.clear();
+                    Ok(added)
                 }
-                match next {
-                    _ if added == 0 => {}
-                    None => batch.remove(&core.coordination, key),
-                    Some(Counter { expires_ms, used }) => {
-                        let mut value = expires_ms.to_be_bytes().to_vec();
-                        value.extend_from_slice(&used.to_be_bytes());
-                        batch.insert(&core.coordination, key, value);
-                    }
+                Err(error) if core.options.space.as_ref().is_some_and(|space| space.explains(&error)) => {
+                    Ok(counting.count_in_memory(key, added, next, now_ms))
                 }
-            })?;
-            Ok(added)
+                Err(error) => Err(engine("write", COORDINATION, error)),
+            }
         })
         .await
     }
 
     async fn value(&self, name: &str) -> Result<Option<String>, Error> {
-        // Reads without the lock, concurrently with changes: a visible value is synced, and every webhook message reads one.
-        read_value(&self.open()?.coordination, &row_key(VALUE, name)?)
+        let name = name.to_owned();
+        self.with_values(move |values| values.get(&name)).await
     }
 
     async fn store_if_absent(&self, name: &str, value: &str) -> Result<String, Error> {
-        if let Some(stored) = self.value(name).await? {
-            return Ok(stored);
-        }
-        let (key, value) = (row_key(VALUE, name)?, value.to_owned());
-        self.run(move |core, _| {
-            if let Some(stored) = read_value(&core.coordination, &key)? {
-                return Ok(stored);
-            }
-            write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value.as_str()))?;
-            Ok(value)
-        })
-        .await
+        let (name, value) = (name.to_owned(), value.to_owned());
+        let given = value.clone();
+        let stored = self.with_values(move |values| values.change(&name, |stored| stored.is_none().then_some(value))).await?;
+        Ok(stored.unwrap_or(given))
     }
 
     async fn store(&self, name: &str, value: &str) -> Result<(), Error> {
-        let (key, value) = (row_key(VALUE, name)?, value.to_owned());
-        self.run(move |core, _| write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))).await
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.with_values(move |values| values.change(&name, |_| Some(value)).map(drop)).await
     }
 
     async fn compare_and_store(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
-        let (key, current, value) = (row_key(VALUE, name)?, current.map(str::to_owned), value.to_owned());
-        self.run(move |core, _| {
-            if read_value(&core.coordination, &key)? != current {
-                return Ok(false);
-            }
-            write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))?;
-            Ok(true)
+        let (name, current, value) = (name.to_owned(), current.map(str::to_owned), value.to_owned());
+        self.with_values(move |values| {
+            let mut is_stored = false;
+            values.change(&name, |stored| {
+                is_stored = stored == current.as_deref();
+                is_stored.then_some(value)
+            })?;
+            Ok(is_stored)
         })
         .await
     }
 
     async fn values(&self) -> Result<Vec<(String, String)>, Error> {
-        self.run(|core, _| {
-            let rows = core.coordination.prefix([VALUE]).map(|row| {
-                let (key, value) = row.into_inner().map_err(|error| engine("read", TABLE, error))?;
-                Ok((text(key.get(1..).unwrap_or_default())?, text(&value)?))
-            });
-            rows.collect()
-        })
-        .await
+        self.with_values(Values::all).await
     }
 }
 
-fn read_value(keyspace: &Keyspace, key: &[u8]) -> Result<Option<String>, Error> {
-    keyspace.get(key).map_err(|error| engine("read", TABLE, error))?.map(|value| text(&value)).transpose()
-}
-
-fn text(bytes: &[u8]) -> Result<String, Error> {
-    let reason = "a row is not valid UTF-8".to_owned();
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Error::Damaged { table: TABLE.to_owned(), reason })
+impl Counting {
+    /// Counts in memory, and returns how much was added: 0 if too many counters are in memory, so that callers are limited rather than not counted.
+    fn count_in_memory(&mut self, key: Vec<u8>, added: i64, next: Option<Counter>, now_ms: i64) -> i64 {
+        if self.unwritten.len() >= UNWRITTEN_MAX {
+            self.unwritten.retain(|_, counter| counter.expires_ms >= now_ms);
+        }
+        if added == 0 || (self.unwritten.len() >= UNWRITTEN_MAX && !self.unwritten.contains_key(&key)) {
+            return 0;
+        }
+        // Without a counter the row, if there is one, counts nothing any more.
+        self.unwritten.insert(key, next.unwrap_or(Counter { expires_ms: 0, used: 0 }));
+        added
+    }
 }
 
 /// Examines the next few counters after the last sweep, and returns the expired ones except `but`.
@@ -184,7 +225,7 @@ fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) ->
     let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Excluded(sweep.as_slice()), Bound::Excluded(&[COUNTER + 1]));
     let mut seen = 0;
     for row in keyspace.range::<&[u8], _>(bounds).take(SWEEP_ROWS) {
-        let (key, value) = row.into_inner().map_err(|error| engine("sweep", TABLE, error))?;
+        let (key, value) = row.into_inner().map_err(|error| engine("sweep", COORDINATION, error))?;
         seen += 1;
         if split_time(&value).is_none_or(|(expires_ms, _)| expires_ms < now_ms) && &*key != but {
             out.push(key.to_vec());
@@ -195,16 +236,10 @@ fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) ->
     Ok(out)
 }
 
-/// Writes one batch, which is handed to the operating system or synced.
-fn write(core: &Core, mode: PersistMode, fill: impl FnOnce(&mut fjall::OwnedWriteBatch)) -> Result<(), Error> {
-    let mut batch = core.db.batch().durability(Some(mode));
-    fill(&mut batch);
-    batch.commit().map_err(|error| engine("write", TABLE, error))
-}
-
 /// Reads a row: its time, and the remaining bytes.
 fn read(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, Vec<u8>)>, Error> {
-    let Some(value) = keyspace.get(key).map_err(|error| engine("read", TABLE, error))? else { return Ok(None) };
+    let Some(value) = keyspace.get(key).map_err(|error| engine("read", COORDINATION, error))? else { return Ok(None) };
+    let value = Seal::new(COORDINATION).open(key, value).ok_or_else(damaged)?;
     let (at, rest) = split_time(&value).ok_or_else(damaged)?;
     Ok(Some((at, rest.to_vec())))
 }
@@ -221,7 +256,10 @@ fn split_time(value: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 fn damaged() -> Error {
-    Error::Damaged { table: TABLE.to_owned(), reason: "a row is too short".to_owned() }
+    Error::Damaged {
+        table: COORDINATION.to_owned(),
+        reason: "a counter differs from what was written; restart the process, which rebuilds the store".to_owned(),
+    }
 }
 
 fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {

@@ -3,32 +3,14 @@
 use std::path::Path;
 use std::sync::{LockResult, PoisonError};
 
-use fjall::LsmError;
+use disk_files::library::is_damage;
+use disk_files::space::DiskFull;
 
 use crate::store::Error;
 
 /// Converts an engine error. `place` is the table or path where it occurred, `act` is what was attempted.
 pub(super) fn engine(act: &str, place: &str, error: fjall::Error) -> Error {
-    let damaged = matches!(
-        error,
-        fjall::Error::JournalRecovery(_)
-            | fjall::Error::InvalidVersion(_)
-            | fjall::Error::Decompress(_)
-            | fjall::Error::InvalidTrailer
-            | fjall::Error::InvalidTag(_)
-            | fjall::Error::Unrecoverable
-            | fjall::Error::Storage(
-                LsmError::Decompress(_)
-                    | LsmError::InvalidVersion(_)
-                    | LsmError::Unrecoverable
-                    | LsmError::ChecksumMismatch { .. }
-                    | LsmError::InvalidTag(_)
-                    | LsmError::InvalidTrailer
-                    | LsmError::InvalidHeader(_)
-                    | LsmError::Utf8(_)
-            )
-    );
-    if damaged {
+    if is_damage(&error) {
         return Error::Damaged { table: place.to_owned(), reason: format!("{act}: {error}") };
     }
     let why = match &error {
@@ -36,7 +18,11 @@ pub(super) fn engine(act: &str, place: &str, error: fjall::Error) -> Error {
         fjall::Error::Poisoned => ": an earlier write failed, so no more are taken until it is opened again",
         _ => "",
     };
-    Error::Unavailable { what: format!("cannot {act} {place}{why}"), source: Some(Box::new(error)) }
+    let source: Box<dyn std::error::Error + Send + Sync> = match DiskFull::cause(&error) {
+        Some(full) => Box::new(full),
+        None => Box::new(error),
+    };
+    Error::Unavailable { what: format!("cannot {act} {place}{why}"), source: Some(source) }
 }
 
 /// Converts an engine error that occurred while opening the directory.

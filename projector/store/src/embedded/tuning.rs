@@ -1,5 +1,9 @@
 //! Options of the embedded store, and the layout of keyspaces by the purpose of their table.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use disk_files::space::SpaceWatch;
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{CompressionType, KeyspaceCreateOptions, KvSeparationOptions};
 use schemas::tables::Table;
@@ -7,7 +11,7 @@ use schemas::tables::Table;
 const MIB: u64 = 1024 * 1024;
 
 /// Sizes of the embedded store. All are soft limits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The cache for blocks read from files, shared by all tables.
     pub cache_bytes: u64,
@@ -17,11 +21,33 @@ pub struct Options {
     pub write_buffer_bytes: u64,
     /// The memory that all tables together use before the largest is flushed early. At least `write_buffer_bytes`.
     pub write_buffer_total_bytes: u64,
+    /// How many files of tables are kept open; at least 10.
+    pub files_open_max: usize,
+    /// The directory of the stored values, which follow from no log; `None`: `values` in the store's directory.
+    pub values_dir: Option<PathBuf>,
+    /// Whether a view that the store did not know is complete without having been filled: true if the log is empty, or if nobody fills views from a
+    /// log. Otherwise [`live`](crate::ViewStore::live) does not return it before [`finish_rebuild`](crate::View::finish_rebuild).
+    pub new_views_are_complete: bool,
+    /// The views that are served only after somebody has applied what the log had when the store was opened, and called
+    /// [`finish_rebuild`](crate::View::finish_rebuild): after damage to the journal the store may be behind what was served before.
+    pub caught_up_first: Vec<&'static str>,
+    /// Measures the free space of the disk. While it is full, commits fail, and counters are counted in memory.
+    pub space: Option<Arc<SpaceWatch>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 32 * MIB, max_journaling_bytes: 128 * MIB, write_buffer_bytes: 12 * MIB, write_buffer_total_bytes: 48 * MIB }
+        Self {
+            cache_bytes: 32 * MIB,
+            max_journaling_bytes: 128 * MIB,
+            write_buffer_bytes: 12 * MIB,
+            write_buffer_total_bytes: 48 * MIB,
+            files_open_max: 384,
+            values_dir: None,
+            new_views_are_complete: true,
+            caught_up_first: Vec::new(),
+            space: None,
+        }
     }
 }
 
@@ -34,6 +60,8 @@ impl Options {
             max_journaling_bytes: self.max_journaling_bytes.max(64 * MIB),
             write_buffer_bytes,
             write_buffer_total_bytes: self.write_buffer_total_bytes.max(write_buffer_bytes),
+            files_open_max: self.files_open_max.max(10),
+            ..self
         }
     }
 

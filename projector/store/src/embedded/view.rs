@@ -3,19 +3,26 @@
 //! Reads take a snapshot, so that a call sees whole commits only. A commit is one engine batch on a thread that may block on the disk; once
 //! started it completes, even if the caller is cancelled. When a generation was replaced or dropped, its tables are deleted when the last
 //! holder drops them.
+//!
+//! Every row is read with its checksum, and every table holds the number of the last commit that wrote to it, which must be the one that the store
+//! remembers. A read that finds damage fails, and the store replaces the generation, so that the view is rebuilt.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fjall::{Keyspace, OwnedWriteBatch, PersistMode, Readable};
+use disk_files::library::catch_panic;
+use fjall::{Keyspace, PersistMode, Readable};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use tokio::sync::watch;
 
-use super::database::{Core, checkpoint_key, keyspace_name};
+use super::Shared;
+use super::database::{Batch, Core, Positions};
 use super::failure::{closed, engine, lost_task, unpoisoned};
+use super::names::{META, checkpoint_key, keyspace_name, positions_key};
+use super::seal::Seal;
 use crate::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
 use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 
@@ -23,8 +30,8 @@ use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 const ROWS_INLINE_MAX: usize = 256;
 /// How many scanned rows a point read counts as.
 const POINT_READ_ROWS: usize = 16;
-/// The largest value that is copied out of the engine's blocks, so that a held row does not keep a block in memory.
-const COPIED_BYTES_MAX: usize = 1_024;
+/// The key under which a table holds the number of the last commit that wrote to it. Keys of rows are longer.
+const POSITION: &[u8] = &[0];
 
 /// The state that waiters watch.
 #[derive(Clone)]
@@ -39,10 +46,20 @@ struct Tables {
     core: Arc<Core>,
     def: &'static ViewDef,
     generation: u64,
-    tables: Vec<(&'static Table, Keyspace)>,
+    tables: Vec<OpenTable>,
     retired: AtomicBool,
     /// Held during a commit and while the generation is retired: one writer at a time, none afterwards.
-    writing: Mutex<()>,
+    writing: Mutex<Positions>,
+}
+
+/// A table with its rows and the checksums of its rows.
+struct OpenTable {
+    table: &'static Table,
+    /// The name of its keyspace.
+    name: String,
+    /// Created with the first row: creating one costs about twenty syncs, and many tables stay empty.
+    keyspace: OnceLock<Keyspace>,
+    seal: Seal,
 }
 
 impl Drop for Tables {
@@ -50,8 +67,8 @@ impl Drop for Tables {
         if !self.retired.load(Ordering::Acquire) {
             return;
         }
-        let keyspaces = self.tables.drain(..).map(|(_, keyspace)| keyspace).collect();
-        if let Err(error) = self.core.delete_generation(self.def.name, self.generation, keyspaces) {
+        self.tables.clear();
+        if let Err(error) = self.core.delete_generation(self.def.name, self.generation) {
             // The next opening of the directory tries again.
             tracing::warn!(view = self.def.name, generation = self.generation, %error, "cannot delete an old generation, will retry when the store is opened");
         }
@@ -71,20 +88,88 @@ pub(super) struct EmbeddedView {
     generation: u64,
     state: RwLock<State>,
     progress: Arc<watch::Sender<Progress>>,
+    /// Why the generation does not have everything that the log has; `None` if it has.
+    incomplete: RwLock<Option<String>>,
+    /// Whether nobody has applied yet what the log had when the store was opened.
+    is_behind: AtomicBool,
+    /// Which damage was found in the generation. It is not read any more.
+    damage: OnceLock<String>,
+    owner: Weak<Shared>,
 }
 
 impl EmbeddedView {
-    /// Opens the tables of a generation; creates missing ones.
-    pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Self, Error> {
+    /// Opens the tables of a generation that have rows.
+    pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64, owner: Weak<Shared>) -> Result<Self, Error> {
         let mut tables = Vec::with_capacity(def.tables.len());
+        let positions = core.positions(def.name, generation)?;
         for table in def.tables {
             let name = keyspace_name(def.name, generation, table.name)?;
-            tables.push((*table, core.open_table(&name, table)?));
+            let keyspace = core.open_existing_table(&name, table)?.map_or_else(OnceLock::new, OnceLock::from);
+            let open = OpenTable { table, keyspace, seal: Seal::new(&name), name };
+            let (found, expected) = (open.position()?, positions.of(table.name));
+            if found < expected {
+                return Err(open.damaged(&format!("it ends with commit {found}, but commit {expected} wrote to it")));
+            }
+            tables.push(open);
         }
         let checkpoint = Arc::new(core.checkpoint(def.name, generation)?);
-        let tables = Tables { core: Arc::clone(core), def, generation, tables, retired: AtomicBool::new(false), writing: Mutex::new(()) };
+        let incomplete = RwLock::new(core.incomplete(def.name, generation)?);
+        let tables =
+            Tables { core: Arc::clone(core), def, generation, tables, retired: AtomicBool::new(false), writing: Mutex::new(positions) };
         let progress = Arc::new(watch::Sender::new(Progress { checkpoint, ended: false }));
-        Ok(Self { def, generation, state: RwLock::new(State::Open(Arc::new(tables))), progress })
+        let state = RwLock::new(State::Open(Arc::new(tables)));
+        let is_behind = AtomicBool::new(core.options.caught_up_first.contains(&def.name));
+        Ok(Self { def, generation, state, progress, incomplete, is_behind, damage: OnceLock::new(), owner })
+    }
+
+    /// Returns why the generation is rebuilt; `None` if it is not.
+    pub(super) fn rebuild_reason(&self) -> Option<String> {
+        self.damage.get().cloned().or_else(|| unpoisoned(self.incomplete.read()).clone())
+    }
+
+    /// Returns why the generation must not be served; `None` if it may be.
+    pub(super) fn incomplete(&self) -> Option<String> {
+        let behind = || self.is_behind.load(Ordering::Acquire).then(|| "it has not caught up with the log yet".to_owned());
+        self.rebuild_reason().or_else(behind)
+    }
+
+    /// Records that the generation has everything that the log has.
+    pub(super) fn complete(&self) {
+        *unpoisoned(self.incomplete.write()) = None;
+        self.is_behind.store(false, Ordering::Release);
+    }
+
+    /// Passes on the result of a read. Damage is reported to the store, which replaces the generation.
+    fn checked<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(Error::Damaged { table, reason }) => {
+                self.report(format!("{table}: {reason}"));
+                Err(self.rebuilding())
+            }
+            result => result,
+        }
+    }
+
+    /// Ends reading of the generation, and lets the store replace it.
+    fn report(&self, reason: String) {
+        if self.damage.set(reason.clone()).is_err() {
+            return;
+        }
+        let (owner, def, generation) = (Weak::clone(&self.owner), self.def, self.generation);
+        let replace = move || {
+            if let Some(owner) = owner.upgrade() {
+                owner.replace_damaged(def, generation, &reason);
+            }
+        };
+        // Replacing writes to the disk.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(replace)),
+            Err(_) => replace(),
+        }
+    }
+
+    fn rebuilding(&self) -> Error {
+        Error::Rebuilding { view: self.def.name.to_owned(), reason: self.incomplete().unwrap_or_default() }
     }
 
     /// Refuses further commits. Readers continue, and the tables are deleted after the last of them.
@@ -100,6 +185,12 @@ impl EmbeddedView {
     pub(super) fn drop_rows(&self) {
         self.retire();
         self.leave(State::Gone);
+    }
+
+    /// Ends access after the calls in progress, because the store is opened again.
+    pub(super) fn release(&self) {
+        self.leave(State::Gone);
+        self.end();
     }
 
     /// Releases the files.
@@ -125,6 +216,9 @@ impl EmbeddedView {
     }
 
     fn tables(&self) -> Result<Arc<Tables>, Error> {
+        if self.damage.get().is_some() && !matches!(*unpoisoned(self.state.read()), State::Gone) {
+            return Err(self.rebuilding());
+        }
         match &*unpoisoned(self.state.read()) {
             State::Open(tables) => Ok(Arc::clone(tables)),
             State::Gone => Err(self.gone()),
@@ -143,52 +237,105 @@ impl EmbeddedView {
         F: FnOnce(&Tables) -> Result<T, Error> + Send + 'static,
     {
         let tables = self.tables()?;
-        if rows <= ROWS_INLINE_MAX {
-            return read(&tables);
-        }
-        tokio::task::spawn_blocking(move || read(&tables)).await.map_err(lost_task)?
+        let result = if rows <= ROWS_INLINE_MAX {
+            read(&tables)
+        } else {
+            tokio::task::spawn_blocking(move || read(&tables)).await.map_err(lost_task)?
+        };
+        self.checked(result)
+    }
+}
+
+impl OpenTable {
+    /// Returns the value in a stored row.
+    fn value(&self, key: &[u8], stored: fjall::UserValue) -> Result<Bytes, Error> {
+        self.seal.open(key, stored).ok_or_else(|| self.damaged("a row differs from its checksum"))
+    }
+
+    fn get(&self, snapshot: &fjall::Snapshot, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        let Some(keyspace) = self.keyspace.get() else { return Ok(None) };
+        let stored = catch_panic(|| snapshot.get(keyspace, key)).map_err(|error| engine("read", self.table.name, error))?;
+        stored.map(|stored| self.value(key, stored)).transpose()
+    }
+
+    /// Returns the number of the last commit that wrote to the table; 0 if none did.
+    fn position(&self) -> Result<u64, Error> {
+        let Some(keyspace) = self.keyspace.get() else { return Ok(0) };
+        let stored = catch_panic(|| keyspace.get(POSITION)).map_err(|error| engine("read", self.table.name, error))?;
+        let Some(stored) = stored else { return Ok(0) };
+        let value = self.value(POSITION, stored)?;
+        value.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| self.damaged("the number of its last commit cannot be decoded"))
+    }
+
+    fn damaged(&self, reason: &str) -> Error {
+        Error::Damaged { table: self.name.clone(), reason: reason.to_owned() }
     }
 }
 
 impl Tables {
-    fn keyspace(&self, table: &Table) -> Result<&Keyspace, Error> {
-        Ok(&self.tables[self.place(table)?].1)
+    fn table(&self, table: &Table) -> Result<&OpenTable, Error> {
+        Ok(&self.tables[self.place(table)?])
     }
 
     /// Returns the index of a table in `tables`.
     fn place(&self, table: &Table) -> Result<usize, Error> {
-        let found = self.tables.iter().position(|(own, _)| std::ptr::eq(*own, table) || own.name == table.name);
+        let found = self.tables.iter().position(|own| std::ptr::eq(own.table, table) || own.table.name == table.name);
         found.ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
     }
 
+    /// Creates those of the tables at the given places that do not exist yet.
+    fn create_missing(&self, places: impl Iterator<Item = usize>) -> Result<(), Error> {
+        let mut missing: Vec<&OpenTable> = places.map(|place| &self.tables[place]).filter(|open| open.keyspace.get().is_none()).collect();
+        missing.dedup_by_key(|open| &raw const **open);
+        let tables: Vec<(&str, &Table)> = missing.iter().map(|open| (open.name.as_str(), open.table)).collect();
+        let created = self.core.create_tables(&tables)?;
+        for (open, keyspace) in missing.into_iter().zip(created) {
+            // Nobody else sets it: the caller holds `writing`.
+            let _ = open.keyspace.set(keyspace);
+        }
+        Ok(())
+    }
+
     fn get_many(&self, table: &'static Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Error> {
-        let keyspace = self.keyspace(table)?;
-        let snapshot = self.core.db.snapshot();
-        let get = |key: &Vec<u8>| snapshot.get(keyspace, key).map_err(|error| engine("read", table.name, error));
-        keys.iter().map(|key| Ok(get(key)?.map(to_bytes))).collect()
+        let (open, snapshot) = (self.table(table)?, self.core.db.snapshot());
+        keys.iter().map(|key| open.get(&snapshot, key)).collect()
     }
 
     fn rows(&self, table: &'static Table, bounds: Bounds, limit: usize, reverse: bool) -> Result<Vec<(Key, Bytes)>, Error> {
-        let keyspace = self.keyspace(table)?;
+        let open = self.table(table)?;
+        let Some(keyspace) = open.keyspace.get() else { return Ok(Vec::new()) };
         if limit == 0 || bounds_are_empty(&bounds) {
             return Ok(Vec::new());
         }
-        let rows = self.core.db.snapshot().range(keyspace, bounds);
         let mut out = Vec::with_capacity(limit.min(ROWS_INLINE_MAX));
-        let mut push = |row: fjall::Guard| {
-            let (key, value) = row.into_inner().map_err(|error| engine("read", table.name, error))?;
-            out.push((decode(table, &key)?, to_bytes(value)));
-            Ok::<(), Error>(())
+        let mut result = Ok(());
+        let mut push = |row: fjall::Guard| -> Result<bool, fjall::Error> {
+            let (key, stored) = row.into_inner()?;
+            if &*key == POSITION {
+                return Ok(true);
+            }
+            match open.value(&key, stored).and_then(|value| Ok((decode(table, &key)?, value))) {
+                Ok(row) => out.push(row),
+                Err(error) => result = Err(error),
+            }
+            Ok(out.len() < limit && result.is_ok())
         };
-        if reverse {
-            rows.rev().take(limit).try_for_each(&mut push)?;
-        } else {
-            rows.take(limit).try_for_each(&mut push)?;
-        }
+        // The library may panic on damaged files while it advances, too.
+        let read = catch_panic(|| {
+            let mut rows = self.core.db.snapshot().range(keyspace, bounds);
+            while let Some(row) = if reverse { rows.next_back() } else { rows.next() } {
+                if !push(row)? {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        read.map_err(|error| engine("read", table.name, error))?;
+        result?;
         Ok(out)
     }
 
-    fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
+    fn commit(&self, positions: &mut Positions, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
         // The keys of all rows in one buffer; each row stores its table, its range in the buffer and its position among the writes.
         let mut keys = Vec::new();
         let mut rows = Vec::with_capacity(writes.len());
@@ -205,21 +352,37 @@ impl Tables {
         rows.dedup_by(|(table, key, ..), (previous, previous_key, ..)| {
             table == previous && keys[key.clone()] == keys[previous_key.clone()]
         });
-        let mut batch = OwnedWriteBatch::with_capacity(self.core.db.clone(), rows.len() + 1).durability(Some(PersistMode::Buffer));
-        for (table, key, _, value) in rows {
-            let (_, keyspace) = &self.tables[table];
+        self.create_missing(rows.iter().filter(|(.., value)| value.is_some()).map(|(place, ..)| *place))?;
+        let mut batch = Batch::new(&self.core.db, PersistMode::Buffer);
+        let mut written: Vec<(&OpenTable, &Keyspace)> = Vec::new();
+        for (place, key, _, value) in rows {
+            let open = &self.tables[place];
+            // A table that does not exist has no row to remove.
+            let Some(keyspace) = open.keyspace.get() else { continue };
             match value {
-                Some(value) => batch.insert(keyspace, &keys[key], &value[..]),
+                Some(value) => batch.put_sealed(keyspace, open.seal, &keys[key], &value),
                 None => batch.remove(keyspace, &keys[key]),
+            }
+            if written.last().is_none_or(|(last, _)| !std::ptr::eq(*last, open)) {
+                written.push((open, keyspace));
             }
         }
         let json = serde_json::to_vec(checkpoint).map_err(|error| Error::Unavailable {
             what: format!("cannot write the checkpoint of view {}", self.def.name),
             source: Some(Box::new(error)),
         })?;
-        batch.insert(&self.core.meta, checkpoint_key(self.def.name, self.generation), json);
-        batch.commit().map_err(|error| engine("write", self.def.name, error))?;
-        Ok(())
+        let meta = Seal::new(META);
+        batch.put_sealed(&self.core.meta, meta, checkpoint_key(self.def.name, self.generation).as_bytes(), &json);
+        self.core.wait_for_worker(written.iter().map(|(_, keyspace)| *keyspace).chain([&self.core.meta]));
+        let committed = self.core.commit(batch, |batch, number| {
+            for (open, keyspace) in &written {
+                batch.put_sealed(keyspace, open.seal, POSITION, &number.to_be_bytes());
+                positions.set(open.table.name, number);
+            }
+            let key = positions_key(self.def.name, self.generation);
+            batch.put_sealed(&self.core.meta, meta, key.as_bytes(), &positions.encode());
+        });
+        committed.map_err(|error| engine("write", self.def.name, error))
     }
 }
 
@@ -231,6 +394,7 @@ struct EmbeddedScan {
     table: &'static Table,
     /// The remaining section; `None` at the end. An error is returned once.
     rest: Result<Option<(Weak<Tables>, Bounds)>, Error>,
+    owner: Weak<Shared>,
 }
 
 #[async_trait]
@@ -239,8 +403,16 @@ impl Scan for EmbeddedScan {
         let Some((weak, bounds)) = std::mem::replace(&mut self.rest, Ok(None))? else { return Ok(Vec::new()) };
         let tables = weak.upgrade().ok_or_else(closed)?;
         let (table, upper) = (self.table, bounds.1.clone());
+        let place = (tables.def, tables.generation);
         let read = move || tables.rows(table, bounds, rows_max, false);
-        let rows = if rows_max <= ROWS_INLINE_MAX { read() } else { tokio::task::spawn_blocking(read).await.map_err(lost_task)? }?;
+        let rows = if rows_max <= ROWS_INLINE_MAX { read() } else { tokio::task::spawn_blocking(read).await.map_err(lost_task)? };
+        if let (Err(Error::Damaged { table, reason }), Some(owner)) = (&rows, self.owner.upgrade())
+            && let Some(view) = owner.open_view(place)
+        {
+            view.report(format!("{table}: {reason}"));
+            return Err(view.rebuilding());
+        }
+        let rows = rows?;
         if let Some((last, _)) = rows.last().filter(|_| rows.len() == rows_max) {
             self.rest = Ok(Some((weak, (Bound::Excluded(encode_whole(table, last)?), upper))));
         }
@@ -297,11 +469,6 @@ fn bounds_are_empty(bounds: &Bounds) -> bool {
     }
 }
 
-/// Converts the engine's bytes: small values are copied, large ones (feed blocks) are shared.
-fn to_bytes(value: fjall::UserValue) -> Bytes {
-    if value.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&value) } else { Bytes::from_owner(value) }
-}
-
 /// Whether a checkpoint is ahead of another, in seq or in any position.
 fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
     now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
@@ -328,14 +495,14 @@ impl View for EmbeddedView {
         let progress = Arc::clone(&self.progress);
         let checkpoint = checkpoint.clone();
         let committed = tokio::task::spawn_blocking(move || {
-            let writing = unpoisoned(tables.writing.lock());
+            let mut writing = unpoisoned(tables.writing.lock());
             if tables.retired.load(Ordering::Acquire) {
                 return Ok(false);
             }
             if is_past(&progress.borrow().checkpoint, &checkpoint) {
                 return Err(Error::Behind { view: tables.def.name.to_owned() });
             }
-            tables.commit(writes, &checkpoint)?;
+            tables.commit(&mut writing, writes, &checkpoint)?;
             progress.send_modify(|progress| progress.checkpoint = Arc::new(checkpoint));
             // Readers have the rows now; only the writer waits for the engine's worker.
             drop(writing);
@@ -348,8 +515,7 @@ impl View for EmbeddedView {
     async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
         let tables = self.tables()?;
         let key = encode_whole(table, key)?;
-        let found = tables.core.db.snapshot().get(tables.keyspace(table)?, key).map_err(|error| engine("read", table.name, error))?;
-        Ok(found.map(to_bytes))
+        self.checked(tables.table(table)?.get(&tables.core.db.snapshot(), &key))
     }
 
     async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
@@ -366,7 +532,23 @@ impl View for EmbeddedView {
     fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan> {
         let tables = self.tables().map(|tables| Arc::downgrade(&tables));
         let bounds = span_bounds(table, &span);
-        Box::new(EmbeddedScan { table, rest: tables.and_then(|tables| Ok((tables, bounds?))).map(Some) })
+        let rest = tables.and_then(|tables| Ok((tables, bounds?))).map(Some);
+        Box::new(EmbeddedScan { table, rest, owner: Weak::clone(&self.owner) })
+    }
+
+    fn report_damage(&self, reason: &str) {
+        self.report(reason.to_owned());
+    }
+
+    async fn replaced(&self) {
+        // The sender lives in `self`, so that this cannot fail during the wait.
+        let _ = self.progress.subscribe().wait_for(|progress| progress.ended).await;
+    }
+
+    async fn finish_rebuild(&self) -> Result<(), Error> {
+        let (Some(_), Some(owner)) = (self.incomplete(), self.owner.upgrade()) else { return Ok(()) };
+        let (def, generation) = (self.def, self.generation);
+        tokio::task::spawn_blocking(move || owner.finish_rebuild(def, generation)).await.map_err(lost_task)?
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {

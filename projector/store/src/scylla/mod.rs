@@ -211,6 +211,7 @@ async fn make_keyspace(cql: &Cql, options: &Options) -> Result<(), Error> {
             Err(Failure::Other(error)) if cql.is_closed() => return Err(error),
             Err(_) => cql.define(&create).await?,
         }
+        cql.refresh().await?;
     }
     let there = generations::table_names(cql).await?;
     let prefix = format!("{keyspace}.");

@@ -106,6 +106,8 @@ impl Cql {
             .tcp_nodelay(true)
             .keyspaces_to_fetch([&options.keyspace])
             .schema_agreement_timeout(SCHEMA_MAX)
+            // Otherwise the driver reads the definitions of all tables after each one that is created.
+            .refresh_metadata_on_auto_schema_agreement(false)
             .default_execution_profile_handle(profile.into_handle());
         if let Some((user, password)) = &options.credentials {
             builder = builder.user(user, password);
@@ -244,6 +246,12 @@ impl Cql {
         statement.set_request_timeout(Some(SCHEMA_MAX));
         statement.set_is_idempotent(true);
         self.open()?.query_unpaged(statement, &[]).await.map(|_| ()).map_err(|error| self.failed(error))
+    }
+
+    /// Reads how the keyspace is replicated, which decides at which nodes rows are read. The driver does it when it connects, and then every minute.
+    pub(super) async fn refresh(&self) -> Result<(), Failure> {
+        let failed = |error| Failure::Other(unavailable(format!("the definition of a keyspace cannot be read at {}", self.place), error));
+        self.open()?.refresh_metadata().await.map_err(failed)
     }
 
     fn failed(&self, error: ExecutionError) -> Failure {
