@@ -16,6 +16,7 @@ mod parked;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use event_log::EventLog;
 use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
@@ -23,6 +24,7 @@ use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
 use schemas::position::{LogOffset, PositionError, Seq};
 use schemas::receipt::SigningKeys;
+use schemas::tables::{Key, Table};
 use schemas::topics::{Topic, TopicKind};
 use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
@@ -32,6 +34,7 @@ use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
 use crate::Error;
 use crate::changes_read::is_silent;
+use crate::confirmations::Confirmations;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, SigningCheck, Undecided};
 
@@ -70,6 +73,10 @@ pub struct Decider<S: Service> {
     committing: Option<JoinHandle<Result<(), view_store::Error>>>,
     /// Called before a batch that may create signatures.
     signing_check: Option<Arc<dyn SigningCheck>>,
+    /// What the log says about the rows that signatures extend.
+    confirmations: Confirmations,
+    /// Whether rows are compared with it: since the first batch that may create signatures.
+    is_confirming: bool,
 }
 
 impl<S: Service> Decider<S> {
@@ -95,6 +102,8 @@ impl<S: Service> Decider<S> {
             is_stale: true,
             committing: None,
             signing_check: None,
+            confirmations: Confirmations::default(),
+            is_confirming: false,
         };
         this.resume().await?;
         Ok(this)
@@ -106,13 +115,59 @@ impl<S: Service> Decider<S> {
         Self { rows: Rows::signing(keys), signing_check: check, ..self }
     }
 
-    /// Checks whether this process may sign, if deciding any of the facts may create a signature.
-    async fn check_signing<'a>(&self, facts: impl IntoIterator<Item = &'a Fact<S::Fact>> + Send) {
-        if let Some(check) = &self.signing_check
-            && facts.into_iter().any(S::signs)
-        {
-            check.check().await;
+    /// If deciding any of the facts may create a signature: checks whether this process may sign, and prepares the comparison of rows with the log.
+    async fn check_signing<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact<S::Fact>> + Send) -> Result<(), Error> {
+        if facts.into_iter().any(S::signs) {
+            if let Some(check) = &self.signing_check {
+                check.check().await;
+            }
+            if !std::mem::replace(&mut self.is_confirming, true) {
+                // Rows that were fetched before are fetched again.
+                self.wait_for_commit().await?;
+            }
         }
+        if self.is_confirming {
+            self.confirmations.advance::<S>(&*self.log, self.checkpoint.seq).await?;
+        }
+        Ok(())
+    }
+
+    /// Compares the change that the checkpoint names with the log: the next change will name it as its predecessor.
+    async fn confirm_position(&self) -> Result<(), Error> {
+        let Checkpoint { seq, hash, offset, .. } = &self.checkpoint;
+        if *seq == Seq(0) {
+            return Ok(());
+        }
+        let stored = self.log.read(S::CHANGES, 0, offset.previous(), 1, 1).await?;
+        let found = stored.iter().find(|stored| stored.offset == offset.previous());
+        let found = found.map(|stored| avro::datum_hash(S::CHANGES.name, &stored.record.value)).transpose().map_err(value_error::<S>)?;
+        if found.is_some_and(|found| found.to_string() == *hash) {
+            return Ok(());
+        }
+        Err(self.contradicted(format!("it ends with change {seq} at offset {}, where the log has another record", offset.previous())))
+    }
+
+    /// Fetches rows that will be needed, and compares those that signatures extend with the log.
+    async fn fetch(&mut self, wanted: Vec<(&'static Table, Key)>) -> Result<(), Error> {
+        let (confirmations, is_confirming) = (&self.confirmations, self.is_confirming);
+        let differing = |table: &'static Table, key: &Key, row: Option<&Bytes>| {
+            is_confirming && S::is_confirmed(table, key) && !confirmations.confirms(table, key, row)
+        };
+        match self.rows.fetch(&*self.view, wanted, differing).await? {
+            None => Ok(()),
+            Some((table, key)) => Err(self.contradicted(format!("row {key:?} of {} is not the one that the changes wrote", table.name))),
+        }
+    }
+
+    /// Reports that the view contradicts the log, so that its store rebuilds it.
+    fn contradicted(&self, reason: String) -> Error {
+        self.view.report_damage(&reason);
+        Error::Contradicted { view: S::NAME, reason }
+    }
+
+    /// Takes over what another decider of the service has read from the log.
+    pub(crate) fn adopt_confirmations(&mut self, other: &mut Self) {
+        self.confirmations = std::mem::take(&mut other.confirmations);
     }
 
     /// Returns the view that this decider writes.
@@ -139,6 +194,7 @@ impl<S: Service> Decider<S> {
         let _ = self.finish_commit().await;
         self.is_stale = true;
         self.checkpoint = self.view.checkpoint().await?;
+        self.confirm_position().await?;
         self.tail = FeedTail::load(&*self.view, S::FEED, self.checkpoint.seq).await?;
         self.rows.clear();
         self.interrupted.clear();
@@ -207,14 +263,25 @@ impl<S: Service> Decider<S> {
                     self.resume().await?;
                     return Err(error);
                 }
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.view.finish_rebuild().await?;
+                    return Ok(());
+                }
             }
         }
     }
 
-    /// Returns a future that completes when facts or changes after the checkpoint may exist. Cancel-safe; borrows nothing.
+    /// Raises the input positions to those of an earlier state of the same service, if all its changes are applied here: inputs that meant no change
+    /// are not decided again.
+    pub(crate) fn raise_positions(&mut self, earlier: &Checkpoint) {
+        if self.checkpoint.seq >= earlier.seq {
+            self.checkpoint.raise_positions(earlier);
+        }
+    }
+
+    /// Returns a future that completes when facts or changes after the checkpoint may exist, or the view was replaced. Cancel-safe; borrows nothing.
     pub fn waiter(&self) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
-        let (log, engine, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), self.idle_at.clone());
+        let (log, engine, view, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), Arc::clone(&self.view), self.idle_at.clone());
         let offset = self.checkpoint.offset.max(self.read_offset);
         async move {
             let Some(mut seen) = idle_at else { return Ok(()) };
@@ -231,6 +298,7 @@ impl<S: Service> Decider<S> {
             tokio::select! {
                 past = facts => past,
                 past = log.wait_past(S::CHANGES, 0, offset) => past.map_err(Error::from),
+                () = view.replaced() => Ok(()),
             }
         }
     }
@@ -277,8 +345,8 @@ impl<S: Service> Decider<S> {
         }
         let passed = facts.len() as u64;
         let wanted: Vec<_> = facts.iter().flat_map(|(_, fact)| S::reads(fact)).collect();
-        self.rows.fetch(&*self.view, wanted).await?;
-        self.check_signing(facts.iter().map(|(_, fact)| fact)).await;
+        self.check_signing(facts.iter().map(|(_, fact)| fact)).await?;
+        self.fetch(wanted).await?;
         let decided = self.decide_all(&facts).await?;
         self.append_and_apply(decided, 0, &positions).await?;
         Ok(passed.max(1))
@@ -350,7 +418,10 @@ impl<S: Service> Decider<S> {
         loop {
             match S::decide(&mut self.rows, fact) {
                 Ok(drafts) => return Ok(drafts.into_iter().map(|draft| (draft, None, String::new())).collect()),
-                Err(Undecided::Miss) => self.rows.fetch_missing(&*self.view).await?,
+                Err(Undecided::Miss) => {
+                    let missing = self.rows.take_missing();
+                    self.fetch(missing).await?;
+                }
                 Err(Undecided::Blocked(reason)) => return Err(Error::Refused(reason)),
                 Err(Undecided::Poison(reason)) => {
                     tracing::error!(

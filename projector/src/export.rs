@@ -10,6 +10,7 @@ use schemas::clock::rfc3339;
 use schemas::event::Fact;
 use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
+use schemas::reason::reason;
 use schemas::topics::{REJECTED, Topic, TopicKind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -77,6 +78,13 @@ pub async fn export(
                     TopicKind::Changes => {
                         let change: Change<Value, IgnoredAny> = match decode(topic, value) {
                             Ok(change) => change,
+                            // It may be part of the chain: without it the export would end here, without a word.
+                            Err(error) if stored.record.headers.is_event() => {
+                                let (name, offset, reason) = (topic.name, stored.offset, reason(&error));
+                                return Err(Error::Refused(format!(
+                                    "the change at {name}/{partition} offset {offset} cannot be read: {reason}; export it with the version that wrote it"
+                                )));
+                            }
                             Err(_) => continue,
                         };
                         if !change.extends(seq, hash) {

@@ -74,16 +74,14 @@ async fn wake_view(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static To
     let mut is_warned = false;
     loop {
         let waking = async {
-            let mut places: Vec<Place> = Vec::new();
-            for (topic, partition) in partitions(&inputs) {
-                places.push((topic, partition, parts.log.end(topic, partition).await?));
-            }
+            let place = async |(topic, partition)| Ok::<Place, Error>((topic, partition, parts.log.end(topic, partition).await?));
+            let mut places = future::try_join_all(partitions(&inputs).map(place)).await?;
             is_warned = false;
             // Records from before this call may not be projected yet.
-            parts.store.live(def).await?.wake();
+            parts.store.live_to_project(def).await?.wake();
             loop {
                 let at = wait_past(&parts.log, places.iter().copied()).await?;
-                parts.store.live(def).await?.wake();
+                parts.store.live_to_project(def).await?.wake();
                 let (topic, partition, end) = &mut places[at];
                 *end = parts.log.end(topic, *partition).await?;
                 tokio::time::sleep(WAKE_PAUSE).await;

@@ -71,7 +71,9 @@ impl Heads {
     /// # Errors
     /// As [`Self::catch_up`].
     pub async fn catch_up_while(&self, may_continue: impl Fn() -> bool) -> Result<u64, Error> {
-        let mut checkpoint = self.view.checkpoint().await?;
+        let pinned = self.view.pinned().await?;
+        let view = pinned.as_deref().unwrap_or(&*self.view);
+        let mut checkpoint = view.checkpoint().await?;
         let mut indexed = 0;
         loop {
             // Facts that one append distributed over several partitions are committed together. All facts of a key are in one partition, so
@@ -90,154 +92,168 @@ impl Heads {
                     checkpoint.raise_position(topic, partition, last.offset.next());
                     match topic.kind {
                         TopicKind::Rejects => index_rejects(topic, &batch, &mut round),
-                        TopicKind::Changes => self.index_changes(topic, partition, &batch, &mut round).await?,
+                        TopicKind::Changes => index_changes(view, topic, partition, &batch, &mut round).await?,
                         TopicKind::Facts | TopicKind::Commands | TopicKind::Imports => {
-                            self.index(topic, partition, &batch, &mut round).await?
+                            index(view, topic, partition, &batch, &mut round).await?
                         }
                     }
                     records += batch.len();
                 }
             }
+            if records == 0 {
+                view.finish_rebuild().await?;
+            }
             if records == 0 || !may_continue() {
                 return Ok(indexed);
             }
             indexed += records as u64;
-            match self.view.commit(round.writes()?, &checkpoint).await {
+            match view.commit(round.writes()?, &checkpoint).await {
                 // Another projector has advanced the view: continue from its position.
-                Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
+                Err(view_store::Error::Behind { .. }) => checkpoint = view.checkpoint().await?,
                 result => result?,
             }
         }
     }
 
-    /// Waits until there may be new facts. Cancel-safe.
+    /// Waits until there may be new facts, or the view was replaced. Cancel-safe.
     ///
     /// # Errors
     /// When the log or the store fails.
     pub async fn wait(&self) -> Result<(), Error> {
-        let checkpoint = self.view.checkpoint().await?;
-        follow::wait_for_any(&self.log, &self.topics, &checkpoint).await
+        let pinned = self.view.pinned().await?;
+        let view = pinned.as_deref().unwrap_or(&*self.view);
+        let checkpoint = view.checkpoint().await?;
+        tokio::select! {
+            waited = follow::wait_for_any(&self.log, &self.topics, &checkpoint) => waited,
+            () = view.replaced() => Ok(()),
+        }
     }
 
     async fn read(&self, topic: &'static Topic, partition: u32, from: LogOffset) -> (&'static Topic, u32, Result<Vec<Stored>, Error>) {
         let batch = self.log.read(topic, partition, from, BATCH_RECORDS, BATCH_BYTES).await;
         (topic, partition, batch.map_err(Error::from))
     }
+}
 
-    async fn index(&self, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
-        // A record that is not a fact does not extend a chain either and is dropped.
-        let facts: Vec<_> =
-            batch.iter().map(|stored| avro::decode_borrowed::<Fact<IgnoredAny, &str>>(topic.name, &stored.record.value)).collect();
-        let mut places: HashMap<&str, usize> = HashMap::with_capacity(facts.len());
-        let mut keys: Vec<Key> = Vec::with_capacity(facts.len());
-        for fact in facts.iter().flatten() {
-            places.entry(fact.key).or_insert_with(|| {
-                keys.push(key![topic.name, fact.key]);
-                keys.len() - 1
-            });
-        }
-        let rows = self.view.get_many(&HEADS, &keys).await?;
-        let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
-        for (stored, fact) in batch.iter().zip(facts) {
-            let (offset, next) = (stored.offset, stored.offset.next());
-            let dropped = |reason: &str| dropped(topic, partition, offset, reason);
-            let fact = match known(topic, stored, fact)? {
-                Ok(fact) => fact,
-                Err(reason) => {
-                    round.dropped.push(dropped(&reason));
-                    continue;
-                }
-            };
-            let Some((row, is_changed)) = places.get(fact.key).and_then(|place| heads.get_mut(*place)) else { continue };
-            if topic.partition_of(fact.key.as_bytes()) != partition {
-                round.dropped.push(dropped("it is in another partition than its key"));
-                continue;
-            }
-            if next <= row.next {
-                // An interrupted commit has written this head, and all other rows of the fact before it.
-                continue;
-            }
-            if !fact.chains(topic.name, &row.head) {
-                round.dropped.push(dropped("it does not extend its chain"));
-                continue;
-            }
-            let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
-            *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at, next };
-            *is_changed = true;
-            if let Some(run) = fact.run {
-                self.index_run_event(&mut round.runs, fact.key, fact.kind, fact.observed_at, next, run).await?;
-            }
-        }
-        let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
-        round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored())));
-        Ok(())
+async fn index(view: &dyn View, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
+    // A record that is not a fact does not extend a chain either and is dropped.
+    let facts: Vec<_> =
+        batch.iter().map(|stored| avro::decode_borrowed::<Fact<IgnoredAny, &str>>(topic.name, &stored.record.value)).collect();
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(facts.len());
+    let mut keys: Vec<Key> = Vec::with_capacity(facts.len());
+    for fact in facts.iter().flatten() {
+        places.entry(fact.key).or_insert_with(|| {
+            keys.push(key![topic.name, fact.key]);
+            keys.len() - 1
+        });
     }
+    let rows = view.get_many(&HEADS, &keys).await?;
+    let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
+    for (stored, fact) in batch.iter().zip(facts) {
+        let (offset, next) = (stored.offset, stored.offset.next());
+        let dropped = |reason: &str| dropped(topic, partition, offset, reason);
+        let fact = match known(topic, stored, fact)? {
+            Ok(fact) => fact,
+            Err(reason) => {
+                round.dropped.push(dropped(&reason));
+                continue;
+            }
+        };
+        let Some((row, is_changed)) = places.get(fact.key).and_then(|place| heads.get_mut(*place)) else { continue };
+        if topic.partition_of(fact.key.as_bytes()) != partition {
+            round.dropped.push(dropped("it is in another partition than its key"));
+            continue;
+        }
+        if next <= row.next {
+            // An interrupted commit has written this head, and all other rows of the fact before it.
+            continue;
+        }
+        if !fact.chains(topic.name, &row.head) {
+            round.dropped.push(dropped("it does not extend its chain"));
+            continue;
+        }
+        let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
+        *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at, next };
+        *is_changed = true;
+        if let Some(run) = fact.run {
+            index_run_event(view, &mut round.runs, fact.key, fact.kind, fact.observed_at, next, run).await?;
+        }
+    }
+    let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
+    round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored())));
+    Ok(())
+}
 
-    /// Indexes the changes of a service: the topic is one chain.
-    async fn index_changes(&self, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
-        let key = key![topic.name, WHOLE_TOPIC];
-        let (mut row, mut is_changed) = read_head(self.view.get(&HEADS, &key).await?)?;
-        let mut seq = Seq::try_from(row.head.version).map_err(|source| Error::Position { of: topic.name, source })?;
-        for stored in batch {
-            let next = stored.offset.next();
-            if next <= row.next {
-                // An interrupted commit has written this head, and all other rows of the change before it.
-                continue;
-            }
-            let decoded = avro::decode::<Change<IgnoredAny, IgnoredAny>>(topic.name, &stored.record.value);
-            match known(topic, stored, decoded)? {
-                Ok(change) if change.extends(seq, row.head.id) => {
-                    let id = avro::datum_hash(topic.name, &stored.record.value)
-                        .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
-                    seq = change.seq;
-                    let head = Head { version: seq.stored(), id, content_hash: Hash32::ZERO };
-                    (row, is_changed) = (HeadRow { head, gone: false, observed_at: change.recorded_at, next }, true);
-                }
-                Ok(_) => round.dropped.push(dropped(topic, partition, stored.offset, "it does not extend its chain")),
-                Err(reason) => round.dropped.push(dropped(topic, partition, stored.offset, &reason)),
-            }
+/// Indexes the changes of a service: the topic is one chain.
+async fn index_changes(
+    view: &dyn View,
+    topic: &'static Topic,
+    partition: u32,
+    batch: &[Stored],
+    round: &mut RoundWrites,
+) -> Result<(), Error> {
+    let key = key![topic.name, WHOLE_TOPIC];
+    let (mut row, mut is_changed) = read_head(view.get(&HEADS, &key).await?)?;
+    let mut seq = Seq::try_from(row.head.version).map_err(|source| Error::Position { of: topic.name, source })?;
+    for stored in batch {
+        let next = stored.offset.next();
+        if next <= row.next {
+            // An interrupted commit has written this head, and all other rows of the change before it.
+            continue;
         }
-        if is_changed {
-            round.heads.push(Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored()));
+        let decoded = avro::decode::<Change<IgnoredAny, IgnoredAny>>(topic.name, &stored.record.value);
+        match known(topic, stored, decoded)? {
+            Ok(change) if change.extends(seq, row.head.id) => {
+                let id = avro::datum_hash(topic.name, &stored.record.value)
+                    .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
+                seq = change.seq;
+                let head = Head { version: seq.stored(), id, content_hash: Hash32::ZERO };
+                (row, is_changed) = (HeadRow { head, gone: false, observed_at: change.recorded_at, next }, true);
+            }
+            Ok(_) => round.dropped.push(dropped(topic, partition, stored.offset, "it does not extend its chain")),
+            Err(reason) => round.dropped.push(dropped(topic, partition, stored.offset, &reason)),
         }
-        Ok(())
     }
+    if is_changed {
+        round.heads.push(Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next.stored()));
+    }
+    Ok(())
+}
 
-    async fn index_run_event(
-        &self,
-        runs: &mut HashMap<String, RunRow>,
-        key: &str,
-        kind: FactKind,
-        at_ms: i64,
-        next: LogOffset,
-        run: Run,
-    ) -> Result<(), Error> {
-        let name = key.trim_start_matches("@run/");
-        if !runs.contains_key(name) {
-            let row = match self.view.get(&RUNS, &key![name]).await? {
-                Some(bytes) => serde_json::from_slice(&bytes).map_err(|source| Error::Row { table: RUNS.name, source })?,
-                None => RunRow::default(),
-            };
-            runs.insert(name.to_owned(), row);
-        }
-        if let Some(row) = runs.get_mut(name).filter(|row| row.next < next) {
-            row.next = next;
-            kind.as_str().clone_into(&mut row.kind);
-            row.at_ms = at_ms;
-            if kind == FactKind::RunFinished {
-                row.last_finished = Some(run.clone());
-                row.last_finished_at_ms = at_ms;
-                row.finished += 1;
-                // Days in this form are in the order of their texts.
-                let is_earlier = row.full_from.is_empty() || run.window_from < row.full_from;
-                if run.full && !run.window_from.is_empty() && is_earlier {
-                    row.full_from.clone_from(&run.window_from);
-                }
-            }
-            row.run = run;
-        }
-        Ok(())
+async fn index_run_event(
+    view: &dyn View,
+    runs: &mut HashMap<String, RunRow>,
+    key: &str,
+    kind: FactKind,
+    at_ms: i64,
+    next: LogOffset,
+    run: Run,
+) -> Result<(), Error> {
+    let name = key.trim_start_matches("@run/");
+    if !runs.contains_key(name) {
+        let row = match view.get(&RUNS, &key![name]).await? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|source| Error::Row { table: RUNS.name, source })?,
+            None => RunRow::default(),
+        };
+        runs.insert(name.to_owned(), row);
     }
+    if let Some(row) = runs.get_mut(name).filter(|row| row.next < next) {
+        row.next = next;
+        kind.as_str().clone_into(&mut row.kind);
+        row.at_ms = at_ms;
+        if kind == FactKind::RunFinished {
+            row.last_finished = Some(run.clone());
+            row.last_finished_at_ms = at_ms;
+            row.finished += 1;
+            // Days in this form are in the order of their texts.
+            let is_earlier = row.full_from.is_empty() || run.window_from < row.full_from;
+            if run.full && !run.window_from.is_empty() && is_earlier {
+                row.full_from.clone_from(&run.window_from);
+            }
+        }
+        row.run = run;
+    }
+    Ok(())
 }
 
 /// Returns a decoded record, or the reason why it is to be dropped.
@@ -311,7 +327,7 @@ fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
     let Some(bytes) = row else { return Ok((HeadRow::default(), false)) };
     let damaged = || view_store::Error::Damaged {
         table: HEADS.name.to_owned(),
-        reason: "a head cannot be decoded: delete the view store, it is rebuilt from the log".to_owned(),
+        reason: "a head cannot be decoded: remove the directory `views`, it is rebuilt from the log".to_owned(),
     };
     Ok((HeadRow::from_bytes(&bytes).ok_or_else(damaged)?, false))
 }

@@ -3,6 +3,7 @@
 //! Change topics are not counted. A change that is not applied belongs to an input that is not passed, and records at their end that do not
 //! extend the chain will never be applied.
 
+use futures_util::future::try_join_all;
 use schemas::tables::ViewDef;
 use schemas::topics::Topic;
 use schemas::views::engine;
@@ -37,7 +38,7 @@ pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     macro_rules! service {
         ($service:ty) => {
             let view: &'static ViewDef = <$service>::VIEW;
-            let checkpoint = parts.store.live(view).await?.checkpoint().await?;
+            let checkpoint = parts.store.live_to_project(view).await?.checkpoint().await?;
             lags.push(measure_view(parts, view.name, <$service>::INPUTS.iter(), &checkpoint).await?);
         };
     }
@@ -54,9 +55,10 @@ async fn measure_view(
     let mut lag = Lag { view, ..Lag::default() };
     let mut oldest_ms = i64::MAX;
     let partitions: Vec<_> = inputs.flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition))).collect();
-    for (topic, partition) in partitions {
+    let ends = try_join_all(partitions.iter().map(|(topic, partition)| parts.log.end(topic, *partition))).await?;
+    for ((topic, partition), end) in partitions.into_iter().zip(ends) {
         let position = checkpoint.position(topic, partition);
-        let events = parts.log.end(topic, partition).await?.0.saturating_sub(position.0);
+        let events = end.0.saturating_sub(position.0);
         if events > 0 {
             let first = parts.log.read(topic, partition, position, 1, LOOK_BYTES).await?;
             oldest_ms = first.iter().map(|stored| stored.record.at_ms).fold(oldest_ms, i64::min);

@@ -6,9 +6,13 @@
 //! upstream.
 
 pub mod changes_read;
+mod confirmations;
 pub mod decider;
 pub mod export;
+#[cfg(test)]
+mod folded;
 pub mod follow;
+pub mod fsck;
 pub mod heads;
 pub mod lag;
 pub mod metrics;
@@ -83,6 +87,14 @@ pub enum Error {
     Overtaken {
         /// The service that both decide for.
         service: &'static str,
+    },
+    /// A row, or the position of a view, is not what the log says. The view is rebuilt, if its store can do that.
+    #[error("view {view} contradicts the log: {reason}")]
+    Contradicted {
+        /// The name of the view.
+        view: &'static str,
+        /// What differs.
+        reason: String,
     },
     /// The request cannot be executed, for this reason.
     #[error("{0}")]

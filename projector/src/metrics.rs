@@ -62,9 +62,9 @@ static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
     )
 });
 static LOG_UP: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| single("engine_log_up", "Whether the log answered the last query (1) or not (0)"));
+    LazyLock::new(|| single("engine_log_up", "Whether the log answered the last query and accepts records (1) or not (0)"));
 static STORE_UP: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| single("engine_store_up", "Whether the view store answered the last query (1) or not (0)"));
+    LazyLock::new(|| single("engine_store_up", "Whether the view store answered the last query and accepts rows (1) or not (0)"));
 static CLOCK_SKEW: LazyLock<Option<Gauge>> = LazyLock::new(|| {
     let gauge = Gauge::new(
         "engine_clock_skew_seconds",
@@ -75,6 +75,22 @@ static CLOCK_SKEW: LazyLock<Option<Gauge>> = LazyLock::new(|| {
     Some(gauge)
 });
 
+static CLOCK_BEHIND_LOG: LazyLock<Option<Gauge>> = LazyLock::new(|| {
+    let gauge = Gauge::new(
+        "engine_clock_behind_log_seconds",
+        "Seconds by which this node's clock is before the last record that it knows; recorded times do not advance meanwhile; 0 if it is not",
+    )
+    .ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+});
+
+static DISK_FREE: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    single("engine_disk_free_bytes", "Free bytes of the disk of the data directory; 0 if neither log nor store is embedded")
+});
+static DISK_LOW: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| single("engine_disk_low_bytes", "Free bytes below which space is low; 0 if neither log nor store is embedded"));
+
 /// Returns the descriptions of all metrics in this module, for the table of metrics.
 #[must_use]
 pub fn descriptions() -> Vec<Desc> {
@@ -82,7 +98,8 @@ pub fn descriptions() -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
     let gauges = [&SEQ, &RECORDED_AT, &PARKED, &LAG_EVENTS, &LAG_SECONDS].map(|metric| of(metric)).concat();
-    [of(&DECIDED), of(&FAILURES), gauges, of(&LOG_UP), of(&STORE_UP), of(&CLOCK_SKEW)].concat()
+    [of(&DECIDED), of(&FAILURES), gauges, of(&LOG_UP), of(&STORE_UP), of(&CLOCK_SKEW), of(&CLOCK_BEHIND_LOG), of(&DISK_FREE), of(&DISK_LOW)]
+        .concat()
 }
 
 fn set(gauge: &LazyLock<Option<IntGaugeVec>>, label: &str, value: i64) {
@@ -117,6 +134,22 @@ pub fn set_clock_skew(skew_ms: i64) {
     }
 }
 
+/// Records how far this node's clock is before the last record of the log, in milliseconds.
+pub fn set_clock_behind_log(behind_ms: i64) {
+    if let Some(gauge) = CLOCK_BEHIND_LOG.as_ref() {
+        gauge.set(behind_ms as f64 / 1_000.0);
+    }
+}
+
+/// Records the free bytes of the disk of the data directory, and below how many space is low.
+pub fn set_disk_space(free_bytes: u64, low_bytes: u64) {
+    for (gauge, bytes) in [(&DISK_FREE, free_bytes), (&DISK_LOW, low_bytes)] {
+        if let Some(gauge) = gauge.as_ref() {
+            gauge.set(i64_of(bytes));
+        }
+    }
+}
+
 /// Counts a failed attempt to advance a view.
 pub(crate) fn count_failure(service: &str) {
     if let Some(counter) = FAILURES.as_ref() {
@@ -130,11 +163,14 @@ pub async fn sample(parts: &Parts) {
         for topic in topics::ALL {
             parts.log.end(topic, 0).await?;
         }
-        Ok::<_, event_log::Error>(())
+        parts.log.ready().await
     });
-    let store = tokio::time::timeout(SAMPLE_TIME_MAX, parts.engine.checkpoint());
+    let store = tokio::time::timeout(SAMPLE_TIME_MAX, async {
+        parts.engine.checkpoint().await?;
+        parts.store.ready().await
+    });
     let (log, store) = tokio::join!(log, store);
-    let (log, store) = (matches!(log, Ok(Ok(()))), matches!(store, Ok(Ok(_))));
+    let (log, store) = (matches!(log, Ok(Ok(()))), matches!(store, Ok(Ok(()))));
     for (gauge, up) in [(&LOG_UP, log), (&STORE_UP, store)] {
         if let Some(gauge) = gauge.as_ref() {
             gauge.set(i64::from(up));

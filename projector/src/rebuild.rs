@@ -70,6 +70,7 @@ pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progres
     // The positions of facts without changes are not in the change topic; the live decider knows them.
     rebuilt.adopt_positions(&guard).await?;
     rebuilt.resume().await?;
+    rebuilt.adopt_confirmations(&mut guard);
     parts.store.swap(rebuilt.view()).await?;
     *guard = rebuilt;
     progress(applied, applied);
@@ -148,13 +149,14 @@ async fn append_differences<S: Service>(table: &'static Table, live: &mut Decide
 }
 
 /// The rows of a table, read page by page.
-struct Rows {
+pub(crate) struct Rows {
     scan: Box<dyn Scan>,
     page: VecDeque<(Key, Bytes)>,
 }
 
 impl Rows {
-    async fn new(table: &'static Table, view: &dyn View) -> Result<Self, Error> {
+    /// Starts to read a table.
+    pub(crate) async fn new(table: &'static Table, view: &dyn View) -> Result<Self, Error> {
         let mut scan = view.scan(table, Span::default());
         Ok(Self { page: scan.next(COMPARE_ROWS).await?.into(), scan })
     }
@@ -163,7 +165,8 @@ impl Rows {
         self.page.front()
     }
 
-    async fn next(&mut self) -> Result<Option<(Key, Bytes)>, Error> {
+    /// Returns the next row; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Key, Bytes)>, Error> {
         let row = self.page.pop_front();
         if self.page.is_empty() {
             self.page = self.scan.next(COMPARE_ROWS).await?.into();

@@ -73,11 +73,16 @@ impl Rows {
         self.known.entry(write.table.name).or_default().insert(write.key, write.value);
     }
 
-    /// Fetches rows that will be needed and are not in the cache.
+    /// Fetches rows that will be needed and are not in the cache. Returns the first of them that `is_wrong` refuses; none are cached then.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn fetch(&mut self, view: &dyn View, wanted: impl IntoIterator<Item = (&'static Table, Key)>) -> Result<(), Error> {
+    pub async fn fetch(
+        &mut self,
+        view: &dyn View,
+        wanted: impl IntoIterator<Item = (&'static Table, Key)>,
+        is_wrong: impl Fn(&'static Table, &Key, Option<&Bytes>) -> bool,
+    ) -> Result<Option<(&'static Table, Key)>, Error> {
         let mut by_table: HashMap<&'static str, (&'static Table, HashSet<Key>)> = HashMap::new();
         for (table, key) in wanted {
             if self.known(table, &key).is_none() {
@@ -89,24 +94,21 @@ impl Rows {
             let rows = view.get_many(table, &keys).await?;
             Ok::<_, Error>((table, keys, rows))
         });
-        for (table, keys, rows) in try_join_all(fetched).await? {
+        let fetched = try_join_all(fetched).await?;
+        for (table, keys, rows) in &fetched {
+            if let Some((key, _)) = keys.iter().zip(rows).find(|(key, row)| is_wrong(table, key, row.as_ref())) {
+                return Ok(Some((table, key.clone())));
+            }
+        }
+        for (table, keys, rows) in fetched {
             self.known.entry(table.name).or_default().extend(keys.into_iter().zip(rows));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns the rows that decisions found missing, and forgets them.
     pub fn take_missing(&mut self) -> Vec<(&'static Table, Key)> {
         std::mem::take(&mut self.missing)
-    }
-
-    /// Fetches the rows that decisions found missing.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn fetch_missing(&mut self, view: &dyn View) -> Result<(), Error> {
-        let missing = self.take_missing();
-        self.fetch(view, missing).await
     }
 
     /// Marks the cached rows as being committed. Those of the previous commit are in the store and are dropped.

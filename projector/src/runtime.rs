@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::{BoxFuture, try_join_all};
 use schemas::hash::Hash32;
 use schemas::names;
 use schemas::position::{LogOffset, Seq};
@@ -19,6 +20,7 @@ use view_store::lease::Lease;
 use view_store::{Checkpoint, View};
 
 use crate::decider::Decider;
+use crate::fsck::{self, CheckedView};
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
@@ -28,6 +30,10 @@ use crate::{Error, follow, for_each_service, metrics};
 /// How long to wait before the next attempt to get a lease that another process holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 const _: () = assert!(view_store::lease::is_taken_over_soon(RETRY), "a service would be taken over late");
+
+/// How often it is checked whether the store has replaced a damaged view, and how many times.
+const REPLACEMENT_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const REPLACEMENT_POLLS_MAX: u32 = 100;
 
 /// How often a lease is renewed, at most, before the log is checked even without a notification: 12 renewals are a minute.
 const RENEWALS_MAX: u32 = 12;
@@ -56,6 +62,8 @@ pub trait Projection: Send + Sync {
     fn name(&self) -> &'static str;
     /// See [`rebuild::replay`].
     async fn replay(&self, progress: &Progress) -> Result<u64, Error>;
+    /// Compares the view with the one that the log makes; with `repair`, replaces it if they differ.
+    async fn check(&self, repair: bool, progress: &Progress) -> Result<CheckedView, Error>;
     /// See [`rebuild::redecide`].
     async fn redecide(&self, progress: &Progress) -> Result<u64, Error>;
     /// See [`Decider::retry_parked`].
@@ -84,8 +92,11 @@ fn record_outcome<T>(stalled: &StalledViews, view: &'static str, outcome: &Resul
         }
         Err(error) => {
             let reason = reason(error);
-            tracing::error!(view, error = reason, "projection stalled, will retry");
             metrics::count_failure(view);
+            // A cause that remains is logged once.
+            if stalled.get(view) != Some(&reason) {
+                tracing::error!(view, error = reason, "projection stalled, will retry");
+            }
             stalled.insert(view, reason);
         }
     }
@@ -119,6 +130,11 @@ impl<S: Service> Projection for ServiceProjection<S> {
     async fn replay(&self, progress: &Progress) -> Result<u64, Error> {
         let _guard = self.rebuilding.lock().await;
         rebuild::replay(&self.parts, &self.decider, progress).await
+    }
+
+    async fn check(&self, repair: bool, progress: &Progress) -> Result<CheckedView, Error> {
+        let _guard = self.rebuilding.lock().await;
+        fsck::check_view(&self.parts, &self.decider, repair, progress).await
     }
 
     async fn redecide(&self, progress: &Progress) -> Result<u64, Error> {
@@ -163,9 +179,15 @@ impl<S: Service> Projection for ServiceProjection<S> {
                 // The lease is renewed well before it expires, also while nothing happens. The waiter remains the same for several
                 // renewals.
                 for _ in 0..RENEWALS_MAX {
-                    if tokio::time::timeout(lease.renewal_interval(), &mut waiter).await.is_ok() || !matches!(lease.renew().await, Ok(true))
-                    {
-                        break;
+                    match tokio::time::timeout(lease.renewal_interval(), &mut waiter).await {
+                        Ok(Ok(())) => break,
+                        // The log or the store cannot be waited for, which is no wake-up.
+                        Ok(Err(error)) => {
+                            tracing::debug!(service = S::NAME, error = reason(&error), "waiting for changes failed, will retry");
+                            return tokio::time::sleep(RETRY).await;
+                        }
+                        Err(_) if matches!(lease.renew().await, Ok(true)) => {}
+                        Err(_) => break,
                     }
                 }
             };
@@ -191,9 +213,14 @@ impl<S: Service> ServiceProjection<S> {
         let decided = match run_while_leased(lease, &is_ours, catching_up).await {
             Ok(decided) => decided,
             Err(Error::Store(view_store::Error::Gone { .. })) => {
-                // Another process rebuilt the view and swapped it: continue with the live one.
-                tracing::info!(service = S::NAME, "another process rebuilt the view, will open the new one");
-                *decider = self.parts.open(self.parts.store.live(S::VIEW).await?).await?;
+                // Another process rebuilt the view and swapped it, or it was damaged: continue with the live one.
+                tracing::info!(service = S::NAME, "the view was replaced, will open the new one");
+                let earlier = decider.checkpoint().clone();
+                let mut replaced =
+                    std::mem::replace(&mut *decider, self.parts.open(self.parts.store.live_to_project(S::VIEW).await?).await?);
+                decider.adopt_confirmations(&mut replaced);
+                decider.apply_logged_changes().await?;
+                decider.raise_positions(&earlier);
                 return Ok(true);
             }
             Err(error) => return Err(error),
@@ -201,6 +228,25 @@ impl<S: Service> ServiceProjection<S> {
         metrics::record_progress(S::NAME, decider.checkpoint(), decided, decider.parked_keys());
         Ok(true)
     }
+}
+
+/// Opens the decider of a service. If its view turns out to be damaged, that of the generation which replaces it.
+async fn open_decider<S: Service>(parts: &Parts, mut view: Arc<dyn View>) -> Result<Decider<S>, Error> {
+    for _ in 0..REPLACEMENT_POLLS_MAX {
+        let error = match parts.open(Arc::clone(&view)).await {
+            Ok(decider) => return Ok(decider),
+            Err(
+                error @ (Error::Contradicted { .. } | Error::Store(view_store::Error::Rebuilding { .. } | view_store::Error::Gone { .. })),
+            ) => error,
+            Err(error) => return Err(error),
+        };
+        if !parts.store.replaces_damaged_views() {
+            return Err(error);
+        }
+        tokio::time::sleep(REPLACEMENT_POLL_INTERVAL).await;
+        view = parts.store.live_to_project(S::VIEW).await?;
+    }
+    parts.open(view).await
 }
 
 /// Refuses a view that covers records which the log does not have: the log was restored or truncated, and the view belongs to another
@@ -211,12 +257,14 @@ async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Optio
     for topic in indexed_topics() {
         covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition))));
     }
-    for (topic, partition, next) in covered {
-        let end = parts.log.end(topic, partition).await?;
+    covered.retain(|(_, _, next)| *next > LogOffset(0));
+    let ends = try_join_all(covered.iter().map(|(topic, partition, _)| parts.log.end(topic, *partition))).await?;
+    for ((topic, partition, next), end) in covered.into_iter().zip(ends) {
         if next > end {
             let (view, topic) = (view.def().name, topic.name);
             return Err(Error::Refused(format!(
-                "view {view} covers {topic}/{partition} up to offset {next}, but the log ends at {end}: remove the views, they are rebuilt from the log"
+                "the log is older than the views: view {view} covers {topic}/{partition} up to offset {next}, but the log ends at {end}. Put the newer \
+                 copy of the log back; to continue with this one, remove the directory `views` in data_dir, which is rebuilt from the log"
             )));
         }
     }
@@ -239,22 +287,23 @@ impl Projector {
     pub async fn open(parts: Parts) -> Result<Self, Error> {
         let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine));
         refuse_view_ahead_of_log(&parts, &*parts.engine, None).await?;
-        let mut services: Vec<Arc<dyn Projection>> = Vec::new();
         let stalled = StalledViews::default();
+        // All at the same time: each reads its last change from the log.
+        let mut opening: Vec<BoxFuture<Result<Arc<dyn Projection>, Error>>> = Vec::new();
         macro_rules! open {
             ($service:ty) => {
-                let view = parts.store.live(<$service>::VIEW).await?;
-                refuse_view_ahead_of_log(&parts, &*view, Some(<$service>::CHANGES)).await?;
-                let decider: Decider<$service> = parts.open(view).await?;
-                services.push(Arc::new(ServiceProjection {
-                    parts: parts.clone(),
-                    stalled: Arc::clone(&stalled),
-                    decider: Mutex::new(decider),
-                    rebuilding: Mutex::new(()),
+                opening.push(Box::pin(async {
+                    let view = parts.store.live_to_project(<$service>::VIEW).await?;
+                    refuse_view_ahead_of_log(&parts, &*view, Some(<$service>::CHANGES)).await?;
+                    let decider: Decider<$service> = open_decider(&parts, view).await?;
+                    let (parts, stalled) = (parts.clone(), Arc::clone(&stalled));
+                    let service = ServiceProjection { parts, stalled, decider: Mutex::new(decider), rebuilding: Mutex::new(()) };
+                    Ok(Arc::new(service) as Arc<dyn Projection>)
                 }));
             };
         }
         for_each_service!(open);
+        let services = try_join_all(opening).await?;
         Ok(Self { parts, stalled, heads, services })
     }
 

@@ -94,6 +94,12 @@ pub trait Service: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Whether a row of a decision table is compared with the log before a decision that may sign relies on it.
+    #[must_use]
+    fn is_confirmed(_table: &Table, _key: &Key) -> bool {
+        false
+    }
+
     /// Decides what a fact means, given the rows after all previous facts. Deterministic.
     ///
     /// # Errors

@@ -10,3 +10,16 @@ pub enum Undecided {
     /// This node lacks something without which no fact can be decided; the text says what to do. All facts wait.
     Blocked(String),
 }
+
+/// Reads all values. Rows that have not been fetched are all named before the decision is repeated, so that it takes few rounds.
+pub(crate) fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
+    let (mut misses, mut out) = (false, Vec::new());
+    for value in values {
+        match value {
+            Ok(value) => out.push(value),
+            Err(Undecided::Miss) => misses = true,
+            Err(error) => return Err(error),
+        }
+    }
+    if misses { Err(Undecided::Miss) } else { Ok(out) }
+}

@@ -61,6 +61,36 @@ pub fn new_hashes(index: u64, leaf: Hash32, siblings: &[Hash32]) -> Vec<(u64, Ha
     out
 }
 
+/// A tree that only grows, of which nothing but the root is needed: it holds one hash for each complete subtree.
+#[derive(Clone, Debug, Default)]
+pub struct GrowingTree {
+    size: u64,
+    /// By stored-hash index.
+    subtrees: HashMap<u64, Hash32>,
+}
+
+impl GrowingTree {
+    /// Returns the number of leaves.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Adds the hash of a leaf.
+    pub fn push(&mut self, leaf: Hash32) {
+        // Each sibling is the top of a subtree that the leaf completes.
+        let siblings: Vec<Hash32> = siblings(self.size).filter_map(|place| self.subtrees.remove(&place)).collect();
+        self.subtrees.extend(new_hashes(self.size, leaf, &siblings).pop());
+        self.size += 1;
+    }
+
+    /// Returns the root.
+    #[must_use]
+    pub fn root(&self) -> Option<Hash32> {
+        Question::Root { size: self.size }.answer(&self.subtrees)?.pop()
+    }
+}
+
 /// A query for the root, a proof or a tile of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -364,6 +394,18 @@ mod tests {
             }
         }
         assert_eq!(Question::Inclusion { size: 3, index: 3 }.answer(&stored), None);
+    }
+
+    /// Proves that a tree of which only the tops of subtrees are held has the same root at every size.
+    #[test]
+    fn growing_trees_have_the_roots() {
+        let (leaves, stored) = grown(300);
+        let mut tree = GrowingTree::default();
+        for leaf in leaves {
+            tree.push(leaf);
+            assert_eq!(tree.root(), Some(at(tree.size(), &stored).root));
+            assert_eq!(tree.subtrees.len(), tree.size().count_ones() as usize);
+        }
     }
 
     /// Proves that a tree built tile by tile, with interruptions, gives the same roots and proofs as one built hash by hash.

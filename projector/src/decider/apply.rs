@@ -55,7 +55,7 @@ impl<S: Service> Decider<S> {
             let mut writes = Vec::new();
             let before = applied;
             for stored in &batch {
-                let Some(change) = extends::<S>(stored, seq, hash) else { continue };
+                let Some(change) = extends::<S>(stored, seq, hash)? else { continue };
                 seq = change.seq;
                 hash = avro::datum_hash(S::CHANGES.name, &stored.record.value).map_err(value_error::<S>)?;
                 let ends_group = change.following == 0;
@@ -63,7 +63,9 @@ impl<S: Service> Decider<S> {
                 if ends_group {
                     for (Logged { change, hash, .. }, next) in group.drain(..) {
                         let record = record_json::<S>(&change)?;
-                        writes.extend(writes_of::<S>(&change, &record));
+                        let own = writes_of::<S>(&change, &record);
+                        self.confirmations.follow::<S>(change.seq, hash, next, &own);
+                        writes.extend(own);
                         self.apply_change(&change, &record, hash, next, &mut writes)?;
                         applied += 1;
                     }
@@ -101,11 +103,12 @@ impl<S: Service> Decider<S> {
                     if waiting.peek().is_none() {
                         break;
                     }
-                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?).is_some() {
+                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?)?.is_some() {
                         return Err(Error::Overtaken { service: S::NAME });
                     }
                     continue;
                 };
+                self.confirmations.follow::<S>(expected.change.seq, expected.hash, stored.offset.next(), &expected.writes);
                 writes.extend(expected.writes);
                 self.apply_change(&expected.change, &expected.record, expected.hash, stored.offset.next(), &mut writes)?;
             }

@@ -168,9 +168,21 @@ pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result
 }
 
 /// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
-pub(super) fn extends<S: Service>(stored: &Stored, seq: Seq, hash: Hash32) -> Option<ChangeOf<S>> {
-    let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
-    change.extends(seq, hash).then_some(change)
+///
+/// # Errors
+/// When a newer version of the program wrote the record: if it were passed over, this version would append another change in its place.
+pub(super) fn extends<S: Service>(stored: &Stored, seq: Seq, hash: Hash32) -> Result<Option<ChangeOf<S>>, Error> {
+    match avro::decode::<ChangeOf<S>>(S::CHANGES.name, &stored.record.value) {
+        Ok(change) => Ok(change.extends(seq, hash).then_some(change)),
+        Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.is_event() => Err(Error::Refused(format!(
+            "a newer version of this program wrote the change at {}/0 offset {} ({source}), and this is version {}: start the newer version",
+            S::CHANGES.name,
+            stored.offset,
+            env!("CARGO_PKG_VERSION"),
+        ))),
+        // Anything else in the topic is no change.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Returns the hash of the last change that a checkpoint covers; zeros if it covers none.

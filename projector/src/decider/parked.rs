@@ -83,7 +83,7 @@ impl<S: Service> Decider<S> {
 
     /// Decides a parked fact again; `None` if it still cannot be decided.
     async fn decide_again(&mut self, fact: &Fact<S::Fact>) -> Result<Option<Vec<PendingDraft<S>>>, Error> {
-        self.check_signing([fact]).await;
+        self.check_signing([fact]).await?;
         let mut group = self.decide_one(fact).await?;
         if group.iter().any(|(draft, _, _)| draft.event == ChangeKind::Parked) {
             return Ok(None);
@@ -106,7 +106,7 @@ impl<S: Service> Decider<S> {
         let again = self.parked.remove(&fact.key).filter(|offsets| input.offset.is_some_and(|offset| offsets.contains(&offset)));
         let group = match again {
             None => {
-                self.check_signing([&fact]).await;
+                self.check_signing([&fact]).await?;
                 self.decide_one(&fact).await?
             }
             Some(offsets) => {

@@ -106,6 +106,10 @@ impl Rules for ReceiptsRules {
         matches!(action, Some(Action::Command(ReceiptCommand::Issue(_)) | Action::IssuePaid { .. }))
     }
 
+    fn is_confirmed(key: &str) -> bool {
+        source::is_chain_state(key)
+    }
+
     fn decide(state: &mut State<'_, Self>, fact: &Fact<Request>) -> Result<(), Undecided> {
         // The payments service applies the same rule, also to payments for other services: a transfer that has paid for one answer pays for
         // no other.
@@ -198,7 +202,7 @@ fn own_request(fact: &Fact<Request>) -> Option<&Request> {
 fn load_chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, ChainEnd), Undecided> {
     let owner = state.source(&source::owner(agent))?;
     let last = state.source(&source::agent(agent))?;
-    Ok((owner, last.unwrap_or_else(|| ChainEnd { seq: 0, hash: hash_text(&Hash32::ZERO) })))
+    Ok((owner, last.unwrap_or_else(|| ChainEnd { hash: hash_text(&Hash32::ZERO), ..ChainEnd::default() })))
 }
 
 /// Issues the receipt of a request, if its caller may append to the chain.
@@ -237,7 +241,8 @@ fn issue(
         agent_id: command.agent_id.clone(),
         inputs_hash: command.inputs_hash.clone(),
         outputs_hash: command.outputs_hash.clone(),
-        issued_at: rfc3339(fact.observed_at),
+        // The clock may go back; within a chain the time does not. Times in this form are in the order of their texts.
+        issued_at: rfc3339(fact.observed_at).max(last.issued_at),
         seq: last.seq + 1,
         prev_hash: last.hash,
         issuer: command.issuer.clone(),
@@ -253,7 +258,7 @@ fn issue(
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
     })?;
-    let last = ChainEnd { seq: receipt.body.seq, hash: receipt.content_hash.clone() };
+    let last = ChainEnd { seq: receipt.body.seq, hash: receipt.content_hash.clone(), issued_at: receipt.body.issued_at.clone() };
     state.remember(&source::agent(&command.agent_id), Some(&last))?;
     state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&request, Some(&RequestOutcome::Issued(receipt.id.clone())))?;

@@ -62,6 +62,12 @@ pub trait Rules: Send + Sync + 'static {
         false
     }
 
+    /// See [`Service::is_confirmed`]: whether the decision state under a key is.
+    #[must_use]
+    fn is_confirmed(_key: &str) -> bool {
+        false
+    }
+
     /// Applies a fact to the state. Deterministic.
     ///
     /// # Errors
@@ -204,6 +210,10 @@ impl<T: Rules> Service for Records<T> {
 
     fn signs(fact: &Fact<T::Fact>) -> bool {
         T::signs(fact)
+    }
+
+    fn is_confirmed(table: &Table, key: &Key) -> bool {
+        table.name == T::TABLES.sources.name && matches!(key.first(), Some(Datum::Text(key)) if T::is_confirmed(key))
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, Note>>, Undecided> {

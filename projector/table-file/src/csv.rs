@@ -69,10 +69,15 @@ fn add_fields(kind: &Kind, value: &Value, is_first: &mut bool, line: &mut Vec<u8
     add_field(value, line);
 }
 
-/// Adds a field, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe.
+/// Whether a spreadsheet would evaluate a text as a formula: it begins with a sign of formulas, also after blanks.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['\t', '\r']) || text.trim_start().starts_with(['=', '+', '-', '@'])
+}
+
+/// Adds a field, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe; numbers do not.
 fn add_field(value: &Value, line: &mut Vec<u8>) {
     let text = match value {
-        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) if is_formula(text) => format!("'{text}"),
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
@@ -124,5 +129,28 @@ mod tests {
         let header = "name,place.city,place.zip,tags\r\n";
         assert_eq!(csv(columns(), &rows), format!("{header}\"a \"\"b\"\", c\",'=1+1,5,\"[\"\"x\"\",\"\"y\"\"]\"\r\n,,,[]\r\n"));
         assert_eq!(csv(columns(), &[]), header);
+    }
+
+    /// Proves that no text begins as a formula, also after blanks, that other texts and numbers stay as they are, and that quotation
+    /// marks and line ends are quoted.
+    #[test]
+    fn formulas_and_quotes() {
+        for (value, expected) in [
+            (json!("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\""),
+            (json!("  =1"), "'  =1"),
+            (json!("\u{a0}+1"), "'\u{a0}+1"),
+            (json!("\n@SUM"), "\"'\n@SUM\""),
+            (json!("\tx"), "'\tx"),
+            (json!("\rx"), "\"'\rx\""),
+            (json!("-"), "'-"),
+            (json!("PA-28"), "PA-28"),
+            (json!(-5), "-5"),
+            (json!(-0.5), "-0.5"),
+            (json!(true), "true"),
+            (json!("a\r\nb"), "\"a\r\nb\""),
+            (json!("\"\""), "\"\"\"\"\"\""),
+        ] {
+            assert_eq!(csv(vec![Column::new("x", Kind::Text)], &[vec![value.clone()]]), format!("x\r\n{expected}\r\n"), "{value}");
+        }
     }
 }

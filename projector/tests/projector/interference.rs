@@ -10,6 +10,7 @@ use projector::services::recalls::Recalls;
 use schemas::position::{LogOffset, Seq};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::recalls::FEED;
+use table_file::Format;
 use tokio::sync::Mutex;
 
 use crate::harness::{Content, Engine, recall};
@@ -43,6 +44,32 @@ async fn changes_that_do_not_chain_are_ignored() {
     rebuilt.apply_log(|_| ()).await.unwrap();
     assert_eq!(rebuilt.checkpoint().seq, Seq(3));
     assert_eq!(feed(&engine.decider).await.matches("\"event\":\"new\"").count(), 3);
+}
+
+/// Proves that a change which a newer version wrote stops deciding, rebuilding and an export with a message that says so, instead of being passed over:
+/// another change would be appended in its place.
+#[tokio::test]
+async fn changes_of_a_newer_version_are_not_passed_over() {
+    let mut engine = Engine::new().await;
+    engine.append_and_decide(&[observed(1, "one")]).await;
+    let own = changes(&engine).await.remove(0).record;
+    let mut value = own.value.to_vec();
+    // The fingerprint of a schema that this version does not know.
+    value[2..10].copy_from_slice(&[0xee; 8]);
+    let newer = Append { topic: &CHANGES_RECALLS, partition: 0, record: Record { value: value.into(), ..own } };
+    engine.log.append(vec![newer]).await.unwrap();
+    engine.append_chained(&[observed(2, "two")]).await;
+    let message = engine.decider.catch_up().await.unwrap_err().to_string();
+    assert!(message.contains("a newer version") && message.contains("changes.recalls/0 offset 1"), "{message}");
+    assert_eq!(changes(&engine).await.len(), 2, "no change is appended in its place");
+    let mut lines = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        lines.extend_from_slice(bytes);
+        true
+    };
+    let exported = projector::export::export(&engine.parts(), &CHANGES_RECALLS, Format::Ndjson, true, |_, _| (), &mut write).await;
+    let message = exported.unwrap_err().to_string();
+    assert!(message.contains("changes.recalls/0 offset 1 cannot be read"), "{message}");
 }
 
 /// Proves that two concurrent deciders create one chain: the one that lost loads the other's changes.

@@ -234,11 +234,7 @@ crate::record_tables!("cadence", places, hides: HIDES);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::avro::{self, Encoder};
-    use crate::change::{Change, ChangeKind, Input, Through};
-    use crate::hash::Hash32;
-    use crate::position::{LogOffset, Seq};
-    use crate::views::records::{Note, NoteRow, RecordChange};
+    use crate::views::testing;
 
     fn item() -> Item {
         let restock = |after: &str, before: &str| Restock { after: after.into(), before: before.into(), variants: 2, trickle: false };
@@ -272,24 +268,8 @@ mod tests {
     #[test]
     fn changes_read_back() {
         let record = item();
-        let change: RecordChange<Item> = Change {
-            seq: Seq(2),
-            prev_hash: Hash32::of(b"x"),
-            event: ChangeKind::Modified,
-            id: record.id.clone(),
-            recorded_at: 5,
-            input: Input { topic: "stock".into(), partition: 3, offset: Some(LogOffset(9)) },
-            following: 1,
-            before_seq: Seq(1),
-            before_since: Seq(1),
-            after: Some(record.clone()),
-            before: Some(Item { withdrawn: false, ..record }),
-            note: Some(Note { rows: vec![NoteRow { key: "k".into(), value: "{}".into() }] }),
-            through: Some(Through { upstream: "a".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
-            reason: "r".into(),
-        };
-        let framed = Encoder::new("changes.cadence").unwrap().encode(&change).unwrap();
-        assert_eq!(avro::decode::<RecordChange<Item>>("changes.cadence", &framed).unwrap(), change);
+        let before = Item { withdrawn: false, ..record.clone() };
+        testing::assert_change_reads_back("changes.cadence", &record.id.clone(), before, record);
     }
 
     /// Proves that a restock stands for the middle of its interval, and that trickles count only if there is nothing else.

@@ -13,6 +13,8 @@ pub mod recalls;
 pub mod receipts;
 pub mod records;
 pub mod research;
+#[cfg(test)]
+mod testing;
 pub mod trees;
 pub mod watches;
 

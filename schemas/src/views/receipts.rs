@@ -75,6 +75,12 @@ pub mod source {
         format!("owner/{agent}")
     }
 
+    /// Whether a key names what a new receipt extends: the end or the owner of a chain, the size of the tree, the signing keys.
+    #[must_use]
+    pub fn is_chain_state(key: &str) -> bool {
+        key.starts_with("agent/") || key.starts_with("owner/") || [TREE, SIGNING].contains(&key)
+    }
+
     /// Returns the key of the outcome of a request or payment: [`super::RequestOutcome`].
     #[must_use]
     pub fn request(key: &str) -> String {
@@ -90,6 +96,9 @@ pub struct ChainEnd {
     pub seq: i64,
     /// `contentHash` of the last receipt.
     pub hash: String,
+    /// `issuedAt` of the last receipt; empty if it was issued before this was recorded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub issued_at: String,
 }
 
 /// Who may append to an agent's chain. Its owner is the first caller who is issued a receipt of the chain, or who claims a payment for one.

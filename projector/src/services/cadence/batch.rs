@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::stats::rescore;
 use super::{CadenceRules, VariantState, item_id};
-use crate::service::Undecided;
 use crate::services::records::State;
+use crate::undecided::{Undecided, all};
 
 /// How many products one part of the list holds.
 const PART_PRODUCTS: usize = 64;
@@ -95,20 +95,6 @@ pub(super) fn add(state: &mut State<'_, CadenceRules>, host: &str, product: &str
 pub(super) struct OpenBatch {
     head: Head,
     products: Vec<(String, Vec<Observed>, Option<Item>)>,
-}
-
-/// Reads all values. Rows that have not been fetched are all named before the decision is repeated, so that a large batch takes few rounds.
-pub(super) fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
-    let mut misses = None;
-    let mut out = Vec::new();
-    for value in values {
-        match value {
-            Ok(value) => out.push(value),
-            Err(Undecided::Miss) => misses = Some(Undecided::Miss),
-            Err(error) => return Err(error),
-        }
-    }
-    misses.map_or(Ok(out), Err)
 }
 
 impl OpenBatch {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{self, Observed};
 use super::{CadenceRules, VariantState, variant_key};
-use crate::service::Undecided;
 use crate::services::records::State;
+use crate::undecided::{self, Undecided};
 
 /// How many variants of a store can wait for a present copy. Those beyond it wait for their next fact.
 const OUTDATED_MAX: usize = 2_000;
@@ -48,7 +48,7 @@ pub(super) fn settle(state: &mut State<'_, CadenceRules>, host: &str, at_ms: i64
         return Ok(());
     }
     let variants = settled.iter().map(|outdated| state.source::<VariantState>(&variant_key(host, &outdated.observed.variant)));
-    let variants = batch::all(variants)?;
+    let variants = undecided::all(variants)?;
     for (Outdated { product, observed }, variant) in settled.into_iter().zip(variants) {
         let Some(before) = variant.filter(|variant| variant.is_outdated) else { continue };
         let available = observed.available.unwrap_or_default();

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use schemas::clock::rfc3339;
 use schemas::event::FactKind;
-use schemas::hash::Hash32;
 use schemas::key;
 use schemas::tables::Write;
 use schemas::views::cadence::{DAY_MS, Restock};
 use schemas::views::records::Row;
 
 use super::*;
+use crate::folded;
 use crate::rows::Rows;
 use crate::service::Service;
 
@@ -36,20 +36,7 @@ impl Store {
     }
 
     fn fact(&self, key: String, kind: FactKind, data: Option<StockFact>) -> Fact<StockFact> {
-        let zero = Hash32([0; 32]);
-        Fact {
-            id: zero,
-            kind,
-            key,
-            version: 1,
-            prev_hash: zero,
-            content_hash: zero,
-            upstream: "shopify".into(),
-            observed_at: self.now_ms,
-            superseded_by: String::new(),
-            data,
-            run: None,
-        }
+        Fact { upstream: "shopify".into(), ..folded::fact(key, kind, self.now_ms, data) }
     }
 
     fn decide(&mut self, fact: &Fact<StockFact>) {

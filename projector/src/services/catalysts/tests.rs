@@ -2,84 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use schemas::change::Input;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::trials::Intervention;
-use schemas::hash::Hash32;
-use schemas::position::Seq;
-use schemas::tables::{Key, Write};
 use schemas::views::catalysts::verify_hash;
 
 use super::*;
+use crate::folded::{self, Folded};
 use crate::random::Random;
-use crate::rows::Rows;
-use crate::service::Service;
 
-/// An engine in memory: facts in, changes out.
-#[derive(Default)]
-struct Engine {
-    rows: BTreeMap<(&'static str, Key), bytes::Bytes>,
-    seq: u64,
-    changes: Vec<RecordChange<Catalyst>>,
-}
+type Engine = Folded<Catalysts>;
 
 impl Engine {
-    fn decide(&mut self, fact: &Fact<CatalystFact>) {
-        let mut rows = Rows::default();
-        let drafts = loop {
-            for (table, key) in rows.take_missing() {
-                let value = self.rows.get(&(table.name, key.clone())).cloned();
-                rows.write(Write { table, key, value, at: 0 });
-            }
-            match Catalysts::decide(&mut rows, fact) {
-                Ok(drafts) => break drafts,
-                Err(Undecided::Miss) => {}
-                Err(error) => panic!("{error:?}"),
-            }
-        };
-        for draft in drafts {
-            self.seq += 1;
-            let record = serde_json::to_vec(&draft.after).unwrap();
-            let change: RecordChange<Catalyst> = RecordChange {
-                seq: Seq(self.seq),
-                prev_hash: Hash32([0; 32]),
-                event: draft.event,
-                id: draft.id,
-                recorded_at: 0,
-                input: Input::default(),
-                following: 0,
-                before_seq: draft.before_seq,
-                before_since: draft.before_since,
-                after: draft.after,
-                before: draft.before,
-                note: draft.note,
-                through: None,
-                reason: String::new(),
-            };
-            for write in Catalysts::apply(&change, &record) {
-                match write.value {
-                    Some(value) => drop(self.rows.insert((write.table.name, write.key), value)),
-                    None => drop(self.rows.remove(&(write.table.name, write.key))),
-                }
-            }
-            if change.after.is_some() {
-                self.changes.push(change);
-            }
-        }
-    }
-
-    fn all(&self) -> BTreeMap<String, Catalyst> {
-        let rows = self.rows.iter().filter(|((table, _), _)| *table == TABLES.records.name);
-        let read = |value: &bytes::Bytes| serde_json::from_slice::<schemas::views::records::Row<Catalyst>>(value).unwrap().record;
-        rows.map(|(_, value)| read(value)).map(|record| (record.id.clone(), record)).collect()
-    }
-
     fn one(&self, id: &str) -> Catalyst {
-        self.all().remove(id).unwrap_or_else(|| panic!("{id} in {:?}", self.all().keys()))
+        self.records().remove(id).unwrap_or_else(|| panic!("{id} in {:?}", self.records().keys()))
     }
 
     fn details(&self) -> CatalystDetails {
-        let change = self.changes.last().unwrap();
+        let change = self.changes_of_records().last().unwrap();
         CatalystsRules::change_details(change.after.as_ref().unwrap(), change)
     }
 }
@@ -92,20 +31,8 @@ fn engine(facts: &[Fact<CatalystFact>]) -> Engine {
 
 fn fact(key: &str, day: &str, data: Option<CatalystFact>) -> Fact<CatalystFact> {
     let at: jiff::Timestamp = format!("{day}T12:00:00Z").parse().unwrap();
-    let zero = Hash32([0; 32]);
-    Fact {
-        id: zero,
-        kind: if data.is_some() { FactKind::Observed } else { FactKind::Withdrawn },
-        key: key.to_owned(),
-        version: 1,
-        prev_hash: zero,
-        content_hash: zero,
-        upstream: String::new(),
-        observed_at: at.as_millisecond(),
-        superseded_by: String::new(),
-        data,
-        run: None,
-    }
+    let kind = if data.is_some() { FactKind::Observed } else { FactKind::Withdrawn };
+    folded::fact(key, kind, at.as_millisecond(), data)
 }
 
 fn trial(date: &str, change: impl FnOnce(&mut TrialFact)) -> Fact<CatalystFact> {
@@ -195,7 +122,7 @@ fn readouts_end() {
         |trial| (trial.status, trial.primary_completion_type) = ("COMPLETED".into(), "ACTUAL".into()),
     ];
     for change in none {
-        assert_eq!(engine(&[trial("2026-07", change)]).all().len(), 0);
+        assert_eq!(engine(&[trial("2026-07", change)]).records().len(), 0);
     }
     for (change, status) in [
         ((|trial: &mut TrialFact| trial.status = "TERMINATED".into()) as Change, "cancelled"),
@@ -217,10 +144,10 @@ fn readouts_end() {
 #[test]
 fn slips() {
     let same = engine(&[trial("2026-08-22", |_| {}), trial("2026-08-22", |trial| trial.enrollment = Some(5))]);
-    assert_eq!(same.changes.len(), 1);
+    assert_eq!(same.changes_of_records().count(), 1);
     let moved = engine(&[trial("2026-08-22", |_| {}), trial("2026-11-22", |_| {})]);
     let record = moved.one("ctgov:NCT00000001");
-    assert_eq!((record.slips, moved.changes.len()), (1, 2));
+    assert_eq!((record.slips, moved.changes_of_records().count()), (1, 2));
     assert_eq!((moved.details().slip_days, moved.details().date_before.as_deref()), (Some(92), Some("2026-08-22")));
 
     let filed = [
@@ -271,7 +198,7 @@ fn programmes() {
         sentence(FIRST, "2026-03-01", "ex99-1.htm", 2, "The PDUFA date of bolunib is in the fourth quarter of 2026."),
         sentence(FIRST, "2026-03-01", "ex99-2.htm", 1, "The PDUFA date is August 22, 2026."),
     ]);
-    let all = two.all();
+    let all = two.records();
     assert_eq!(all.keys().collect::<Vec<_>>(), ["pdufa:0000000012:acmezumab", "pdufa:0000000012:bolunib"]);
     assert_eq!(all["pdufa:0000000012:bolunib"].date_precision, "quarter");
     assert_eq!(all["pdufa:0000000012:bolunib"].date, "");
@@ -289,7 +216,7 @@ fn meetings() {
         notice("2026-2", "Circulatory System Devices Panel Advisory Committee; Notice of Meeting", text, "FDA-2026-N-6"),
         notice("2026-3", "Oncologic Drugs Advisory Committee; Notice of Meeting", "Comments due by June 30, 2026", "FDA-2026-N-7"),
     ]);
-    let all = engine.all();
+    let all = engine.records();
     assert_eq!(all.keys().collect::<Vec<_>>(), ["adcom:FDA-2026-N-4321"]);
     let record = &all["adcom:FDA-2026-N-4321"];
     assert_eq!((&*record.date, &*record.ticker, &*record.drug), ("2026-09-23", "ACME", "Acmezumab"));
@@ -345,7 +272,7 @@ fn check_anchor(record: &Catalyst) {
 /// fields of its anchor, whose hash can be computed again.
 #[test]
 fn order_does_not_matter() {
-    let expected = engine(&world()).all();
+    let expected = engine(&world()).records();
     assert_eq!(expected.len(), 5, "{:?}", expected.keys());
     let mut random = Random::new(11);
     for _ in 0..60 {
@@ -355,10 +282,10 @@ fn order_does_not_matter() {
             let first = left.iter().position(|fact| fact.key == key).unwrap();
             mixed.decide(&left.remove(first));
         }
-        let all = mixed.all();
+        let all = mixed.records();
         let current: BTreeMap<_, _> = all.into_iter().filter(|(_, record)| record.status != "withdrawn").collect();
         assert_eq!(current, expected);
-        for change in &mixed.changes {
+        for change in mixed.changes_of_records() {
             let record = change.after.as_ref().unwrap();
             check_anchor(record);
             assert!(record.window.from <= record.window.to, "{record:?}");
@@ -445,12 +372,12 @@ fn invariants_of_events() {
                 let first = left.iter().position(|fact| fact.key == left[at].key).unwrap();
                 mixed.decide(left.remove(first));
             }
-            for change in &mixed.changes {
+            for change in mixed.changes_of_records() {
                 let record = change.after.as_ref().unwrap();
                 check_anchor(record);
                 assert!(record.window.from <= record.window.to && !record.window.from.is_empty(), "{record:?}");
             }
-            worlds.push(mixed.all().into_iter().filter(|(_, record)| record.status != "withdrawn").collect::<BTreeMap<_, _>>());
+            worlds.push(mixed.records().into_iter().filter(|(_, record)| record.status != "withdrawn").collect::<BTreeMap<_, _>>());
         }
         shown += worlds[0].len();
         assert!(worlds.iter().all(|world| *world == worlds[0]), "seed {seed}: {worlds:#?}");

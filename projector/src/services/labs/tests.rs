@@ -1,31 +1,19 @@
 //! Facts in any order, and what becomes of leads: their places, their signals, and when they are withdrawn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use schemas::change::{Change, ChangeKind};
-use schemas::hash::Hash32;
+use schemas::change::ChangeKind;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
 use schemas::views::labs::lexicon::{GENERAL, LEXICON};
 use schemas::views::records::{PlaceRow, Record};
 
 use super::*;
+use crate::folded::{self, Folded};
 use crate::random::Random;
-use crate::rows::Rows;
-use crate::service::Service;
 use schemas::phrases::words;
 
-/// The rows of the service, filled fact by fact.
-#[derive(Default)]
-struct World {
-    rows: Rows,
-    seq: Seq,
-    leads: BTreeMap<String, Lead>,
-    /// The seqs since and until which each place holds.
-    places: BTreeMap<Key, Seq>,
-    /// The kind and id of every change.
-    changes: Vec<(ChangeKind, String)>,
-}
+type World = Folded<Labs>;
 
 impl World {
     fn observe(&mut self, grant: &GrantFact) {
@@ -33,69 +21,20 @@ impl World {
     }
 
     fn take(&mut self, kind: FactKind, number: &str, data: Option<GrantFact>) {
-        let fact = Fact {
-            id: Hash32::default(),
-            kind,
-            key: format!("nih_reporter/{number}"),
-            version: 1,
-            prev_hash: Hash32::default(),
-            content_hash: Hash32::default(),
-            upstream: String::new(),
-            observed_at: 0,
-            superseded_by: String::new(),
-            data,
-            run: None,
-        };
-        let drafts = loop {
-            match Labs::decide(&mut self.rows, &fact) {
-                Ok(drafts) => break drafts,
-                Err(Undecided::Miss) => {
-                    for (table, key) in self.rows.take_missing() {
-                        self.rows.write(schemas::tables::Write::delete(table, key));
-                    }
-                }
-                Err(error) => panic!("{error:?}"),
-            }
-        };
-        for draft in drafts {
-            self.seq = self.seq.next();
-            let change = Change {
-                seq: self.seq,
-                prev_hash: Hash32::default(),
-                event: draft.event,
-                id: draft.id,
-                recorded_at: 0,
-                input: schemas::change::Input::default(),
-                following: 0,
-                before_seq: draft.before_seq,
-                before_since: draft.before_since,
-                after: draft.after,
-                before: draft.before,
-                note: draft.note,
-                through: None,
-                reason: String::new(),
-            };
-            let record = change.after.as_ref().map(|lead| serde_json::to_vec(lead).unwrap()).unwrap_or_default();
-            for write in Labs::apply(&change, &record) {
-                if Some(write.table) == TABLES.places {
-                    let until = serde_json::from_slice::<PlaceRow>(write.value.as_ref().unwrap()).unwrap().until;
-                    self.places.insert(write.key.clone(), until);
-                }
-                self.rows.write(write);
-            }
-            if let Some(lead) = change.after {
-                self.changes.push((change.event, change.id));
-                self.leads.insert(lead.id.clone(), lead);
-            }
-        }
+        self.decide(&folded::fact(format!("nih_reporter/{number}"), kind, 0, data));
+    }
+
+    /// The places, each with the seq until which it holds.
+    fn places(&self) -> impl Iterator<Item = (&Key, Seq)> {
+        self.table(TABLES.places.unwrap()).map(|(key, value)| (key, serde_json::from_slice::<PlaceRow>(value).unwrap().until))
     }
 
     /// The ids in a list as of a seq.
     fn list(&self, list: &str, seq: Seq) -> Vec<&str> {
         let mut ids = Vec::new();
-        for (key, until) in &self.places {
+        for (key, until) in self.places() {
             let [Datum::Text(name), _, _, Datum::Text(id), Datum::Int(since)] = key.as_slice() else { panic!("{key:?}") };
-            if name == list && Seq::try_from(*since).unwrap() <= seq && (*until == Seq(0) || *until > seq) {
+            if name == list && Seq::try_from(*since).unwrap() <= seq && (until == Seq(0) || until > seq) {
                 ids.push(id.as_str());
             }
         }
@@ -107,7 +46,7 @@ impl World {
             Some(Datum::Text(name)) => name.clone(),
             _ => String::new(),
         };
-        self.places.keys().map(name).collect()
+        self.places().map(|(key, _)| name(key)).collect()
     }
 }
 
@@ -171,7 +110,7 @@ fn the_order_of_arrival_changes_nothing() {
             worlds.push(world);
         }
         for other in &worlds[1..] {
-            assert_eq!(worlds[0].leads, other.leads, "seed {seed}");
+            assert_eq!(worlds[0].records(), other.records(), "seed {seed}");
             for list in worlds[0].lists().union(&other.lists()) {
                 assert_eq!(worlds[0].list(list, Seq(u64::MAX)), other.list(list, Seq(u64::MAX)), "seed {seed}: {list}");
             }
@@ -188,9 +127,10 @@ fn invariants_of_leads() {
     let grants = random_grants(&mut random, 600);
     let mut world = World::default();
     grants.iter().for_each(|grant| world.observe(grant));
-    assert!(world.leads.len() > 100, "{}", world.leads.len());
+    let leads = world.records();
+    assert!(leads.len() > 100, "{}", leads.len());
     for grant in &grants {
-        let lead = world.leads.get(&format!("nih:{}", grant.number));
+        let lead = leads.get(&format!("nih:{}", grant.number));
         assert_eq!(lead.is_some(), rules::is_lead(grant), "{grant:?}");
         let Some(lead) = lead else { continue };
         let terms = grant.terms.join("\n");
@@ -218,7 +158,7 @@ fn invariants_of_leads() {
     all.sort_unstable();
     by_category.sort_unstable();
     assert_eq!(all, by_category);
-    assert_eq!(all.len(), world.leads.len());
+    assert_eq!(all.len(), leads.len());
 }
 
 /// Proves that a grant of an earlier year that arrives late makes a new laboratory an old one, and that the lead is decided again when the
@@ -227,16 +167,16 @@ fn invariants_of_leads() {
 fn late_grants_change_signals() {
     let mut world = World::default();
     world.observe(&grant("9", "R01", "7", "R01CA9", 2026));
-    let signal = |world: &World| world.leads["nih:9"].signal.clone();
+    let signal = |world: &World| world.records()["nih:9"].signal.clone();
     assert_eq!(signal(&world), "unknown_pi");
     world.observe(&grant("1", "R01", "8", "R01CA1", 2024));
     assert_eq!(signal(&world), "unknown_pi");
     world.observe(&grant("2", "R01", "8", "R01CA1", 2023));
     assert_eq!(signal(&world), "new_lab");
     world.observe(&GrantFact { award_type: "5".into(), ..grant("3", "R21", "7", "R21CA5", 2025) });
-    let lead = &world.leads["nih:9"];
+    let lead = &world.records()["nih:9"];
     assert_eq!((lead.signal.as_str(), lead.signal_evidence.as_str()), ("new_project", "earlier core project R21CA5"));
-    assert!(!world.leads.contains_key("nih:3"));
+    assert!(!world.records().contains_key("nih:3"));
     // The investigator is corrected: the lead follows.
     world.observe(&grant("9", "R01", "6", "R01CA9", 2026));
     assert_eq!(signal(&world), "new_lab");
@@ -251,23 +191,23 @@ fn leads_are_withdrawn_and_come_back() {
     let (mut world, first) = (World::default(), grant("9", "S10", "", "", 2026));
     let list = "category+state/Microscopy and imaging/OH";
     world.observe(&first);
-    let since = world.seq;
-    assert_eq!((world.list(list, world.seq), world.list("all", world.seq)), (vec!["nih:9"], vec!["nih:9"]));
+    let since = world.seq();
+    assert_eq!((world.list(list, world.seq()), world.list("all", world.seq())), (vec!["nih:9"], vec!["nih:9"]));
     world.observe(&GrantFact { amount: Some(300_000), ..first.clone() });
-    assert_eq!((world.leads["nih:9"].amount, world.list(list, world.seq).len()), (300_000, 1));
+    assert_eq!((world.records()["nih:9"].amount, world.list(list, world.seq()).len()), (300_000, 1));
     world.take(FactKind::Withdrawn, "9", None);
-    assert!(world.leads["nih:9"].withdrawn && !world.leads["nih:9"].is_listed());
+    assert!(world.records()["nih:9"].withdrawn && !world.records()["nih:9"].is_listed());
     assert_eq!(
-        (world.list(list, world.seq).len(), world.list(list, since), world.list(list, since.previous()).len()),
+        (world.list(list, world.seq()).len(), world.list(list, since), world.list(list, since.previous()).len()),
         (0, vec!["nih:9"], 0)
     );
     world.observe(&first);
-    assert!(!world.leads["nih:9"].withdrawn && world.list("all", world.seq).len() == 1);
+    assert!(!world.records()["nih:9"].withdrawn && world.list("all", world.seq()).len() == 1);
     world.observe(&GrantFact { amount: None, ..first.clone() });
-    assert!(world.leads["nih:9"].withdrawn && world.list("all", world.seq).is_empty());
-    let kinds: Vec<ChangeKind> = world.changes.iter().map(|(kind, _)| *kind).collect();
+    assert!(world.records()["nih:9"].withdrawn && world.list("all", world.seq()).is_empty());
+    let kinds: Vec<ChangeKind> = world.changes_of_records().map(|change| change.event).collect();
     assert_eq!(kinds, [ChangeKind::New, ChangeKind::Modified, ChangeKind::Modified, ChangeKind::Modified, ChangeKind::Modified]);
     world.observe(&GrantFact { award_type: "3".into(), ..grant("10", "R01", "", "", 2026) });
     world.take(FactKind::Withdrawn, "11", None);
-    assert_eq!(world.leads.len(), 1, "a supplement, or a grant that was never seen, is no lead");
+    assert_eq!(world.records().len(), 1, "a supplement, or a grant that was never seen, is no lead");
 }

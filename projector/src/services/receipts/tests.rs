@@ -347,3 +347,19 @@ fn a_chain_without_receipts_is_assigned() {
     decisions.pay(LAPSED, "p2", "b", "0x01");
     assert_eq!(decisions.owner("b"), None);
 }
+
+/// Proves that `issuedAt` does not go back within a chain when the clock does, and that other chains are not concerned.
+#[test]
+fn issued_at_does_not_go_back() {
+    let (mut decisions, public) = Decisions::new(&[1]);
+    decisions.ask("key", ReceiptCommand::Key { public_key: public[0].clone(), reason: String::new() }).unwrap();
+    decisions.at_ms = 5_000;
+    let first = decisions.ask("r1", issue_by("a", "acct_1")).unwrap().unwrap();
+    decisions.at_ms = 1_000;
+    let second = decisions.ask("r2", issue_by("a", "acct_1")).unwrap().unwrap();
+    let other = decisions.ask("r3", issue_by("b", "acct_1")).unwrap().unwrap();
+    assert_eq!((first.body.issued_at.as_str(), second.body.issued_at.as_str()), ("1970-01-01T00:00:05.001Z", "1970-01-01T00:00:05.001Z"));
+    assert_eq!(other.body.issued_at, "1970-01-01T00:00:01.002Z");
+    decisions.at_ms = 6_000;
+    assert_eq!(decisions.ask("r4", issue_by("a", "acct_1")).unwrap().unwrap().body.issued_at, "1970-01-01T00:00:06.001Z");
+}
