@@ -5,10 +5,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use disk_files::space::SpaceWatch;
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
 use event_log::kafka::{self, FramedLog, Framing, KafkaLog, registry};
 use schemas::topics;
+use schemas::views::{self, engine};
 use view_store::embedded::EmbeddedStore;
 use view_store::scylla;
 use view_store::{ScyllaStore, ViewStore};
@@ -35,11 +37,18 @@ const STORE_RETRY_TIME_MAX: Duration = Duration::from_secs(8);
 /// The pause before each retry.
 const STORE_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// Watches the free space of the data directory, which must exist; `None` if neither the log nor the store is in it.
+pub(crate) fn watch_space(config: &Config) -> Option<Arc<SpaceWatch>> {
+    let sections = &config.sections;
+    let is_used = sections.log == LogBackend::Embedded || sections.store == StoreBackend::Embedded;
+    is_used.then(|| Arc::new(SpaceWatch::open(&sections.data_dir, sections.disk.limits())))
+}
+
 /// Opens the log.
 ///
 /// # Errors
 /// The log cannot be opened, or the settings of its schema registry contradict each other.
-pub(crate) async fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Box<dyn StdError>> {
+pub(crate) async fn open_log(config: &Config, space: Option<Arc<SpaceWatch>>) -> Result<Arc<dyn EventLog>, Box<dyn StdError>> {
     let sections = &config.sections;
     let (framing, registry) = (Framing::from(sections.avro.framing), registry(config));
     match &sections.log {
@@ -54,7 +63,8 @@ pub(crate) async fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Box<d
                     .invalid(key, "a schema registry is for readers of Kafka topics: it needs log = \"kafka://host:9092,…\"")
                     .into());
             }
-            Ok(EmbeddedLog::open(&sections.data_dir.join("log"), event_log::embedded::Options::default())?)
+            let options = event_log::embedded::Options { space, ..event_log::embedded::Options::default() };
+            Ok(EmbeddedLog::open(&sections.data_dir.join("log"), options)?)
         }
         LogBackend::Kafka(brokers) => {
             let options = kafka_options(config, brokers)?;
@@ -101,14 +111,31 @@ fn kafka_options(config: &Config, brokers: &str) -> Result<kafka::Options, crate
     })
 }
 
-/// Opens the store.
+/// Opens the store. Views that it does not know are served when they have everything that is in the log; if the process serves readers, the other views as
+/// well: the end of their journal may be lost. A single command reads them as they are.
 ///
 /// # Errors
-/// The store cannot be opened.
-pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn ViewStore>, Box<dyn StdError>> {
+/// The store cannot be opened, or the log cannot be read.
+pub(crate) async fn open_store(
+    config: &Config,
+    log: &dyn EventLog,
+    is_serving: bool,
+    space: Option<Arc<SpaceWatch>>,
+) -> Result<Arc<dyn ViewStore>, Box<dyn StdError>> {
     let sections = &config.sections;
     match &sections.store {
-        StoreBackend::Embedded => Ok(EmbeddedStore::open(&sections.data_dir.join("views"), view_store::embedded::Options::default())?),
+        StoreBackend::Embedded => {
+            let is_new = is_empty(log).await?;
+            let projected = std::iter::once(&engine::VIEW).chain(views::SERVICES.iter().copied()).map(|view| view.name);
+            let options = view_store::embedded::Options {
+                values_dir: Some(sections.data_dir.join("secrets")),
+                new_views_are_complete: is_new,
+                caught_up_first: if is_serving && !is_new { projected.collect() } else { Vec::new() },
+                space,
+                ..view_store::embedded::Options::default()
+            };
+            Ok(EmbeddedStore::open(&sections.data_dir.join("views"), options)?)
+        }
         StoreBackend::Cql(nodes) => {
             let unreachable = |source| Unreachable {
                 what: "view store",
@@ -119,6 +146,18 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn ViewStore>, Bo
             Ok(open_cql(scylla_options(&sections.scylla, nodes)).await.map_err(unreachable)?)
         }
     }
+}
+
+/// Whether a log has no records.
+async fn is_empty(log: &dyn EventLog) -> Result<bool, event_log::Error> {
+    for topic in topics::ALL {
+        for partition in 0..topic.partitions {
+            if log.end(topic, partition).await?.0 > 0 {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Opens a CQL store, with retries: when several nodes start together and create the tables, one of them may wait longer than the database's

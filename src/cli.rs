@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use self::arguments::{Cli, CliCommand, Sources};
-use crate::commands::{Command, StatusFormat, SuppressionCommand};
+use crate::commands::{BackupArguments, Command, StatusFormat, SuppressionCommand};
 use crate::config::{Config, Flags, LogBackend, StoreBackend};
 use crate::output::{Output, Terminal};
 use crate::role::Role;
-use crate::{control, data_dir, demo, hardening, import, logging, serve, verify};
+use crate::{control, data_dir, demo, hardening, import, logging, restore, serve, verify};
 
 /// Runs the command line.
 pub(crate) fn main() -> ExitCode {
@@ -72,7 +72,14 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         CliCommand::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         // Handled above.
         CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Verify { .. } => return Ok(()),
-        CliCommand::Ingest { upstream, once: _ } => Command::Ingest { upstream },
+        CliCommand::Ingest { upstreams, once: _ } => Command::Ingest { upstreams },
+        CliCommand::Restore { backup, check } => return runtime.block_on(restore::restore(&config, &backup, check, &*terminal)),
+        CliCommand::Backup { dir, base, without_keys } => {
+            // The serving process may have another working directory.
+            let base = base.map(std::path::absolute).transpose()?;
+            Command::Backup(BackupArguments { dir: std::path::absolute(dir)?, base, without_keys })
+        }
+        CliCommand::Fsck { repair } => Command::Fsck { repair },
         CliCommand::Replay { rejected: true, .. } => Command::ReplayRejected,
         CliCommand::Replay { parked: true, .. } => Command::ReplayParked,
         CliCommand::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
@@ -94,9 +101,9 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
             Command::Export { topic, format, all, current }
         }
         CliCommand::Digest { view, history, at } => Command::Digest { view, history, at },
-        CliCommand::Status { json: true } => Command::Status { format: StatusFormat::Json },
-        CliCommand::Status { json: false } if terminal.is_terminal() => Command::Status { format: StatusFormat::Table },
-        CliCommand::Status { json: false } => Command::Status { format: StatusFormat::Lines },
+        CliCommand::Status { json: true, sizes } => Command::Status { format: StatusFormat::Json, sizes },
+        CliCommand::Status { json: false, sizes } if terminal.is_terminal() => Command::Status { format: StatusFormat::Table, sizes },
+        CliCommand::Status { json: false, sizes } => Command::Status { format: StatusFormat::Lines, sizes },
     };
     command.check()?;
     if !creates_data_dir {

@@ -3,6 +3,8 @@
 
 mod accounts;
 mod args;
+mod backup;
+mod fsck;
 mod keys;
 mod progress;
 mod receipts;
@@ -21,13 +23,14 @@ use upstreams::Upstream;
 
 use args::{ALL, RECORDS};
 pub(crate) use args::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, StatusFormat, WebhooksCommand, values};
+pub(crate) use backup::BackupArguments;
 use progress::{with_progress, with_sync_progress};
 pub(crate) use suppressions::SuppressionCommand;
 
 use crate::engine::Engine;
 use crate::failure::{Failure, failure};
 use crate::output::Output;
-use crate::projection_wait::{wait_caught_up, with_reports};
+use crate::projection_wait::{wait_caught_up, wait_served, with_reports};
 use crate::sync_supervisor;
 
 impl Command {
@@ -36,10 +39,19 @@ impl Command {
     /// # Errors
     /// The reason why it failed, as one line.
     pub(crate) async fn run(self, engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
+        self.run_to_end(engine, output).await.map_err(|failure| failure.with_hidden_cause(|| engine.write_refusal()))
+    }
+
+    async fn run_to_end(self, engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
         self.check()?;
+        if !matches!(self, Self::Backup(_) | Self::Status { .. } | Self::Replay { .. }) {
+            wait_served(engine, output).await?;
+        }
         match self {
-            Self::Ingest { upstream } => ingest_upstream(engine, &upstream, output).await,
+            Self::Ingest { upstreams } => ingest_upstreams(engine, &upstreams, output).await,
             Self::Replay { view } => replay(engine, &view, output).await,
+            Self::Backup(arguments) => backup::run(engine, arguments, output).await,
+            Self::Fsck { repair } => fsck::run(engine, repair, output).await,
             Self::ReplayRejected => replay_rejected(engine, output).await,
             Self::ReplayParked => replay_parked(engine, output).await,
             Self::Redecide { service } => redecide(engine, &service, output).await,
@@ -58,14 +70,29 @@ impl Command {
                 output.line(digest.to_string().as_bytes());
                 Ok(())
             }
-            Self::Status { format } => status::run(engine, format, output).await,
+            Self::Status { format, sizes } => status::run(engine, format, sizes, output).await,
         }
     }
 }
 
-async fn ingest_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> Result<(), Failure> {
-    let Some(upstream) = upstreams::by_name(name) else { return Ok(()) };
-    let settings = engine.upstream_settings(name).map_err(failure)?;
+/// Syncs upstreams one after another, also after streams of one could not be read. Stops when nobody reads the output any more.
+///
+/// # Errors
+/// The streams that could not be read; or the first failure that is not of a stream, as of the log or the projection, without the next upstreams.
+async fn ingest_upstreams(engine: &Arc<Engine>, names: &[String], output: &dyn Output) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for upstream in names.iter().filter_map(|name| upstreams::by_name(name)) {
+        if output.is_closed() {
+            break;
+        }
+        failures.extend(ingest_upstream(engine, upstream, output).await?);
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::new(failures.join("; "))) }
+}
+
+/// Syncs an upstream, and waits until what it appended is projected. Returns why streams could not be read.
+async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, output: &dyn Output) -> Result<Vec<String>, Failure> {
+    let settings = engine.upstream_settings(upstream.manifest().name).map_err(failure)?;
     let synced_and_projected = async {
         let results = engine.runner.sync(upstream, &settings).await.map_err(failure)?;
         for stream in upstream.manifest().streams {
@@ -89,7 +116,7 @@ async fn ingest_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) 
             Err(error) => failures.push(ingest::reason(&error)),
         }
     }
-    if failures.is_empty() { Ok(()) } else { Err(Failure::new(failures.join("; "))) }
+    Ok(failures)
 }
 
 async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ use view_store::ViewStore;
 
 use crate::config::{self, Config, LogBackend, StoreBackend};
 use crate::hardening;
+use crate::key_checks::KeyChecks;
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +33,7 @@ pub(crate) enum Error {
     Exposed(#[from] hardening::Error),
     /// The directory does not exist, or is not a data directory.
     #[error(
-        "{path} is not a data directory; name another one with --data-dir or data_dir (serve, demo, ingest, keys and import create it)"
+        "{path} is not a data directory; name another one with --data-dir or data_dir (serve, demo, ingest, keys, import and restore create it)"
     )]
     Missing {
         /// The directory.
@@ -41,6 +42,14 @@ pub(crate) enum Error {
     /// Another process uses the directory.
     #[error("data directory {path} is in use by another process")]
     Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A restore into the directory is unfinished.
+    #[error(
+        "a restore into {path} is unfinished: run `highwater restore` with the same backup again, it continues; or remove the directory"
+    )]
+    UnfinishedRestore {
         /// The directory.
         path: PathBuf,
     },
@@ -91,7 +100,10 @@ impl Records {
 }
 
 /// Files of which every data directory has at least one, also a copy or a backup.
-const CONTENTS: [&str; 4] = ["lock", "log", "master.key", "views"];
+const CONTENTS: [&str; 5] = ["lock", "log", "master.key", RESTORING, "views"];
+
+/// The file that exists while a restore into the directory is unfinished. It holds the id of the backup.
+pub(crate) const RESTORING: &str = "restoring";
 
 /// Refuses a data directory that does not exist, before a command creates anything in it. With the log and the store on servers it may be missing: then it
 /// holds no records.
@@ -115,6 +127,18 @@ pub(crate) fn check_exists(config: &Config) -> Result<(), Box<dyn StdError>> {
 /// # Errors
 /// The directory cannot be used, or another process uses it.
 pub(crate) fn lock(dir: &Path) -> Result<File, Error> {
+    let lock = lock_for_restore(dir)?;
+    if dir.join(RESTORING).exists() {
+        return Err(Error::UnfinishedRestore { path: dir.to_owned() });
+    }
+    Ok(lock)
+}
+
+/// Like [`lock`], also while a restore into the directory is unfinished.
+///
+/// # Errors
+/// The directory cannot be used, or another process uses it.
+pub(crate) fn lock_for_restore(dir: &Path) -> Result<File, Error> {
     let unwritable = |source| Error::Unwritable { path: dir.to_owned(), source };
     let is_new = !dir.exists();
     hardening::private_directory(dir)?;
@@ -148,6 +172,12 @@ pub(crate) fn master_key(config: &Config) -> PathBuf {
     sections.master_key_file.clone().unwrap_or_else(|| sections.data_dir.join("master.key"))
 }
 
+/// The path of the key with which this process cosigns other logs.
+pub(crate) fn witness_key(config: &Config) -> PathBuf {
+    let sections = &config.sections;
+    sections.checkpoints.witness_key_file.clone().unwrap_or_else(|| sections.data_dir.join("witness.key"))
+}
+
 /// Refuses a data directory that has a log and no master key.
 ///
 /// # Errors
@@ -166,16 +196,18 @@ pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
     sections.receipt_keys_dir.clone().unwrap_or_else(|| sections.data_dir.join("receipt-keys"))
 }
 
-/// Reads all keys of a directory that are not in `keys` yet.
+/// Reads all keys of a directory that are not in `keys` yet, and compares them with their check values.
 ///
 /// # Errors
-/// The directory or one of the keys cannot be read.
-pub(crate) fn read_receipt_keys(dir: &Path, keys: &SigningKeys) -> Result<(), Box<dyn StdError + Send + Sync>> {
+/// The directory or one of the keys cannot be read, or a key is another one than before.
+pub(crate) fn read_receipt_keys(dir: &Path, keys: &SigningKeys, checks: &mut KeyChecks) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let unreadable = |source| Error::Unwritable { path: dir.to_owned(), source };
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|extension| extension == "key") {
-            keys.add(&secrets::seed(&path)?);
+            let seed = secrets::seed(&path)?;
+            checks.check_receipt_key(&path, &seed)?;
+            keys.add(&seed);
         }
     }
     Ok(())

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use access::Access;
 use async_trait::async_trait;
+use disk_files::space::SpaceWatch;
 use event_log::EventLog;
+use event_log::clock_guard::ClockGuard;
 use event_log::metered::Metered;
 use feed::live::Live;
+use futures_util::future::try_join_all;
 use ingest::Runner;
 use operation::context::{Context, Part, Settings};
 use operation::secrets::{self, Secrets};
@@ -19,6 +22,7 @@ use projector::rebuild::Parts;
 use projector::runtime::{Projector, decider_lease};
 use projector::service::SigningCheck;
 use schemas::receipt::SigningKeys;
+use schemas::tables::ViewDef;
 use schemas::topics::{self, Topic};
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
@@ -32,11 +36,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Store, Upstream};
 use view_store::ViewStore;
+use view_store::following::FollowingView;
 
 use crate::api_settings::{api_settings, invalid_payments, payments};
 use crate::backend;
 use crate::config::{self, Config};
 use crate::data_dir::{self, Records};
+use crate::key_checks::KeyChecks;
 use crate::role::Role;
 use crate::witnesses;
 
@@ -52,6 +58,10 @@ struct UnfinishedImport;
 pub(crate) struct Engine {
     pub(crate) config: Config,
     pub(crate) log: Arc<dyn EventLog>,
+    /// Compares the clock with the last record of the log.
+    pub(crate) clock_guard: Arc<ClockGuard>,
+    /// The free space of the data directory, if the log or the store is in it.
+    pub(crate) space: Option<Arc<SpaceWatch>>,
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) parts: Parts,
     pub(crate) projector: Arc<Projector>,
@@ -85,22 +95,34 @@ impl Engine {
     ) -> Result<Arc<Self>, Box<dyn StdError>> {
         let dir = config.sections.data_dir.clone();
         let lock = data_dir::lock(&dir)?;
+        // Before anything is written: on a full disk this makes room for it.
+        let space = backend::watch_space(&config);
         if let Some(records) = records {
             data_dir::mark(&dir, records)?;
         }
         data_dir::check_master_key(&config)?;
-        let secrets = Secrets::load_or_create(&data_dir::master_key(&config))?;
+        let mut key_checks = KeyChecks::read(&dir)?;
+        let (master_key, keys_dir) = (data_dir::master_key(&config), data_dir::receipt_keys_dir(&config));
+        key_checks.check_present(&keys_dir)?;
+        let secrets = Secrets::load_or_create(&master_key)?;
+        key_checks.check_master(&master_key, &secrets)?;
         let clock = config.clock();
-        let log = Metered::wrap(backend::open_log(&config).await?);
+        let (clock_guard, log) =
+            ClockGuard::wrap(backend::open_log(&config, space.clone()).await?, clock, config.sections.clock.limits()).await?;
+        if let Some(reason) = clock_guard.refusal() {
+            tracing::error!(reason, "the log accepts no records under this clock");
+        }
+        let log = Metered::wrap(log);
         if event_log::transfer::unfinished(&*log).await?.is_some() {
             return Err(UnfinishedImport.into());
         }
-        let store = backend::open_store(&config).await?;
-        let engine_view = store.live(&ENGINE_VIEW).await?;
+        let store = backend::open_store(&config, &*log, listening.is_some(), space.clone()).await?;
+        let engine_view = FollowingView::for_projector(&store, &ENGINE_VIEW).await?;
+        let heads = FollowingView::for_readers(&store, &ENGINE_VIEW).await?;
 
-        let (keys, keys_dir) = (SigningKeys::default(), data_dir::receipt_keys_dir(&config));
+        let keys = SigningKeys::default();
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
-        data_dir::read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
+        data_dir::read_receipt_keys(&keys_dir, &keys, &mut key_checks).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
         let memory = data_dir::signer_memory(&config, &store)?;
         let witness_record = match &memory {
@@ -111,7 +133,7 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), Arc::clone(&engine_view), clock, holder.clone(), stopping)
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, holder.clone(), stopping)
             .with_downloads(dir.join("downloads"));
 
         let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening) };
@@ -146,6 +168,8 @@ impl Engine {
         Ok(Arc::new(Self {
             config,
             log,
+            clock_guard,
+            space,
             store,
             parts,
             projector,
@@ -164,6 +188,12 @@ impl Engine {
     /// A receiver that becomes true when the engine stops.
     pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
+    }
+
+    /// Why nothing can be written now: the clock or the disk; `None` if neither refuses writes.
+    pub(crate) fn write_refusal(&self) -> Option<String> {
+        let disk_full = || self.space.as_ref()?.check().err().map(|full| full.to_string());
+        self.clock_guard.refusal().or_else(disk_full)
     }
 
     /// Runs a future until it is done or the engine stops.
@@ -209,23 +239,20 @@ impl Engine {
     /// # Errors
     /// The log or the store fails.
     pub(crate) async fn wait_projected(&self, topic: &'static Topic) -> Result<(), Box<dyn StdError + Send + Sync>> {
-        for service in SERVICES.iter().filter(|view| projector::services::reads(view.name, topic)) {
-            for partition in 0..topic.partitions {
-                let end = self.log.end(topic, partition).await?;
-                loop {
-                    let view = self.store.live(service).await?;
-                    match view_store::engine::wait_past(&*view, topic, partition, end).await {
-                        // The view was replaced by a replay: wait for the new one.
-                        Err(view_store::Error::Gone { .. }) => {}
-                        other => {
-                            other?;
-                            break;
-                        }
-                    }
+        let wait = async |service: &'static ViewDef, partition: u32| -> Result<(), Box<dyn StdError + Send + Sync>> {
+            let end = self.log.end(topic, partition).await?;
+            loop {
+                let view = self.store.live_to_project(service).await?;
+                match view_store::engine::wait_past(&*view, topic, partition, end).await {
+                    // The view was replaced by a replay: wait for the new one.
+                    Err(view_store::Error::Gone { .. }) => {}
+                    other => return Ok(other.map(drop)?),
                 }
             }
-        }
-        Ok(())
+        };
+        let readers = SERVICES.iter().filter(|view| projector::services::reads(view.name, topic));
+        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (*service, partition)));
+        try_join_all(waits.map(|(service, partition)| wait(service, partition))).await.map(drop)
     }
 
     /// Waits until all facts that are in the log now are projected.
@@ -233,10 +260,7 @@ impl Engine {
     /// # Errors
     /// The log or the store fails.
     pub(crate) async fn wait_all_projected(&self) -> Result<(), Box<dyn StdError + Send + Sync>> {
-        for topic in topics::fact_topics() {
-            self.wait_projected(topic).await?;
-        }
-        Ok(())
+        try_join_all(topics::fact_topics().map(|topic| self.wait_projected(topic))).await.map(drop)
     }
 
     /// Stops all tasks, releases what the process holds, and closes the store and the log.

@@ -14,6 +14,8 @@ const OTHERS: u32 = 0o077;
 /// File descriptors reserved for the log, the store, upstreams and webhooks. Connections may use the others. If the limit is low, half of them are
 /// reserved.
 const RESERVED_DESCRIPTORS: u64 = 2_048;
+/// The least limit on open files: 128 for files of the log, 384 for those of the store, the rest for journals, indexes, upstreams and some connections.
+const DESCRIPTORS_MIN: u64 = 640;
 /// The longest panic message that is logged, in characters: it may contain what a caller sent.
 const PANIC_MESSAGE_CHARS_MAX: usize = 200;
 
@@ -40,6 +42,16 @@ pub(crate) enum Error {
         #[source]
         source: io::Error,
     },
+}
+
+/// The process may not open enough files.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this process may open {limit} files, and needs at least {DESCRIPTORS_MIN}: raise the limit (`ulimit -n`, LimitNOFILE= of a systemd unit, or --ulimit \
+     nofile= of a container)"
+)]
+pub(crate) struct TooFewDescriptors {
+    limit: u64,
 }
 
 /// Sets the umask, so that only the owner can read files and directories that this process creates from now on.
@@ -101,11 +113,22 @@ fn make_private(path: &Path) -> Result<(), Error> {
 }
 
 /// Raises the limit on open files to the maximum that the system permits.
-pub(crate) fn raise_descriptor_limit() {
+///
+/// # Errors
+/// The limit remains below what the log, the store and a few connections need.
+pub(crate) fn raise_descriptor_limit() -> Result<(), TooFewDescriptors> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::warn!(%error, "the limit on open files could not be raised");
+    }
+    check_descriptors(getrlimit(Resource::Nofile).current)
+}
+
+fn check_descriptors(limit: Option<u64>) -> Result<(), TooFewDescriptors> {
+    match limit {
+        Some(limit) if limit < DESCRIPTORS_MIN => Err(TooFewDescriptors { limit }),
+        _ => Ok(()),
     }
 }
 
@@ -168,6 +191,15 @@ mod tests {
         private_directory(&old).unwrap();
         assert_eq!([&old, &old.join("log")].map(|path| mode(path)), [0o700; 2]);
         assert_eq!(files.each_ref().map(|path| mode(path)), [0o600, 0o600, 0o644]);
+    }
+
+    /// Proves that a limit on open files below the least one is refused with both numbers.
+    #[test]
+    fn too_few_descriptors_are_refused() {
+        let message = check_descriptors(Some(DESCRIPTORS_MIN - 1)).unwrap_err().to_string();
+        assert!(message.contains("may open 639 files") && message.contains("at least 640"), "{message}");
+        check_descriptors(Some(DESCRIPTORS_MIN)).unwrap();
+        check_descriptors(None).unwrap();
     }
 
     /// Proves that connections leave file descriptors for the log and the store at any limit.

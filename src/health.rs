@@ -5,7 +5,8 @@ use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use schemas::clock::Clock;
+use event_log::clock_guard::ClockGuard;
+use schemas::clock::{Clock, rfc3339};
 use schemas::reason::reason;
 use view_store::ViewStore;
 
@@ -19,6 +20,8 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(5);
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The largest accepted difference between the clocks of this node and the store. Recorded times come from this node's clock.
 const SKEW_MAX_MS: i64 = 5_000;
+/// How long the clock may be before the last record of the log until it is logged that recorded times do not advance.
+pub(crate) const BEHIND_LOG_MAX_MS: i64 = 1_000;
 
 /// The problems found by the last checks, each empty if there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,7 @@ struct Problems {
     store: String,
     clock: String,
     projector: String,
+    views: String,
 }
 
 /// The health of this node.
@@ -50,13 +54,20 @@ impl Health {
     pub(crate) async fn watch(self: Arc<Self>, engine: Arc<Engine>) {
         let mut stop = engine.stopping();
         let mut clock_checked: Option<Instant> = None;
+        let mut is_behind_log = false;
         loop {
+            if let Some(space) = &engine.space {
+                // The writers of the log and the store notice a full disk themselves; this is for the warning before.
+                let _ = space.check();
+                projector::metrics::set_disk_space(space.last().free_bytes, space.low_bytes());
+            }
             let (log, store) = tokio::join!(failure_of(engine.log.ready()), failure_of(engine.store.ready()));
             let mut found = Problems {
                 log: log.map(|reason| format!("the log does not answer: {reason}")).unwrap_or_default(),
                 store: store.map(|reason| format!("the view store does not answer: {reason}")).unwrap_or_default(),
                 clock: self.lock().clock.clone(),
                 projector: engine.projector.stalled_reason().unwrap_or_default(),
+                views: rebuilt_views(&*engine.store),
             };
             if found.store.is_empty() && clock_checked.is_none_or(|at| at.elapsed() >= CLOCK_CHECK_INTERVAL) {
                 // If the store fails, the next check compares the clocks.
@@ -67,6 +78,7 @@ impl Health {
                 }
             }
             self.replace(found);
+            is_behind_log = report_time_standing_still(&engine.clock_guard, is_behind_log);
             tokio::select! {
                 _ = stop.changed() => return,
                 () = tokio::time::sleep(CHECK_INTERVAL) => {}
@@ -81,6 +93,7 @@ impl Health {
             (&before.log, &found.log, "the log answers again"),
             (&before.store, &found.store, "the view store answers again"),
             (&before.clock, &found.clock, "this node's clock is right again"),
+            (&before.views, &found.views, "all views are complete again"),
         ] {
             match (before.is_empty(), now.is_empty()) {
                 (true, false) => tracing::error!(reason = now, "this node is not ready"),
@@ -93,8 +106,34 @@ impl Health {
 
 impl Problems {
     fn all(&self) -> impl Iterator<Item = &str> {
-        [&self.log, &self.store, &self.clock, &self.projector].into_iter().map(String::as_str).filter(|reason| !reason.is_empty())
+        [&self.log, &self.store, &self.clock, &self.projector, &self.views]
+            .into_iter()
+            .map(String::as_str)
+            .filter(|reason| !reason.is_empty())
     }
+}
+
+/// The views that are not served while they are rebuilt, with the reasons; empty if all are served.
+pub(crate) fn rebuilt_views(store: &dyn ViewStore) -> String {
+    let views = store.rebuilding().into_iter().map(|(view, reason)| format!("view {view} is being rebuilt from the log: {reason}"));
+    views.collect::<Vec<_>>().join("; ")
+}
+
+/// Logs when recorded times stop to advance because the clock is before the last record, and when they advance again. Returns whether they do not.
+fn report_time_standing_still(guard: &ClockGuard, was_behind: bool) -> bool {
+    let (behind_ms, last_ms) = guard.behind_ms().unwrap_or_default();
+    projector::metrics::set_clock_behind_log(behind_ms);
+    let is_behind = behind_ms > BEHIND_LOG_MAX_MS;
+    match (was_behind, is_behind) {
+        (false, true) => tracing::warn!(
+            seconds = behind_ms / 1_000,
+            last_record = rfc3339(last_ms),
+            "this node's clock is before the last record of the log: recorded times do not advance until it has passed that record"
+        ),
+        (true, false) => tracing::info!("recorded times advance again"),
+        _ => {}
+    }
+    is_behind
 }
 
 /// Why a check failed; `None` if it passed.

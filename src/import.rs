@@ -24,8 +24,9 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     let files = files.to_vec();
     let archives = tokio::task::spawn_blocking(move || files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()).await??;
     let (clock, holder) = (config.clock(), format!("import-{}-{}", std::process::id(), Clock::System.now_ms()));
-    let log = backend::open_log(config).await?;
-    let store = backend::open_store(config).await?;
+    let space = backend::watch_space(config);
+    let log = backend::open_log(config, space.clone()).await?;
+    let store = backend::open_store(config, &*log, false, space).await?;
     let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases());
     let mut leases: Vec<Lease> = names.map(|name| Lease::new(&store, name, &holder)).collect();
     let result = async {

@@ -12,6 +12,7 @@ use operation::context::Part;
 use projector::follow;
 use schemas::views::SERVICES;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::receipts;
 use services::registration::{TaskContext, TaskRole};
 use surfaces::server::Server;
 use tokio::sync::mpsc;
@@ -24,12 +25,15 @@ use crate::config::Config;
 use crate::data_dir::{self, Records};
 use crate::engine::{Engine, enabled_upstreams};
 use crate::health::Health;
+use crate::key_checks::KeyChecks;
 use crate::output::Output;
 use crate::role::Role;
 use crate::{control, hardening, sync_supervisor};
 
 /// The pause before waiting for the views again, after the log or the store failed.
 const CATCH_UP_RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The pause before looking again whether the first key of receipts is recorded.
+const FIRST_KEY_POLL_PAUSE: Duration = Duration::from_millis(50);
 /// The time limit of recording the use of keys while the process stops.
 const LAST_USES_TIME_MAX: Duration = Duration::from_secs(5);
 /// How often lag and freshness are measured for metrics.
@@ -62,7 +66,7 @@ pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdE
 /// # Errors
 /// The address is not available.
 pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
-    hardening::raise_descriptor_limit();
+    hardening::raise_descriptor_limit()?;
     Ok(Server::bind(config.sections.listen)?)
 }
 
@@ -95,7 +99,11 @@ pub(crate) async fn run(
         if let Some(reason) = health.problems() {
             return Err(reason);
         }
-        if is_ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
+        if is_ready.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            Err("the views are catching up with the log, or the first key of receipts is not recorded yet".to_owned())
+        }
     });
     let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
     tracing::info!(address = %server.address(), "listening");
@@ -121,11 +129,14 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
     tasks.spawn(engine.until_stopped(async move {
         match demo {
             Some(demo) => demo(own, is_ready).await,
-            // Ready when everything that was in the log at the start is projected.
+            // Ready when everything that was in the log at the start is projected, and the first key of receipts is recorded.
             None => {
                 while let Err(error) = own.wait_all_projected().await {
                     tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
                     tokio::time::sleep(CATCH_UP_RETRY_PAUSE).await;
+                }
+                while own.is_signer && !receipts::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty()) {
+                    tokio::time::sleep(FIRST_KEY_POLL_PAUSE).await;
                 }
                 is_ready.store(true, Ordering::Relaxed);
             }
@@ -166,7 +177,8 @@ fn schedules(config: &Config, upstreams: &[&'static dyn Upstream]) -> Vec<(Strin
 async fn follow_receipt_keys(engine: Arc<Engine>) {
     let (mut stop, dir) = (engine.stopping(), data_dir::receipt_keys_dir(&engine.config));
     while !*stop.borrow() {
-        if let Err(error) = data_dir::read_receipt_keys(&dir, &engine.parts.keys) {
+        let read = KeyChecks::read(&engine.config.sections.data_dir).map_err(Into::into);
+        if let Err(error) = read.and_then(|mut checks| data_dir::read_receipt_keys(&dir, &engine.parts.keys, &mut checks)) {
             tracing::warn!(error = ingest::reason(&*error), "receipt keys cannot be read, will retry");
         }
         tokio::select! {
@@ -237,6 +249,7 @@ async fn signal() {
 /// # Errors
 /// The data directory, the log or the store cannot be opened or closed, or the command fails.
 pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dyn Output>) -> Result<(), Box<dyn StdError>> {
+    hardening::raise_descriptor_limit()?;
     // Only an ingest appends records, and it polls real upstreams.
     let records = matches!(command, Command::Ingest { .. }).then_some(Records::Real);
     let engine = Engine::open(config, None, records, Role::All).await?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ingest::Outcome;
 use ingest::schedule::Due;
+use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use upstreams::Upstream;
@@ -29,6 +30,12 @@ enum Trigger {
 /// Syncs upstreams when they are due, and resumes their orphaned runs, until the engine stops.
 pub(crate) async fn run(engine: Arc<Engine>, mut queue: mpsc::Receiver<Due>, upstreams: Vec<&'static dyn Upstream>) {
     let mut stop = engine.stopping();
+    // A sync compares records with the latest-version index, which is completed from the log first.
+    tokio::select! {
+        biased;
+        _ = stop.changed() => return,
+        () = engine.store.served(&[ENGINE_VIEW.name]) => {}
+    }
     let mut syncs = JoinSet::new();
     let mut syncing = HashSet::new();
     let mut orphans = Orphans::default();

@@ -8,6 +8,7 @@ use operation::secrets;
 use services::common::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
 
 use crate::config::{Config, KnownLogEntry, WitnessEntry};
+use crate::data_dir;
 
 /// The largest number of configured witnesses: each is sent a request for each new checkpoint.
 const WITNESSES_MAX: usize = 16;
@@ -46,7 +47,7 @@ pub(crate) fn witnessing(config: &Config, record: RecordPlace) -> Result<Witness
     if known.is_empty() {
         return Ok(Witnessing::new(witnesses, None));
     }
-    let key_file = checkpoints.witness_key_file.clone().unwrap_or_else(|| config.sections.data_dir.join("witness.key"));
+    let key_file = data_dir::witness_key(config);
     let own = OwnWitness::new(&checkpoints.witness_name, &secrets::seed(&key_file)?, known, record);
     let reason = "must be a name without spaces and \"+\" if witness_for is set, for example \"witness.example.org/w1\"";
     Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)))

@@ -94,14 +94,15 @@ pub(crate) enum CliCommand {
         "highwater simulate --listen 127.0.0.1:0 --change between-runs --fault 500=0.1",
     ])]
     Simulate(demo::Simulate),
-    /// Syncs one upstream now.
+    /// Syncs upstreams now, one after another.
     ///
-    /// Waits until the appended records are projected. Exits with 0, or with 1 and the reason. Creates the data directory if there is none.
-    #[command(after_help = examples!["highwater ingest cpsc", "highwater ingest openfda --data-dir /var/lib/highwater"])]
+    /// Waits after each until its appended records are projected. One that cannot be read does not stop the next ones. Exits with 0, or with 1 and the
+    /// reasons. Creates the data directory if there is none.
+    #[command(after_help = examples!["highwater ingest cpsc fsis", "highwater ingest openfda --data-dir /var/lib/highwater"])]
     Ingest {
-        /// The upstream.
-        #[arg(value_parser = Known(values::upstreams))]
-        upstream: String,
+        /// The upstreams.
+        #[arg(required = true, value_name = "UPSTREAM", value_parser = Known(values::upstreams))]
+        upstreams: Vec<String>,
         /// Has no effect: an ingest always syncs once. For scripts of earlier versions.
         #[arg(long, hide = true)]
         once: bool,
@@ -118,6 +119,47 @@ pub(crate) enum CliCommand {
         /// Decides parked inputs again instead.
         #[arg(long)]
         parked: bool,
+    },
+    /// Writes a backup of the log, the keys and the secrets of accounts into a directory.
+    ///
+    /// Works next to a running server, which writes it: the backup is the state of the log at one moment. A backup into the same directory writes only what
+    /// is new. An interrupted one is resumed when the command is repeated; until then the previous backup remains. Prints the files that it holds, what it
+    /// leaves out and why, and a line with the counts.
+    #[command(after_help = examples!["highwater backup /backups/highwater", "highwater backup /backups/tuesday --base /backups/monday"])]
+    Backup {
+        /// The directory: empty, or with a backup of this log.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// An older backup of this log, on the same file system: its full segments become hard links in the new one. They are never changed.
+        #[arg(long, value_name = "DIR")]
+        base: Option<PathBuf>,
+        /// Leaves out the master key, the receipt keys, the secrets of accounts and the witness key. A restore needs them from elsewhere.
+        #[arg(long)]
+        without_keys: bool,
+    },
+    /// Writes a new data directory from a backup.
+    ///
+    /// The data directory must be empty or missing. Every file of the backup is compared with its checksum before it is used. An interrupted restore
+    /// continues when the command is repeated, and nothing else uses the directory until it is complete. The views are rebuilt at the first start.
+    #[command(after_help = examples!["highwater restore /backups/highwater --data-dir /var/lib/highwater", "highwater restore /backups/highwater --check"])]
+    Restore {
+        /// The directory of the backup.
+        #[arg(value_name = "DIR")]
+        backup: PathBuf,
+        /// Only verifies the backup. Writes nothing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Checks the log, the receipts, the signed trees and the views.
+    ///
+    /// Reads every record of the log, verifies every receipt and its chain, compares the trees that the log makes with those that were signed, and every
+    /// row of every view with the one that the log makes. Prints a line for each topic, tree and view, and a line FAULT for each fault. Exits with 0 if
+    /// there is none, with 1 otherwise. Works next to a running server; it needs space for a second copy of each view.
+    #[command(after_help = examples!["highwater fsck", "highwater fsck --repair"])]
+    Fsck {
+        /// Replaces views that differ from the log.
+        #[arg(long)]
+        repair: bool,
     },
     /// Decides all facts of a service again, and appends the differences as changes.
     #[command(after_help = examples!["highwater redecide recalls"])]
@@ -259,11 +301,14 @@ pub(crate) enum CliCommand {
     ///
     /// Exits with 1 if the newest run of an enabled upstream failed, an input is parked, or receipts or checkpoints are not signed. On a terminal it prints
     /// tables, otherwise one line of fields separated by tabs for each item.
-    #[command(after_help = examples!["highwater status", "highwater status --json"])]
+    #[command(after_help = examples!["highwater status", "highwater status --json", "highwater status --sizes"])]
     Status {
         /// Prints one JSON object.
         #[arg(long)]
         json: bool,
+        /// Shows the bytes of each topic, too, and how many a year adds at the rate of the last 24 hours. Both are estimated from samples of the records.
+        #[arg(long)]
+        sizes: bool,
     },
     /// Prints a script that completes commands and arguments in a shell.
     #[command(after_help = examples![
@@ -289,7 +334,10 @@ pub(crate) enum CliCommand {
 impl CliCommand {
     /// Whether the command creates a data directory that does not exist. For all others a missing one is an error.
     pub(crate) fn creates_data_dir(&self) -> bool {
-        matches!(self, Self::Serve { .. } | Self::Demo { .. } | Self::Ingest { .. } | Self::Keys { .. } | Self::Import { .. })
+        matches!(
+            self,
+            Self::Serve { .. } | Self::Demo { .. } | Self::Ingest { .. } | Self::Keys { .. } | Self::Import { .. } | Self::Restore { .. }
+        )
     }
 
     /// Whether the command has a data directory.
@@ -385,7 +433,11 @@ mod tests {
             assert_eq!(parse(&arguments).sources.data_dir, Some("d".into()), "{arguments:?}");
         }
         assert_eq!(parse(&["highwater", "keys", "list", "--data-dir", "d"]).sources.data_dir, Some("d".into()));
-        assert!(matches!(parse(&["highwater", "ingest", "cpcs"]).command, CliCommand::Ingest { upstream, .. } if upstream == "cpcs"));
+        assert!(matches!(parse(&["highwater", "ingest", "cpcs"]).command, CliCommand::Ingest { upstreams, .. } if upstreams == ["cpcs"]));
+        assert!(
+            matches!(parse(&["highwater", "ingest", "cpsc", "fsis"]).command, CliCommand::Ingest { upstreams, .. } if upstreams == ["cpsc", "fsis"])
+        );
+        assert!(Cli::try_parse_from(["highwater", "ingest", "--once"]).is_err());
         assert!(matches!(parse(&["highwater", "ingest", "cpsc", "--once"]).command, CliCommand::Ingest { once: true, .. }));
     }
 

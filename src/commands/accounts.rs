@@ -31,14 +31,14 @@ async fn import_secrets(context: &Context, secrets: &str, output: &dyn Output) -
     let (mut imported, mut refused) = (0, Vec::new());
     for (at, line) in secrets.lines().enumerate() {
         let Some((account, secret)) = line.split_once('\t') else {
-            refused.push(format!("line {} is not an account and its secret", at + 1));
+            refused.push(Failure::new(format!("line {} is not an account and its secret", at + 1)));
             continue;
         };
         match webhook::import_account_secret(context, account, secret).await {
             Ok(()) => imported += 1,
-            Err(problem) => refused.push(problem.detail),
+            Err(problem) => refused.push(problem.into()),
         }
     }
     output.note(&format!("{imported} secrets imported"));
-    if refused.is_empty() { Ok(()) } else { Err(Failure::new(refused.join("; "))) }
+    if refused.is_empty() { Ok(()) } else { Err(Failure::joined(&refused)) }
 }

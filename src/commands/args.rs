@@ -11,6 +11,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use table_file::Format;
 
+use super::backup::BackupArguments;
 use super::suppressions::SuppressionCommand;
 use crate::failure::Failure;
 use crate::help::{Known, examples};
@@ -18,10 +19,14 @@ use crate::help::{Known, examples};
 /// A command that needs an engine: that of a running process, or one opened for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Command {
-    /// Syncs an upstream now.
-    Ingest { upstream: String },
+    /// Syncs upstreams now, one after another.
+    Ingest { upstreams: Vec<String> },
     /// Rebuilds a view from its changes.
     Replay { view: String },
+    /// Writes a backup.
+    Backup(BackupArguments),
+    /// Checks the log and the views.
+    Fsck { repair: bool },
     /// Maps rejected records again.
     ReplayRejected,
     /// Decides parked inputs again.
@@ -51,7 +56,7 @@ pub(crate) enum Command {
     /// Hashes a view.
     Digest { view: String, history: bool, at: Option<u64> },
     /// Shows what needs attention, and the progress of upstreams, topics and views.
-    Status { format: StatusFormat },
+    Status { format: StatusFormat, sizes: bool },
 }
 
 /// The form of what `status` prints.
@@ -277,7 +282,7 @@ impl Command {
     /// The first argument that cannot be used.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {
-            Self::Ingest { upstream } => check_known("upstream", upstream, &values::upstreams()),
+            Self::Ingest { upstreams } => upstreams.iter().try_for_each(|upstream| check_known("upstream", upstream, &values::upstreams())),
             Self::Replay { view } => check_known("view", view, &values::views_or_all()),
             Self::Redecide { service } => check_known("service", service, &values::services()),
             Self::Digest { view, .. } => check_known("view", view, &values::services()),

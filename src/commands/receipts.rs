@@ -14,6 +14,7 @@ use super::args::{ReceiptKeysCommand, ReceiptsCommand};
 use crate::data_dir::{read_receipt_keys, receipt_keys_dir};
 use crate::engine::Engine;
 use crate::failure::{Failure, failure};
+use crate::key_checks::KeyChecks;
 use crate::output::Output;
 use crate::projection_wait::wait_caught_up;
 
@@ -86,7 +87,8 @@ fn create_key(engine: &Engine) -> Result<(String, std::path::PathBuf), Failure> 
 
 async fn use_key(engine: &Engine, public_key: &str) -> Result<(), Failure> {
     let (context, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
-    read_receipt_keys(&dir, keys).map_err(|error| Failure::from_error(&*error))?;
+    let mut checks = KeyChecks::read(&engine.config.sections.data_dir).map_err(failure)?;
+    read_receipt_keys(&dir, keys, &mut checks).map_err(|error| Failure::from_error(&*error))?;
     if !keys.public().iter().any(|known| known == public_key) {
         return Err(Failure::new(format!("no file in {} contains the key {public_key}", dir.display())));
     }

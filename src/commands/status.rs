@@ -11,9 +11,13 @@ use crate::engine::Engine;
 use crate::failure::{Failure, failure};
 use crate::output::Output;
 
-/// Prints the status. What needs attention is also the reason of the failure, so that scripts see it in the exit code.
-pub(super) async fn run(engine: &Arc<Engine>, format: StatusFormat, output: &dyn Output) -> Result<(), Failure> {
-    let report = Report::collect(engine).await?;
+/// Prints the status, with the bytes of topics if `has_sizes` is set. What needs attention is also the reason of the failure, so that scripts see it in
+/// the exit code.
+pub(super) async fn run(engine: &Arc<Engine>, format: StatusFormat, has_sizes: bool, output: &dyn Output) -> Result<(), Failure> {
+    let mut report = Report::collect(engine).await?;
+    if has_sizes {
+        report.add_sizes(engine).await?;
+    }
     match format {
         StatusFormat::Json => output.line(&serde_json::to_vec(&report).map_err(failure)?),
         StatusFormat::Table => render::tables(&report).iter().for_each(|line| output.line(line.as_bytes())),

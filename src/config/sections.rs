@@ -6,6 +6,8 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use disk_files::space;
+use event_log::clock_guard;
 use event_log::kafka::Framing;
 use feed::page_request::LIMIT_MAX;
 use jiff::Timestamp;
@@ -48,7 +50,8 @@ pub(crate) struct Sections {
     /// Prices by service and operation.
     pub(crate) prices: BTreeMap<String, BTreeMap<String, Price>>,
     pub(crate) webhooks: Webhooks,
-    pub(crate) clock: ClockSettings,
+    pub(crate) clock: ClockSection,
+    pub(crate) disk: Disk,
 }
 
 /// `[checkpoints]`
@@ -345,14 +348,45 @@ pub(crate) struct Webhooks {
     pub(crate) nameserver: Option<SocketAddr>,
 }
 
+/// `[disk]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Disk {
+    reserve_mib: NonZeroU32,
+    low_mib: NonZeroU32,
+}
+
+impl Disk {
+    /// The limits of the free space.
+    pub(crate) fn limits(&self) -> space::Limits {
+        let bytes = |mib: NonZeroU32| u64::from(mib.get()) * 1024 * 1024;
+        space::Limits { reserve_bytes: bytes(self.reserve_mib), low_bytes: bytes(self.low_mib) }
+    }
+}
+
 /// `[clock]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ClockSettings {
+pub(crate) struct ClockSection {
     #[serde(deserialize_with = "optional_time")]
     pub(crate) fixed: Option<Timestamp>,
     #[serde(deserialize_with = "optional_time")]
     pub(crate) start: Option<Timestamp>,
+    behind_max_s: NonZeroU32,
+    ahead_max_days: NonZeroU32,
+    #[serde(deserialize_with = "optional_time")]
+    accepted_last_record: Option<Timestamp>,
+}
+
+impl ClockSection {
+    /// Between which limits the clock may differ from the last record of the log.
+    pub(crate) fn limits(&self) -> clock_guard::Limits {
+        clock_guard::Limits {
+            behind_max_ms: i64::from(self.behind_max_s.get()) * 1_000,
+            ahead_max_ms: i64::from(self.ahead_max_days.get()) * 86_400_000,
+            accepted_last_ms: self.accepted_last_record.map(Timestamp::as_millisecond),
+        }
+    }
 }
 
 /// Where the event log is.

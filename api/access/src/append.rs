@@ -143,11 +143,23 @@ fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -
 /// Appends records and returns their offsets.
 async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<LogOffset>, Problem> {
     let appended = tokio::time::timeout(APPEND_TIMEOUT, ctx.log.append(appends)).await.map_err(|late| append_failed("append", &late))?;
-    appended.map_err(|error| append_failed("append", &error))
+    match appended {
+        Ok(offsets) => Ok(offsets),
+        // A log that accepts nothing is reported once, by the health checks.
+        Err(error) if ctx.log.ready().await.is_err() => {
+            tracing::debug!(error = &error as &dyn std::error::Error, "a command could not be appended: the log accepts nothing");
+            Err(not_recorded())
+        }
+        Err(error) => Err(append_failed("append", &error)),
+    }
 }
 
 fn append_failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
     tracing::error!(error, what, "a command could not be appended");
+    not_recorded()
+}
+
+fn not_recorded() -> Problem {
     Problem::new(ErrorCode::Unavailable, "the command could not be recorded").retry_after(1)
 }
 

@@ -272,15 +272,24 @@ impl Context {
     }
 }
 
+/// After how many seconds a caller tries again to read a view that is being rebuilt.
+const REBUILD_RETRY_S: u64 = 5;
+
 /// The problem of a view that cannot be read. The cause is logged here.
 pub fn store_problem(error: view_store::Error) -> Problem {
     let cause: Option<&dyn std::error::Error> = std::error::Error::source(&error);
     match &error {
         view_store::Error::Gone { .. } => tracing::debug!(%error, "a generation was removed while it was read"),
+        // The store has logged the damage.
+        view_store::Error::Rebuilding { .. } => tracing::debug!(%error, "a view that is being rebuilt was requested"),
         _ => tracing::error!(%error, cause, "a view cannot be read"),
     }
     match error {
         view_store::Error::Damaged { .. } => Problem::new(ErrorCode::Internal, "the stored rows cannot be read"),
+        view_store::Error::Rebuilding { view, .. } => {
+            let detail = format!("the data of {view} is being completed from the log; try again in a few seconds");
+            Problem::new(ErrorCode::Unavailable, detail).retry_after(REBUILD_RETRY_S)
+        }
         _ => Problem::new(ErrorCode::Unavailable, "the view cannot be read now").retry_after(1),
     }
 }

@@ -12,12 +12,15 @@ use futures_util::{StreamExt as _, stream};
 use operation::context::{Context, RetrySchedule, store_problem};
 use operation::metrics;
 use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
+use schemas::topics::DELIVERIES;
 use schemas::views::deliveries::{self, Attempt, Delivery, DeliveryCommand, DeliveryRequest, State, message_id};
 use schemas::views::watches;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
+use view_store::Checkpoint;
 use view_store::lease::Lease;
 
 use super::post::DeliveryOutcome;
@@ -43,6 +46,8 @@ const ROUND_PAUSE: Duration = Duration::from_millis(20);
 const FAILED_ROUND_PAUSE: Duration = Duration::from_secs(1);
 /// The shortest pause before the next round while due messages wait for a slot.
 const NO_SLOT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a new sender waits for the commands of earlier ones: less than the lease lasts.
+const EARLIER_COMMANDS_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long one round scans new changes.
 const SCAN_TIME_MAX: Duration = Duration::from_secs(1);
 /// How long a target is left out after an internal error, in milliseconds.
@@ -73,6 +78,19 @@ pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
         }
     }
     lease.release().await;
+}
+
+/// Waits until the commands that another sender appended, or this process before it was killed, are decided. Otherwise a message whose outcome is
+/// recorded, but not decided yet, would be sent again, and its second outcome would change nothing.
+async fn wait_for_earlier_commands(ctx: &Context) -> Result<(), Problem> {
+    let unavailable = |detail: &str| Problem::new(ErrorCode::Unavailable, detail.to_owned()).retry_after(1);
+    let end = ctx.log.end(&DELIVERIES, 0).await.map_err(|error| {
+        tracing::debug!(error = &error as &dyn std::error::Error, "the end of the topic of deliveries cannot be read");
+        unavailable("the log cannot be read now")
+    })?;
+    let passed = |at: &Checkpoint| at.position(&DELIVERIES, 0) >= end;
+    let waited = ctx.wait_for(deliveries::TABLES.view, EARLIER_COMMANDS_TIMEOUT, passed).await?;
+    waited.map(drop).ok_or_else(|| unavailable("commands of an earlier sender are not projected yet"))
 }
 
 /// The watches of one service, and the last change that was scanned for all of them.
@@ -124,6 +142,7 @@ impl Sender {
     async fn open(ctx: &Arc<Context>, matchers: &Matchers) -> Result<Self, Problem> {
         // Fails early if nothing can be posted from here, before anything is claimed.
         poster(ctx).await?;
+        wait_for_earlier_commands(ctx).await?;
         let targets = Targets::read(ctx).await?;
         let mut scans = Vec::new();
         for matcher in matchers.all() {

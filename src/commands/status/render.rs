@@ -1,6 +1,6 @@
 //! Prints the status as aligned tables for people, and as lines of fields separated by tabs for scripts.
 
-use super::report::{Cosignature, Report, Stream};
+use super::report::{Cosignature, Report, Stream, TopicSize};
 
 /// The first line: whether all is well, and the most important numbers.
 fn summary(report: &Report) -> Vec<(&'static str, String)> {
@@ -25,7 +25,10 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     let mut lines = vec![format!("summary {state}{}", fields.concat())];
     lines.extend(report.problems.iter().map(|problem| format!("problem\t{problem}")));
     lines.extend(report.upstreams.iter().map(|stream| format!("upstream {}\t{}", stream.stream, run_fields(stream))));
-    lines.extend(report.topics.iter().map(|topic| format!("topic {}\trecords {}\tlag {}", topic.topic, topic.records, topic.lag)));
+    lines.extend(report.topics.iter().map(|topic| {
+        let sizes = topic.bytes.zip(topic.bytes_a_year).map(|(bytes, year)| format!("\tbytes {bytes}\tbytes a year {year}"));
+        format!("topic {}\trecords {}\tlag {}{}", topic.topic, topic.records, topic.lag, sizes.unwrap_or_default())
+    }));
     lines.extend(report.views.iter().map(|view| format!("view {}\tlag {}\tseconds {}", view.view, view.lag, view.seconds)));
     lines.extend(report.refused_signatures.iter().map(|refused| {
         let what = if refused.service.is_empty() { "receipts and checkpoints" } else { &format!("checkpoints of {}", refused.service) };
@@ -107,7 +110,16 @@ pub(super) fn tables(report: &Report) -> Vec<String> {
     });
     lines.extend(table(["SERVICE", "CHANGES", "LAST CHANGE", "PARKED", "LAG", "LAG SECONDS"], services, &[1, 3, 4, 5]));
     let topics = report.topics.iter().map(|topic| vec![topic.topic.to_owned(), topic.records.to_string(), topic.lag.to_string()]);
-    lines.extend(table(["TOPIC", "RECORDS", "NOT INDEXED"], topics, &[1, 2]));
+    if report.topics.iter().all(|topic| topic.bytes.is_none()) {
+        lines.extend(table(["TOPIC", "RECORDS", "NOT INDEXED"], topics, &[1, 2]));
+    } else {
+        let size = |bytes: Option<u64>| bytes.map(bytes_text).unwrap_or_default();
+        let sizes = report.topics.iter().map(|topic| vec![size(topic.bytes), size(topic.bytes_a_year)]);
+        let sum = |of: fn(&TopicSize) -> Option<u64>| bytes_text(report.topics.iter().filter_map(of).fold(0, u64::saturating_add));
+        let total = vec!["all".to_owned(), String::new(), String::new(), sum(|topic| topic.bytes), sum(|topic| topic.bytes_a_year)];
+        let rows = topics.zip(sizes).map(|(row, sizes)| [row, sizes].concat()).chain([total]);
+        lines.extend(table(["TOPIC", "RECORDS", "NOT INDEXED", "BYTES", "A YEAR ADDS"], rows, &[1, 2, 3, 4]));
+    }
     let witnesses = report.witnesses.iter().map(|cosignature| {
         let Cosignature { witness, service, checkpoint, cosigned, behind, reason, .. } = cosignature;
         let cosigned = cosigned.map_or_else(|| "none".to_owned(), |leaves| leaves.to_string());
@@ -140,6 +152,13 @@ fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: impl Iterator<Item =
     std::iter::once(String::new()).chain(rows.iter().map(line)).collect()
 }
 
+/// A number of bytes in the largest decimal unit of which there is at least one.
+fn bytes_text(bytes: u64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let found = units.into_iter().find(|(unit, _)| bytes >= *unit);
+    found.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{}.{} {name}", bytes / unit, bytes % unit / (unit / 10)))
+}
+
 /// A duration in its largest unit.
 fn duration(seconds: i64) -> String {
     match seconds {
@@ -152,7 +171,7 @@ fn duration(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::{RefusedSignature, ServiceProgress, TopicSize, ViewLag};
+    use super::super::report::{RefusedSignature, ServiceProgress, ViewLag};
     use super::*;
 
     fn report() -> Report {
@@ -172,7 +191,7 @@ mod tests {
         let never = Stream { stream: "cpsc", enabled: true, ..Stream::default() };
         let mut report = Report {
             upstreams: vec![finished, never],
-            topics: vec![TopicSize { topic: "recalls", records: 12, lag: 0 }],
+            topics: vec![TopicSize { topic: "recalls", records: 12, lag: 0, bytes: None, bytes_a_year: None }],
             views: vec![ViewLag { view: "recalls", lag: 3, seconds: 1 }],
             services: vec![ServiceProgress { service: "recalls", seq: 9, recorded: String::new(), parked: 0 }],
             ..Report::default()
@@ -241,6 +260,28 @@ mod tests {
             ]
         );
         assert!(tables[0].starts_with("OK") && tables[1].starts_with("streams 2, failed 0"), "{tables:?}");
+    }
+
+    /// Proves that the bytes of topics are shown only if they are known, with their sum.
+    #[test]
+    fn sizes() {
+        let mut report = report();
+        report.topics.push(TopicSize { topic: "awards", records: 3, lag: 0, bytes: Some(999), bytes_a_year: Some(1_960_000) });
+        (report.topics[0].bytes, report.topics[0].bytes_a_year) = (Some(25_000_000_000), Some(0));
+        assert!(lines(&report).contains(&"topic recalls\trecords 12\tlag 0\tbytes 25000000000\tbytes a year 0".to_owned()));
+        let tables = tables(&report);
+        let topics: Vec<&String> = tables.iter().skip_while(|line| !line.starts_with("TOPIC")).take(4).collect();
+        assert_eq!(
+            topics,
+            [
+                "TOPIC    RECORDS  NOT INDEXED    BYTES  A YEAR ADDS",
+                "recalls       12            0  25.0 GB          0 B",
+                "awards         3            0    999 B       1.9 MB",
+                "all                            25.0 GB       1.9 MB",
+            ]
+        );
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!((&json["topics"][1]["bytes"], &json["topics"][1]["bytesAYear"]), (&999.into(), &1_960_000.into()));
     }
 
     /// Proves that the JSON has the problems and every item with typed fields.

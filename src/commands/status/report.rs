@@ -1,8 +1,10 @@
 //! Collects the status. Its JSON is what `highwater status --json` prints.
 
+use event_log::volume::volume;
 use operation::context::Part;
 use operation::signing_state::SigningState;
 use schemas::clock::rfc3339;
+use schemas::reason::reason;
 use schemas::topics::{self, TopicKind};
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use serde::Serialize;
@@ -12,7 +14,11 @@ use view_store::View;
 use super::super::receipts;
 use crate::engine::{Engine, enabled_upstreams};
 use crate::failure::{Failure, failure};
+use crate::health::BEHIND_LOG_MAX_MS;
 use crate::witnesses;
+
+/// The days of a year.
+const DAYS_A_YEAR: u64 = 365;
 
 /// The status. Times are RFC 3339, or empty if there is none.
 #[derive(Debug, Default, Serialize)]
@@ -26,6 +32,10 @@ pub(super) struct Report {
     pub(super) upstreams: Vec<Stream>,
     pub(super) topics: Vec<TopicSize>,
     pub(super) views: Vec<ViewLag>,
+    /// Why the log or the view store accepts nothing, and a clock that is before the last record.
+    pub(super) unavailable: Vec<String>,
+    /// Views that are not served while they are rebuilt.
+    pub(super) rebuilt_views: Vec<RebuiltView>,
     pub(super) refused_signatures: Vec<RefusedSignature>,
     pub(super) witnesses: Vec<Cosignature>,
     /// The verifier key of this process as a witness; empty if it is none.
@@ -58,11 +68,18 @@ pub(super) struct Stream {
 
 /// The size of a topic.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct TopicSize {
     pub(super) topic: &'static str,
     pub(super) records: u64,
     /// Records that are not in the latest-version index yet.
     pub(super) lag: u64,
+    /// The bytes of its records as they were appended, by samples; left out unless they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<u64>,
+    /// The bytes that a year adds, at the rate of the last 24 hours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes_a_year: Option<u64>,
 }
 
 /// How far a view is behind the log.
@@ -72,6 +89,13 @@ pub(super) struct ViewLag {
     pub(super) lag: u64,
     /// Seconds since the oldest record that the view has not passed was appended.
     pub(super) seconds: u64,
+}
+
+/// A view that is not served while it is rebuilt.
+#[derive(Debug, Serialize)]
+pub(super) struct RebuiltView {
+    pub(super) view: &'static str,
+    pub(super) reason: String,
 }
 
 /// What the signer refuses to sign.
@@ -110,13 +134,15 @@ pub(super) struct ServiceProgress {
 impl Report {
     /// Collects the status of an engine.
     pub(super) async fn collect(engine: &Engine) -> Result<Self, Failure> {
-        let view = engine.store.live(&ENGINE_VIEW).await.map_err(failure)?;
+        let view = engine.store.live_to_project(&ENGINE_VIEW).await.map_err(failure)?;
         let mut report = Self {
             upstreams: streams(engine, &*view).await?,
             topics: topics(engine, &*view).await?,
             refused_signatures: refused_signatures(engine).await?,
             witnesses: witness::status(&engine.context).await?.into_iter().map(Cosignature::from).collect(),
             witness_key: witnesses::own_key(&engine.context).unwrap_or_default(),
+            unavailable: unavailable(engine).await,
+            rebuilt_views: engine.store.rebuilding().into_iter().map(|(view, reason)| RebuiltView { view, reason }).collect(),
             ..Self::default()
         };
         for lag in projector::lag::measure(&engine.parts).await.map_err(failure)? {
@@ -133,6 +159,16 @@ impl Report {
         Ok(report)
     }
 
+    /// Adds the bytes of topics.
+    pub(super) async fn add_sizes(&mut self, engine: &Engine) -> Result<(), Failure> {
+        let now_ms = engine.parts.clock.now_ms();
+        for (size, topic) in self.topics.iter_mut().zip(topics::ALL) {
+            let volume = volume(&*engine.log, topic, now_ms).await.map_err(failure)?;
+            (size.bytes, size.bytes_a_year) = (Some(volume.bytes), Some(volume.day_bytes.saturating_mul(DAYS_A_YEAR)));
+        }
+        Ok(())
+    }
+
     /// Names what needs attention.
     pub(super) fn conclude(&mut self) {
         let failed = self.upstreams.iter().filter(|stream| stream.enabled && stream.has_failed());
@@ -143,7 +179,10 @@ impl Report {
             "" => format!("receipts and checkpoints are not signed: {reason}"),
             service => format!("checkpoints of {service} are not signed: {reason}"),
         });
-        self.problems = failed.chain(parked).chain(refused).collect();
+        let rebuilt = self.rebuilt_views.iter();
+        let rebuilt = rebuilt.map(|RebuiltView { view, reason }| format!("view {view} is being rebuilt from the log: {reason}"));
+        let unavailable = self.unavailable.iter().cloned();
+        self.problems = unavailable.chain(failed).chain(parked).chain(refused).chain(rebuilt).collect();
         self.is_ok = self.problems.is_empty();
     }
 }
@@ -153,6 +192,16 @@ impl Stream {
     pub(super) fn has_failed(&self) -> bool {
         self.state == "run_failed"
     }
+}
+
+/// Why the log or the view store accepts nothing, and why recorded times do not advance.
+async fn unavailable(engine: &Engine) -> Vec<String> {
+    let log = engine.log.ready().await.err().map(|error| format!("the log accepts nothing: {}", reason(&error)));
+    let store = engine.store.ready().await.err().map(|error| format!("the view store accepts nothing: {}", reason(&error)));
+    let behind = engine.clock_guard.behind_ms().filter(|(behind_ms, _)| *behind_ms > BEHIND_LOG_MAX_MS).map(|(behind_ms, last_ms)| {
+        format!("recorded times do not advance: the clock is {} s before the last record ({})", behind_ms / 1_000, rfc3339(last_ms))
+    });
+    log.into_iter().chain(store).chain(behind).collect()
 }
 
 /// The last run of each stream.
@@ -204,7 +253,7 @@ async fn topics(engine: &Engine, view: &dyn View) -> Result<Vec<TopicSize>, Fail
                 lag += end.0.saturating_sub(heads.position(topic, partition).0);
             }
         }
-        all.push(TopicSize { topic: topic.name, records, lag });
+        all.push(TopicSize { topic: topic.name, records, lag, bytes: None, bytes_a_year: None });
     }
     Ok(all)
 }

@@ -13,6 +13,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         "highwater",
         &[
             "access",
+            "disk-files",
             "event-log",
             "feed",
             "ingest",

@@ -159,8 +159,8 @@ impl Leaves {
 }
 
 impl Growing {
-    async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
-        let tree = Tree::now(ctx, service).await?;
+    async fn read(view: &Arc<dyn View>, service: &'static str) -> Result<Self, Problem> {
+        let tree = Tree { view: Arc::clone(view), service };
         let grown: TreeSize = tree.row(&SIZES).await?.unwrap_or_default();
         let sealed = tree.sealed().await?.map_or(0, |sealed| sealed.size);
         let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
@@ -207,7 +207,14 @@ impl Growing {
     }
 
     /// Signs the tree if it has more leaves than the newest checkpoint.
-    async fn seal(&mut self, ctx: &Context, signer: &Signer, source: &Source, at: &ViewCheckpoint) -> Result<(), Problem> {
+    async fn seal(
+        &mut self,
+        ctx: &Context,
+        signer: &Signer,
+        source: &Source,
+        view: &Arc<dyn View>,
+        at: &ViewCheckpoint,
+    ) -> Result<(), Problem> {
         let size = self.leaves.grown.size;
         if size <= self.sealed {
             return Ok(());
@@ -217,7 +224,7 @@ impl Growing {
         if !signer.state().keys().public().contains(&key) || !signer.may_sign(&key) {
             return Ok(());
         }
-        let tree = Tree::now(ctx, source.service).await?;
+        let tree = Tree { view: Arc::clone(view), service: source.service };
         let root = tree.ask(Question::Root { size }).await?.and_then(|root| root.first().copied()).ok_or_else(damaged)?;
         let origin = url.split_once("://").map_or(url, |(_, place)| place).to_owned();
         let checkpoint = Checkpoint { origin, size, root };
@@ -243,10 +250,10 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
     let TaskContext { context: ctx, signer, holder } = &*given;
     let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
     let growing = async {
-        let mut trees = BTreeMap::new();
+        let (mut trees, mut generation) = (BTreeMap::new(), None);
         loop {
             let began = Instant::now();
-            match round(ctx, signer, &mut lease, &sources, &mut trees).await {
+            match round(ctx, signer, &mut lease, &sources, &mut trees, &mut generation).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
                         let next = trees.get(source.service).map_or(LogOffset(0), |tree: &Growing| tree.leaves.grown.next);
@@ -279,24 +286,30 @@ async fn round(
     lease: &mut Lease,
     sources: &[Source],
     trees: &mut BTreeMap<&'static str, Growing>,
+    generation: &mut Option<u64>,
 ) -> Result<bool, Problem> {
     if !lease.renew().await.map_err(store_problem)? {
         return Ok(false);
     }
-    let view = ctx.live(&VIEW).await?;
+    let view = ctx.store.live_to_project(&VIEW).await.map_err(store_problem)?;
+    if generation.replace(view.generation()) != Some(view.generation()) {
+        // The trees of another generation say nothing about this one.
+        trees.clear();
+    }
     let mut at = view.checkpoint().await.map_err(store_problem)?;
-    let mut failed = None;
+    let (mut failed, mut grown_trees) = (None, 0);
     for source in sources {
         let known = trees.remove(source.service);
         let grown = async {
             let mut tree = match known {
                 Some(tree) => tree,
-                None => Growing::read(ctx, source.service).await?,
+                None => Growing::read(&view, source.service).await?,
             };
             if !tree.grow(ctx, source, &view, &mut at, lease).await? {
                 return Ok(None);
             }
-            tree.seal(ctx, signer, source, &at).await?;
+            grown_trees += 1;
+            tree.seal(ctx, signer, source, &view, &at).await?;
             Ok::<_, Problem>(Some(tree))
         };
         match grown.await {
@@ -305,6 +318,10 @@ async fn round(
             // A tree that fails does not stop the others.
             Err(problem) => failed = Some(problem),
         }
+    }
+    // Also if signing fails: the trees are those of the log then, with older signatures.
+    if grown_trees == sources.len() {
+        view.finish_rebuild().await.map_err(store_problem)?;
     }
     failed.map_or(Ok(true), Err)
 }

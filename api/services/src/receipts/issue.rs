@@ -99,11 +99,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order { payment, .. } => {
-            // Checked before any money moves.
-            if let Some(refused) = signing_refused(ctx) {
-                return Err(refused);
-            }
             let receipts = Receipts::now(ctx).await?;
+            // Checked before any money moves.
+            check_signs(ctx, &receipts).await?;
             // If this payment was decided already, a later stage answers it, even if the payer may no longer append.
             if receipts.outcome(payment).await?.is_none() {
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
@@ -141,9 +139,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             let receipts = Receipts::now(ctx).await?;
             // A repeated request gets its receipt again, even if the caller may no longer append.
             if once == CommandPolicy::NewSubject || receipts.outcome(&request).await?.is_none() {
-                if let Some(refused) = signing_refused(ctx) {
-                    return Err(refused);
-                }
+                check_signs(ctx, &receipts).await?;
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
             append_command(ctx, TABLES.view, &request, once, &ReceiptCommand::Issue(issue.clone())).await?;
@@ -180,12 +176,20 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
 }
 
-/// The answer while this process refuses to sign; `None` while it signs. The log and `highwater status` show the operator the full reason.
-fn signing_refused(ctx: &Context) -> Option<Problem> {
-    SigningState::of(ctx).refusal()?;
-    let detail =
-        "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
-    Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
+/// Fails while this process refuses to sign, and before the first key is recorded: a request that came before the key would block the log. The log and
+/// `highwater status` show the operator the full reason.
+async fn check_signs(ctx: &Context, receipts: &Receipts) -> Result<(), Problem> {
+    let refused = |detail: &str, after_s| Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(after_s));
+    if SigningState::of(ctx).refusal().is_some() {
+        return refused(
+            "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before",
+            5,
+        );
+    }
+    if receipts.signing().await?.keys.is_empty() {
+        return refused("no receipt is signed yet: the first key is being recorded", 1);
+    }
+    Ok(())
 }
 
 /// The preview of a receipt before it is paid for: unsigned, and without a position in the chain.

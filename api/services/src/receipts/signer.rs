@@ -27,7 +27,7 @@ use operation::problem::Problem;
 use operation::signing_state::SigningState;
 
 /// The name of the tree over receipts in the memory.
-pub(super) const TREE: &str = "receipts";
+pub const TREE: &str = "receipts";
 /// The pause between two comparisons while signing is refused.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a comparison waits until the view has applied what is in the log.
@@ -38,6 +38,8 @@ const COMPARED_WITHIN: Duration = Duration::from_secs(30);
 const TRIES: usize = 5;
 /// Why nothing is signed directly after the start.
 const UNCOMPARED: &str = "the log is not yet compared with what was signed before";
+/// Why a remembered tree cannot be compared.
+const NO_HASH: &str = "the signer's memory holds no hash of the tree";
 /// What an operator can do about a refusal.
 const ADVICE: &str = "if a backup was restored on purpose: `highwater receipt-keys restore --reason TEXT`; if not, start on the newest data \
     directory (ops/docs/guides/back-up-and-restore.md)";
@@ -94,6 +96,7 @@ impl Signer {
     /// Compares the log with the memory, again and again while signing is refused or another key signs. Never returns.
     pub async fn watch(&self) {
         loop {
+            self.ctx.store.served(&[TABLES.view.name]).await;
             let compared = tokio::time::timeout(COMPARED_WITHIN, async {
                 if self.state().refusal().is_none() && self.is_allowed(&self.present().await?) {
                     return Ok(());
@@ -222,6 +225,23 @@ impl Signer {
         Err(unavailable(memory::Error::Contended { place: self.memory.place(key) }.to_string()))
     }
 
+    /// The newest signed tree of each key since the last declared restore, by the tree's service, each with its key.
+    ///
+    /// # Errors
+    /// When the memory, the log or the store fails.
+    pub async fn signed_trees(&self) -> Result<Vec<(String, String, Checkpoint)>, Problem> {
+        let signing = Receipts::now(&self.ctx).await?.signing().await?;
+        let mut all = Vec::new();
+        for key in self.current_keys(&signing) {
+            let found = self.memory.find(&key.public_key_hex).await.map_err(memory_problem)?;
+            for (service, signed) in found.remembered.map(|remembered| remembered.trees).unwrap_or_default() {
+                let checkpoint = signed.checkpoint().ok_or_else(|| unavailable(NO_HASH.to_owned()))?;
+                all.push((service, key.public_key_hex.clone(), checkpoint));
+            }
+        }
+        Ok(all)
+    }
+
     /// Begins a declared restore: the current key signs nothing from now on, and the memory of the next key begins at the tree of the log. Returns the
     /// next key, which `make_key` creates unless an earlier, interrupted call did. It signs once the log names it.
     ///
@@ -284,10 +304,7 @@ impl Signer {
         let receipts = Receipts::now(&self.ctx).await?;
         let signing = receipts.signing().await?;
         let known = named(&signing);
-        let mut keys = signing.since_restore().to_vec();
-        if keys.is_empty() {
-            keys.push(PublicKey { public_key_hex: self.first_key.clone(), ..PublicKey::default() });
-        }
+        let keys = self.current_keys(&signing);
         let mut all = Vec::with_capacity(keys.len());
         for key in keys {
             let found = match self.memory.find(&key.public_key_hex).await {
@@ -321,6 +338,14 @@ impl Signer {
             }
         }
         Ok(Ok(all))
+    }
+
+    /// The keys since the last declared restore; the first key while the log names none.
+    fn current_keys(&self, signing: &SigningHistory) -> Vec<PublicKey> {
+        match signing.since_restore() {
+            [] => vec![PublicKey { public_key_hex: self.first_key.clone(), ..PublicKey::default() }],
+            keys => keys.to_vec(),
+        }
     }
 
     /// Whether this log is already known to hold the remembered tree of a key.
@@ -413,7 +438,7 @@ fn named(signing: &SigningHistory) -> Vec<String> {
 /// Why a tree does not continue the one that is remembered; `None` if it does, or if none is.
 async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoint) -> Result<Option<String>, Problem> {
     let Some(signed) = signed_tree(found, service) else { return Ok(None) };
-    let Some(old) = signed.checkpoint() else { return Ok(Some("the signer's memory holds no hash of the tree".to_owned())) };
+    let Some(old) = signed.checkpoint() else { return Ok(Some(NO_HASH.to_owned())) };
     let proof = if next.size > old.size { tree.consistency(next.size, old.size).await? } else { None };
     Ok(conflict(&old, next, proof.as_deref()))
 }

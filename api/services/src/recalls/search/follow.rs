@@ -66,6 +66,7 @@ impl Search {
         let mut build = Build { index, at, pending: 0, committed: Instant::now() };
         let mut generation = None;
         loop {
+            store.served(&[VIEW.name]).await;
             let view = store.live(&VIEW).await?;
             if generation != Some(view.generation()) {
                 let is_same = is_same_log(&view, build.at).await?;
