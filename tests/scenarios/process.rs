@@ -79,6 +79,12 @@ pub(crate) fn stdout(command: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Copies a directory, with its holes, into another one that exists, or to a path that does not.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args(["-a", "--sparse=always"]).arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
 /// Runs `status`, which fails while something is stopped or parked; returns its standard output.
 pub(crate) fn status_output(command: Command) -> String {
     let output = run(command);
@@ -178,6 +184,11 @@ impl Server {
             let (status, notices) = self.get("/readyz", "")?;
             (status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")).then_some(())
         });
+    }
+
+    /// Returns the id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Makes a GET request; `None` without a complete answer. The key may be empty.

@@ -8,13 +8,7 @@ use schemas::tree::Checkpoint;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::process::{Server, highwater, run, status_output, stderr_of_failure, stdout, wait_for};
-
-/// Copies the directory of a stopped process.
-fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
-    assert!(copied.success());
-}
+use crate::process::{Server, copy_dir, highwater, run, status_output, stderr_of_failure, stdout, wait_for};
 
 fn issue(server: &Server, key: &str, number: u64) -> (u16, Value) {
     let body = json!({ "action": "pay", "agent_id": "a", "inputs": { "number": number }, "outputs": {} }).to_string();
@@ -59,7 +53,7 @@ fn restored_backup_does_not_sign_until_declared() {
     let first = text(&pubkeys(&server)[0]["publicKeyHex"]);
     checkpoint_of(&server, &first, 2);
     assert!(server.terminate().success());
-    copy(&data, &backup);
+    copy_dir(&data, &backup);
 
     // The original continues.
     let server = Server::ready(command(&data, &["serve"]));
@@ -161,7 +155,7 @@ fn running_copy_signs_no_conflicting_receipts() {
     let pubkey = text(&pubkeys(&server)[0]["publicKeyHex"]);
     checkpoint_of(&server, &pubkey, 1);
     assert!(server.terminate().success());
-    copy(&data, &copied);
+    copy_dir(&data, &copied);
 
     let (first, second) = (Server::ready(command(&data, &["serve"])), Server::ready(command(&copied, &["serve"])));
     wait_for("the comparison", || (!status_output(command(&copied, &["status"])).contains("refused")).then_some(()));
