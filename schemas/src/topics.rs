@@ -65,7 +65,7 @@ pub const STATEMENTS: Topic = Topic { name: "statements", kind: TopicKind::Facts
 pub const STOCK: Topic = Topic { name: "stock", kind: TopicKind::Facts, partitions: 1, private: false };
 /// Clinical trials as registries published them.
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Requests about accounts: keys, saved filters, watches.
+/// Requests about accounts: keys, saved filters, watches, fleets.
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
 /// The outcomes of webhook deliveries.
 pub const DELIVERIES: Topic = Topic { name: "deliveries", kind: TopicKind::Commands, partitions: 1, private: true };
@@ -97,7 +97,7 @@ pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: Topi
 pub const CHANGES_DELIVERIES: Topic = Topic { name: "changes.deliveries", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The changes of payments.
 pub const CHANGES_PAYMENTS: Topic = Topic { name: "changes.payments", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The changes of accounts' saved items: saved filters and watches.
+/// The changes of accounts' saved items: saved filters, watches and fleets.
 pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The start and end of each copy of another log's records into this one.
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };

@@ -173,7 +173,7 @@ pub(crate) enum AccountsCommand {
     /// Erases an account: ends its keys, deletes its filters and watches, and destroys the secret that its addresses are encrypted with.
     #[command(after_help = examples!["highwater accounts erase acct_1"])]
     Erase {
-        /// The id of the account, or of one of its keys.
+        /// The id of the account or of one of its keys, or of a watch that was bought without a key.
         id: String,
     },
     /// Prints the secrets that accounts' addresses are encrypted with. No log and no export contains them: keep them as safe as the master key.

@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, settings, upstream_names};
 use crate::payments::PAY_TO;
+use crate::payments::backend::PaymentBackend;
 
 /// Writes facts as ingestors do, each linked to the latest fact of its key.
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl LocalApi {
     /// Opens the API over any engine without a running projector.
     pub(crate) fn over_engine(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));
-        let context = context(services::all, &engine, clock, base_url, address, Payments::default());
+        let context = context(services::all, &engine, clock, base_url, address, Payments::default(), false);
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
             (service, checkers)
@@ -135,6 +136,7 @@ impl LocalApi {
             caller,
             form: Form::Json,
             idempotency_key: None,
+            watch_token: None,
             stage: Stage::Whole,
             if_none_match: None,
         };
@@ -158,13 +160,14 @@ fn context(
     base_url: Option<&str>,
     address: SocketAddr,
     payments: Payments,
+    private_targets: bool,
 ) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
         (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
     let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50));
-    let own = Settings::new(services().into_iter().map(service).collect(), tiers);
+    let own = Settings { private_targets, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
@@ -187,19 +190,39 @@ impl HttpApi {
 
     /// Serves other services than the usual ones.
     pub(crate) fn with_services(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        Self::serve(services, engine, clock, base_url, Payments::default())
+        Self::serve(services, engine, clock, base_url, Payments::default(), false)
+    }
+
+    /// Serves services whose operations are sold through a payment backend. Webhooks may be on this machine.
+    pub(crate) fn with_payments(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, backend: &PaymentBackend) -> Self {
+        let own = format!("http://{}", backend.address());
+        let settings = ::payments::Settings {
+            network: "base".to_owned(),
+            pay_to: PAY_TO.to_owned(),
+            rpc_url: format!("{own}/rpc"),
+            facilitator_url: own,
+            ..::payments::Settings::default()
+        };
+        Self::serve(services, engine, clock, None, Payments::new(&settings).unwrap(), true)
     }
 
     /// Offers payment terms to callers who have to pay. Nothing can be settled.
     pub(crate) fn with_terms(engine: &Engine, clock: Clock) -> Self {
         let settings = ::payments::Settings { network: "base".to_owned(), pay_to: PAY_TO.to_owned(), ..::payments::Settings::default() };
-        Self::serve(services::all, engine, clock, None, Payments::new(&settings).unwrap())
+        Self::serve(services::all, engine, clock, None, Payments::new(&settings).unwrap(), false)
     }
 
-    fn serve(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, payments: Payments) -> Self {
+    fn serve(
+        services: fn() -> Vec<Service>,
+        engine: &Engine,
+        clock: Clock,
+        base_url: Option<&str>,
+        payments: Payments,
+        private_targets: bool,
+    ) -> Self {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = server.address();
-        let context = context(services, engine, clock, base_url, address, payments);
+        let context = context(services, engine, clock, base_url, address, payments, private_targets);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let own = Arc::clone(&context);
         let serving = tokio::spawn(async move {

@@ -467,7 +467,15 @@ impl Fixture {
         let changes = labs.operations.iter().find(|operation| operation.name == "changes").unwrap();
         let caller = Caller { tier: Tier::Pro, key_id: "key".into(), account: String::new(), address: Ipv4Addr::LOCALHOST.into() };
         let context = Arc::clone(&self.http_api.context);
-        let call = Call { context, caller, form: Form::Events, idempotency_key: None, stage: Stage::Whole, if_none_match: None };
+        let call = Call {
+            context,
+            caller,
+            form: Form::Events,
+            idempotency_key: None,
+            watch_token: None,
+            stage: Stage::Whole,
+            if_none_match: None,
+        };
         let arguments = json!({"start": "earliest", "limit": 200, "wait": 0});
         let Body::Events(events) = (changes.run)(call, arguments).await.unwrap().body else { panic!() };
         events.iter().map(|event| String::from_utf8_lossy(&event.data).into_owned()).collect()

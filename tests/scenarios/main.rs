@@ -61,6 +61,7 @@ mod signing_refusals;
 mod simulated_streams;
 mod stream;
 mod trademarks;
+mod timed_watches;
 mod unchanged_data;
 mod watches;
 mod webhooks;

@@ -1,4 +1,4 @@
-//! Erases an account: its keys are revoked, its saved filters and watches are deleted, and the secret that its webhook URLs are encrypted with is
+//! Erases an account: its keys are revoked, its saved filters, watches and fleets are deleted, and the secret that its webhook URLs are encrypted with is
 //! destroyed, so that no rebuild can read them again.
 //!
 //! Promises: each step can be repeated, and an erasure that was interrupted is completed by running it again. A node that still has the account's
@@ -7,8 +7,9 @@
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
+use schemas::key;
 use schemas::views::accounts::{self, AccountCommand, KeyOfAccount};
-use schemas::views::watches::{SavedItem, TABLES};
+use schemas::views::watches::{SavedItem, TABLES, is_token_owner};
 use view_store::store::Span;
 
 use super::append::{CommandPolicy, append_command};
@@ -23,16 +24,19 @@ pub struct ErasedAccount {
     pub account: String,
     /// How many keys were revoked, or lost their e-mail hash.
     pub keys: usize,
-    /// How many filters and watches were deleted.
+    /// How many filters, watches and fleets were deleted.
     pub saved_items: usize,
 }
 
 impl Access {
-    /// Erases an account, named by its id or by the id of one of its keys.
+    /// Erases an account, named by its id or by the id of one of its keys; or what a token opens, named by the id of a watch.
     ///
     /// # Errors
-    /// `not-found` if there is no such account or key; `unavailable` when a command is not projected in time: run it again.
+    /// `not-found` if there is no such account, key or watch; `unavailable` when a command is not projected in time: run it again.
     pub async fn erase(&self, ctx: &Context, name: &str) -> Result<ErasedAccount, Problem> {
+        if let Some(owner) = token_owner_of(ctx, name).await? {
+            return erase_items(ctx, ErasedAccount { account: owner, keys: 0, saved_items: 0 }).await;
+        }
         let all = self.list(ctx).await?;
         let account = all.iter().find(|key| name == key.id || name == key.account).map(|key| key.account.clone());
         let account = account.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no account or key {name}")))?;
@@ -46,16 +50,29 @@ impl Access {
             self.forget(&key.id);
             erased.keys += 1;
         }
-        Sealing::destroy(ctx, &erased.account).await?;
-        for item in saved_items_of(ctx, &erased.account).await? {
-            saved::delete(ctx, &item).await?;
-            erased.saved_items += 1;
-        }
-        Ok(erased)
+        erase_items(ctx, erased).await
     }
 }
 
-/// The filters and watches of an account in all services.
+/// Destroys the secret of an owner and deletes the owner's filters, watches and fleets.
+async fn erase_items(ctx: &Context, mut erased: ErasedAccount) -> Result<ErasedAccount, Problem> {
+    Sealing::destroy(ctx, &erased.account).await?;
+    for item in saved_items_of(ctx, &erased.account).await? {
+        saved::delete(ctx, &item).await?;
+        erased.saved_items += 1;
+    }
+    Ok(erased)
+}
+
+/// The owner of a watch, if it is the holder of a token.
+async fn token_owner_of(ctx: &Context, watch: &str) -> Result<Option<String>, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let row = view.get(TABLES.records, &key![watch]).await.map_err(store_problem)?;
+    let owner = row.map(|bytes| saved::read(&bytes)).transpose()?.map(|item| item.account);
+    Ok(owner.filter(|owner| is_token_owner(owner)))
+}
+
+/// The filters, watches and fleets of an account in all services.
 async fn saved_items_of(ctx: &Context, account: &str) -> Result<Vec<SavedItem>, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let (mut found, mut scan) = (Vec::new(), view.scan(TABLES.records, Span::default()));

@@ -7,13 +7,16 @@
 pub mod append;
 pub mod commands;
 mod erase;
+pub mod fleets;
 pub mod guard;
 pub mod keys;
 pub mod quota;
 pub mod saved;
 pub mod sign;
 pub mod suppression;
+pub mod token;
 pub mod webhook;
+pub mod yearly;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;

@@ -1,7 +1,9 @@
-//! The saved items of an account in a service: saved filters and watches. Each write is a command, answered once the view has processed it.
+//! The saved items of an account in a service: saved filters, watches and fleets. Each write is a command, answered once the view has processed it.
 //!
 //! Promises: an account finds only its own items. A request with an idempotency key is processed once. The limit of the tier is enforced where commands
 //! are decided, so that concurrent requests cannot exceed it.
+
+use std::collections::BTreeMap;
 
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
@@ -13,18 +15,21 @@ use schemas::position::Seq;
 use schemas::tables::Key;
 use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::records::Row;
-use schemas::views::watches::{SavedItem, TABLES, kind, once_key, saved_items_key};
+use schemas::views::watches::{SavedItem, TABLES, ends_key, kind, once_key, saved_items_key};
 
 use super::append::{CommandPolicy, append_command};
 use super::webhook::{Sealing, Webhook};
 use crate::sign::SigningSecret;
+use crate::token::WatchToken;
 
-/// The saved items of one kind of one account in one service.
+/// The saved items of one kind of one owner in one service.
 pub struct SavedItems<'a> {
-    ctx: &'a Context,
+    pub(super) ctx: &'a Context,
     caller: &'a Caller,
-    idempotency_key: Option<&'a str>,
-    service: &'static str,
+    /// The account of the caller, or the holder of a token.
+    pub(super) owner: String,
+    pub(super) idempotency_key: Option<&'a str>,
+    pub(super) service: &'static str,
     kind: &'static str,
 }
 
@@ -53,8 +58,34 @@ impl<'a> SavedItems<'a> {
         Self::new(call, service, kind::WATCH)
     }
 
+    /// The watches in a service that a token opens, or those of the caller's account if there is no token.
+    ///
+    /// # Errors
+    /// `key-invalid` if there is neither a token nor a key.
+    pub fn of_owner(call: &'a Call, service: &'static str, token: Option<&WatchToken>) -> Result<Self, Problem> {
+        let watches = Self::watches(call, service);
+        match token {
+            Some(token) => Ok(watches.of(token.owner())),
+            None if call.caller.account.is_empty() => {
+                Err(Problem::new(ErrorCode::KeyInvalid, "give an API key, or the token of the watch in the header X-Watch-Token"))
+            }
+            None => Ok(watches),
+        }
+    }
+
+    /// The same items of another owner.
+    pub(super) fn of(self, owner: String) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// The caller's fleets in a service.
+    pub fn fleets(call: &'a Call, service: &'static str) -> Self {
+        Self::new(call, service, kind::FLEET)
+    }
+
     fn new(call: &'a Call, service: &'static str, kind: &'static str) -> Self {
-        Self { ctx: &call.context, caller: &call.caller, idempotency_key: call.idempotency_key.as_deref(), service, kind }
+        let (caller, idempotency_key) = (&call.caller, call.idempotency_key.as_deref());
+        Self { ctx: &call.context, caller, owner: caller.account.clone(), idempotency_key, service, kind }
     }
 
     /// Lists all items, in the order of creation.
@@ -83,7 +114,9 @@ impl<'a> SavedItems<'a> {
     /// # Errors
     /// `not-found`.
     pub async fn watch(&self, id: &str) -> Result<SavedItem, Problem> {
-        self.find(id).await?.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account has no such watch in this service").about("id"))
+        self.find(id).await?.ok_or_else(|| {
+            Problem::new(ErrorCode::NotFound, "there is no such watch in this service, or it is somebody else's").about("id")
+        })
     }
 
     /// Saves a filter (in canonical form) under a name. Replaces the filter with that name, if there is one.
@@ -116,13 +149,14 @@ impl<'a> SavedItems<'a> {
         let id = format!("watch_{}", hex(&random[..12]));
         let (webhook, secret) = match &webhook {
             Some((webhook, secret)) => {
-                let sealing = Sealing::load_or_create(self.ctx, &self.caller.account).await?;
+                let sealing = Sealing::load_or_create(self.ctx, &self.owner).await?;
                 (sealing.seal(webhook, &id)?, sealing.seal_secret(secret, &id)?)
             }
             None => (String::new(), String::new()),
         };
         let limit = self.limit_in_command();
-        let watch = ItemRequest::Watch(accounts::NewWatch { filter, entity, webhook, secret, after, limit });
+        let watch = accounts::NewWatch { filter, entity, webhook, secret, after, limit, ..accounts::NewWatch::default() };
+        let watch = ItemRequest::Watch(watch);
         self.create_item(&id.clone(), CommandPolicy::OncePerSubject, id, watch).await
     }
 
@@ -172,15 +206,18 @@ impl<'a> SavedItems<'a> {
     /// # Errors
     /// `unavailable` when the store does not answer.
     pub async fn sealing(&self) -> Result<Option<Sealing>, Problem> {
-        Sealing::load(self.ctx, &self.caller.account).await
+        Sealing::load(self.ctx, &self.owner).await
     }
 
     /// Appends a command that creates an item, and returns the item.
-    async fn create_item(&self, subject: &str, policy: CommandPolicy, id: String, request: ItemRequest) -> Result<SavedItem, Problem> {
-        let ids = self.ids().await?;
-        if !ids.contains(&id) && ids.len() >= self.limit() {
-            return Err(self.limit_reached());
-        }
+    pub(super) async fn create_item(
+        &self,
+        subject: &str,
+        policy: CommandPolicy,
+        id: String,
+        request: ItemRequest,
+    ) -> Result<SavedItem, Problem> {
+        self.check_room(&id).await?;
         self.append(subject, policy, "create", id.clone(), request).await?;
         self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
             Some(_) => {
@@ -190,6 +227,18 @@ impl<'a> SavedItems<'a> {
             }
             None => self.limit_reached(),
         })
+    }
+
+    /// Checks that the tier allows one more item, unless the item exists.
+    ///
+    /// # Errors
+    /// `limit-reached`.
+    pub(super) async fn check_room(&self, id: &str) -> Result<(), Problem> {
+        let ids = self.active_ids().await?;
+        if ids.len() >= self.limit() && !ids.iter().any(|known| known == id) {
+            return Err(self.limit_reached());
+        }
+        Ok(())
     }
 
     /// Appends a command about an item. An idempotency key is valid for one request of an action.
@@ -208,7 +257,7 @@ impl<'a> SavedItems<'a> {
         if let Some(once) = &once {
             self.check_unused(once, subject).await?;
         }
-        let (account, service) = (self.caller.account.clone(), self.service.to_owned());
+        let (account, service) = (self.owner.clone(), self.service.to_owned());
         let command = AccountCommand::Item(ItemCommand { item_id, account, service, once: once.clone(), request });
         append_command(self.ctx, TABLES.view, subject, policy, &command).await?;
         match &once {
@@ -229,18 +278,26 @@ impl<'a> SavedItems<'a> {
     }
 
     /// The limit of the tier, as commands carry it.
-    fn limit_in_command(&self) -> i64 {
+    pub(super) fn limit_in_command(&self) -> i64 {
         i64::try_from(self.limit()).unwrap_or(i64::MAX)
     }
 
     /// The limit of the tier for this kind of item.
     fn limit(&self) -> usize {
         let limits = self.ctx.settings.tiers.of(self.caller.tier);
-        if self.kind == kind::WATCH { limits.watches_max } else { limits.filters_max }
+        match self.kind {
+            kind::WATCH => limits.watches_max,
+            kind::FLEET => limits.fleets_max,
+            _ => limits.filters_max,
+        }
     }
 
     fn limit_reached(&self) -> Problem {
-        let what = if self.kind == kind::WATCH { "watches" } else { "saved filters" };
+        let what = match self.kind {
+            kind::WATCH => "watches",
+            kind::FLEET => "stored fleets",
+            _ => "saved filters",
+        };
         let detail = format!(
             "this account has {} {what} in this service, the limit of tier {}; delete one first",
             self.limit(),
@@ -250,44 +307,69 @@ impl<'a> SavedItems<'a> {
     }
 
     /// Bytes derived from an idempotency key and a request. A repeated request gets the same bytes.
-    fn derive_from_request(&self, text: &str, request: &[&str]) -> [u8; 32] {
-        let begin = [self.kind, text, self.caller.account.as_str(), self.service];
+    pub(super) fn derive_from_request(&self, text: &str, request: &[&str]) -> [u8; 32] {
+        let begin = [self.kind, text, self.owner.as_str(), self.service];
         let parts: Vec<&[u8]> = begin.iter().chain(request).map(|part| part.as_bytes()).collect();
         self.ctx.secrets.repeat(&parts)
     }
 
     /// The id of the filter with a name. An account has one filter per name and service.
     fn filter_id(&self, name: &str) -> String {
-        let parts = [self.caller.account.as_bytes(), self.service.as_bytes(), name.as_bytes()];
-        format!("filter_{}", hex(&Hash32::of_parts(&parts).0[..12]))
+        format!("filter_{}", self.hash_of_name(name))
+    }
+
+    /// 24 hex digits for a name: the same for the same owner, service and name.
+    pub(super) fn hash_of_name(&self, name: &str) -> String {
+        let parts = [self.owner.as_bytes(), self.service.as_bytes(), name.as_bytes()];
+        hex(&Hash32::of_parts(&parts).0[..12])
     }
 
     async fn ids(&self) -> Result<Vec<String>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
-        let key = key![saved_items_key(&self.caller.account, self.service, self.kind)];
+        let key = key![saved_items_key(&self.owner, self.service, self.kind)];
         let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
         row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.sources, &bytes))
     }
 
-    /// Finds an item of this account by id.
-    async fn find(&self, id: &str) -> Result<Option<SavedItem>, Problem> {
+    /// The ids of the items that have not ended.
+    async fn active_ids(&self) -> Result<Vec<String>, Problem> {
+        let mut ids = self.ids().await?;
+        if self.kind == kind::WATCH {
+            let view = self.ctx.live(TABLES.view).await?;
+            let row = view.get(TABLES.sources, &key![ends_key(&self.owner, self.service)]).await.map_err(store_problem)?;
+            let ends: BTreeMap<String, i64> = row.map_or_else(|| Ok(BTreeMap::new()), |bytes| stored(TABLES.sources, &bytes))?;
+            let now_ms = self.ctx.clock.now_ms();
+            ids.retain(|id| ends.get(id).is_none_or(|until| now_ms <= *until));
+        }
+        Ok(ids)
+    }
+
+    /// Finds an item of this owner by id.
+    pub(super) async fn find(&self, id: &str) -> Result<Option<SavedItem>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
         let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
         Ok(row.map(|bytes| read(&bytes)).transpose()?.filter(|item| self.has(item)))
     }
 
     fn has(&self, item: &SavedItem) -> bool {
-        !item.gone && item.account == self.caller.account && item.service == self.service && item.kind == self.kind
+        item.is_readable(self.ctx.clock.now_ms()) && item.account == self.owner && item.service == self.service && item.kind == self.kind
     }
 }
 
-/// Deletes a filter or watch of any account.
+/// Deletes an item of any account. The secret of a fleet is destroyed first, so that no rebuild can read it again.
 ///
 /// # Errors
 /// `unavailable` when the command is not projected in time.
 pub(super) async fn delete(ctx: &Context, item: &SavedItem) -> Result<(), Problem> {
     let (item_id, account, service) = (item.id.clone(), item.account.clone(), item.service.clone());
-    let request = if item.kind == kind::WATCH { ItemRequest::Unwatch } else { ItemRequest::DeleteFilter };
+    let request = match item.kind.as_str() {
+        kind::WATCH => ItemRequest::Unwatch,
+        kind::FLEET => {
+            Sealing::destroy_for_item(ctx, &item.account, &item.id).await?;
+            ItemRequest::DeleteFleet
+        }
+        _ => ItemRequest::DeleteFilter,
+    };
     let delete = AccountCommand::Item(ItemCommand { item_id, account, service, once: None, request });
     append_command(ctx, TABLES.view, &item.id, CommandPolicy::Always, &delete).await
 }
@@ -298,7 +380,7 @@ pub(super) fn idempotency_mismatch() -> Problem {
     Problem::new(ErrorCode::IdempotencyMismatch, detail).about("Idempotency-Key")
 }
 
-/// Decodes a stored filter or watch.
+/// Decodes a stored item.
 ///
 /// # Errors
 /// `internal` if it cannot be decoded.

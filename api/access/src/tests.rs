@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use event_log::EventLog;
 use feed::testing::START_MS;
 use feed::testing::accounts::world;
@@ -14,11 +16,13 @@ use schemas::position::LogOffset;
 use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::LAST_USED_PRECISION_MS;
 use schemas::views::engine::{self, HeadRow};
+use schemas::views::watches::SavedItem;
 use serde_json::{Value, json};
 use view_store::ViewStore;
 
 use super::*;
 use crate::Access;
+use crate::webhook::Sealing;
 
 fn address(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
@@ -307,4 +311,42 @@ async fn loopback_can_be_unlimited() {
     assert_eq!(limits(&ctx, "192.0.2.1").await, "\"day\";r=99;t=86400");
     let minted = Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap();
     assert!(admit(&ctx, minted.key.reveal(), &free).await.unwrap().rate_limit.starts_with("\"day\";r="), "a key keeps its limits");
+}
+
+/// Proves that the contents of an item can be read until the item is deleted or its account is erased, and not with the secret of another item; that a
+/// deleted item which is stored again has another secret; and that an erased account can store nothing.
+#[tokio::test]
+async fn contents_of_items_are_readable_until_they_are_deleted() {
+    let (_world, ctx) = world().await;
+    let item = |id: &str, sealed: &str| SavedItem {
+        id: id.to_owned(),
+        account: "a".to_owned(),
+        entity: sealed.to_owned(),
+        ..SavedItem::default()
+    };
+    let load = async |id: &str| Sealing::load_for_item(&ctx, "a", id).await.unwrap();
+    assert!(load("f").await.is_none());
+    let first = Sealing::load_or_create_for_item(&ctx, "a", "f").await.unwrap();
+    let text = r#"{"name":"mine","aircraft":[{"tail":"N5432W"}]}"#;
+    let sealed = first.seal_contents(text, "f").unwrap();
+    assert!(!sealed.contains("N5432W") && !String::from_utf8_lossy(&URL_SAFE_NO_PAD.decode(&sealed).unwrap()).contains("N5432W"));
+    let again = Sealing::load_or_create_for_item(&ctx, "a", "f").await.unwrap();
+    for sealing in [&again, &load("f").await.unwrap()] {
+        assert_eq!(sealing.open_contents(&item("f", &sealed)).as_deref(), Some(text));
+        assert_eq!(sealing.open_contents(&item("g", &sealed)), None);
+    }
+    let other = Sealing::load_or_create_for_item(&ctx, "a", "g").await.unwrap();
+    assert_eq!((other.open_contents(&item("f", &sealed)), other.open_contents(&item("g", &sealed))), (None, None));
+
+    Sealing::destroy_for_item(&ctx, "a", "f").await.unwrap();
+    assert!(load("f").await.is_none());
+    let new = Sealing::load_or_create_for_item(&ctx, "a", "f").await.unwrap();
+    assert_eq!(new.open_contents(&item("f", &sealed)), None, "the first version of the item stays unreadable");
+    let sealed = new.seal_contents(text, "f").unwrap();
+    assert_eq!(load("f").await.unwrap().open_contents(&item("f", &sealed)).as_deref(), Some(text));
+
+    Sealing::destroy(&ctx, "a").await.unwrap();
+    assert!(load("f").await.is_none() && load("g").await.is_none());
+    let Err(problem) = Sealing::load_or_create_for_item(&ctx, "a", "h").await else { panic!("an erased account stores a fleet") };
+    assert_eq!(problem.code, ErrorCode::NotFound);
 }

@@ -1,4 +1,4 @@
-//! The URL of a webhook. It is personal data, and often a secret.
+//! The URL of a webhook. It is personal data, and often a secret. Fleets are encrypted in the same way, each with a secret of its own in addition.
 //!
 //! Promises: the format of a URL is checked before anything else is done with it. It is in no log, error or `Debug` output. It is stored encrypted,
 //! under a key derived from the master key and a secret of the account that is in no log, and it is bound to one item. Encrypted form, in
@@ -140,6 +140,57 @@ impl Sealing {
         ctx.store.coordination().store(&format!("{STORE_PREFIX}{account}"), ERASED).await.map_err(store_problem)
     }
 
+    /// Loads the secret of one item of an account, or creates it, so that the item can be made unreadable by itself. An item that was deleted gets
+    /// another secret.
+    ///
+    /// # Errors
+    /// `not-found` for an account that was erased; `unavailable` when the store does not answer, or if the item is deleted at the same time.
+    pub async fn load_or_create_for_item(ctx: &Context, account: &str, id: &str) -> Result<Self, Problem> {
+        Self::load_or_create(ctx, account).await?;
+        let (coordination, name) = (ctx.store.coordination(), format!("{STORE_PREFIX}{}", item_owner(account, id)));
+        let secret = hex(&rand::random::<[u8; 32]>());
+        if coordination.store_if_absent(&name, &secret).await.map_err(store_problem)? == ERASED {
+            // Of several callers one succeeds; all use what is stored.
+            coordination.compare_and_store(&name, Some(ERASED), &secret).await.map_err(store_problem)?;
+        }
+        let deleted = || Problem::new(ErrorCode::Unavailable, "it is being deleted; try again").retry_after(1);
+        Self::load_for_item(ctx, account, id).await?.ok_or_else(deleted)
+    }
+
+    /// Loads the secret of one item; `None` if it has none, if it was deleted, or if its account was erased.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub async fn load_for_item(ctx: &Context, account: &str, id: &str) -> Result<Option<Self>, Problem> {
+        let (coordination, owner) = (ctx.store.coordination(), item_owner(account, id));
+        let of_account = coordination.value(&format!("{STORE_PREFIX}{account}")).await.map_err(store_problem)?;
+        let of_item = coordination.value(&format!("{STORE_PREFIX}{owner}")).await.map_err(store_problem)?;
+        let both = of_account.zip(of_item).filter(|(of_account, of_item)| of_account != ERASED && of_item != ERASED);
+        Ok(both.and_then(|(of_account, of_item)| Self::from_secret(&ctx.secrets, &owner, &format!("{of_account}/{of_item}"))))
+    }
+
+    /// Destroys the secret of one item: no version of it can be decrypted any more.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub async fn destroy_for_item(ctx: &Context, account: &str, id: &str) -> Result<(), Problem> {
+        Self::destroy(ctx, &item_owner(account, id)).await
+    }
+
+    /// Encrypts the contents of an item.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub fn seal_contents(&self, contents: &str, id: &str) -> Result<String, Problem> {
+        self.seal_text(contents, &contents_of(id))
+    }
+
+    /// Decrypts the contents of an item; `None` if they belong to another item, account or secret.
+    #[must_use]
+    pub fn open_contents(&self, item: &SavedItem) -> Option<String> {
+        self.open_text(&contents_of(&item.id), &item.entity)
+    }
+
     fn from_secret(secrets: &Secrets, account: &str, secret: &str) -> Option<Self> {
         let bytes = secrets.derive(&format!("webhook-url/{account}/{secret}"), u32::from(VERSION));
         let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new);
@@ -172,8 +223,8 @@ impl Sealing {
         let mut text = text.as_bytes().to_vec();
         let sealed = self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), self.bound_to(id), &mut text);
         sealed.map_err(|_| {
-            tracing::error!("a webhook URL could not be encrypted");
-            Problem::new(ErrorCode::Internal, "the webhook could not be stored")
+            tracing::error!("a private text could not be encrypted");
+            Problem::new(ErrorCode::Internal, "the private text could not be stored")
         })?;
         Ok(URL_SAFE_NO_PAD.encode([&[VERSION][..], &nonce, &text].concat()))
     }
@@ -217,7 +268,18 @@ fn secret_of(id: &str) -> String {
     format!("{id}/secret")
 }
 
-/// Lists the secrets of all accounts, for export: (account, secret). The secret of an erased account is empty.
+/// The id that the contents of an item are bound to.
+fn contents_of(id: &str) -> String {
+    format!("{id}/contents")
+}
+
+/// The name of the secret of an item, in the place of an account.
+fn item_owner(account: &str, id: &str) -> String {
+    format!("{account}/{id}")
+}
+
+/// Lists the secrets of all accounts and of their fleets, for export: (account, secret). The secret of a fleet has the name `account/fleet`. The secret
+/// of an erased account, or of a deleted fleet, is empty.
 ///
 /// # Errors
 /// `unavailable` when the store does not answer.
@@ -228,7 +290,7 @@ pub async fn account_secrets(ctx: &Context) -> Result<Vec<(String, String)>, Pro
     Ok(all)
 }
 
-/// Imports an account's secret. An account that was erased, there or here, remains erased.
+/// Imports the secret of an account or a fleet. An account that was erased, there or here, remains erased.
 ///
 /// # Errors
 /// `parameter-invalid` if the secret is malformed, or if the account has another secret; `unavailable` when the store does not answer.
@@ -243,7 +305,7 @@ pub async fn import_account_secret(ctx: &Context, account: &str, secret: &str) -
     if stored == secret || stored == ERASED {
         return Ok(());
     }
-    Err(Problem::parameter("secret", format!("account {account} has another secret, and webhook URLs are encrypted with it")))
+    Err(Problem::parameter("secret", format!("account {account} has another secret, and private data is encrypted with it")))
 }
 
 #[cfg(test)]

@@ -334,7 +334,15 @@ pub async fn fill(world: &mut World, chance: &mut Chance, changes: usize, record
 pub fn call(context: &Arc<Context>) -> Call {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let caller = Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address };
-    Call { context: Arc::clone(context), caller, form: Form::Json, idempotency_key: None, stage: Stage::Whole, if_none_match: None }
+    Call {
+        context: Arc::clone(context),
+        caller,
+        form: Form::Json,
+        idempotency_key: None,
+        watch_token: None,
+        stage: Stage::Whole,
+        if_none_match: None,
+    }
 }
 
 /// Runs an operation.

@@ -187,6 +187,8 @@ pub struct Call {
     pub idempotency_key: Option<String>,
     /// The stage that the handler runs for. Other values than `Whole` occur only for operations that are paid per call.
     pub stage: Stage,
+    /// `X-Watch-Token`, if given.
+    pub watch_token: Option<String>,
     /// `If-None-Match`, if given: a handler that computes its ETag before the body can return [`Body::NotModified`].
     pub if_none_match: Option<String>,
 }
@@ -289,6 +291,8 @@ pub struct Operation {
     pub surface: Surface,
     /// Whether MCP offers the operation as an action of the tool `manage`, and not as a tool of its own.
     pub is_managed: bool,
+    /// Whether the operation reads the header `X-Watch-Token`, which opens a watch without a key.
+    pub takes_watch_token: bool,
     /// Whether calls count against the quota.
     pub counted: bool,
     /// For list operations: the field of the result that holds the list (also available as NDJSON); empty for others.
@@ -370,6 +374,12 @@ impl Operation {
         Self { surface: Surface::Route, is_managed: true, ..self }
     }
 
+    /// The same operation, which reads the header `X-Watch-Token`.
+    #[must_use]
+    pub fn with_watch_token(self) -> Self {
+        Self { takes_watch_token: true, ..self }
+    }
+
     /// The same operation, whose answer is a file of one of these media types, each with whether it is text.
     #[must_use]
     pub fn with_files(self, files: &'static [(&'static str, bool)]) -> Self {
@@ -437,6 +447,7 @@ impl Operation {
             price,
             surface,
             is_managed: false,
+            takes_watch_token: false,
             counted,
             list,
             errors,

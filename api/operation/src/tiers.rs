@@ -26,14 +26,23 @@ pub struct Limits {
     pub filters_max: usize,
     /// The most watches in one service.
     pub watches_max: usize,
+    /// The most stored fleets in one service.
+    pub fleets_max: usize,
 }
 
 impl Limits {
-    /// Creates limits from numbers. 0 calls per minute means no limit per minute.
+    /// Creates limits from numbers, without stored fleets. 0 calls per minute means no limit per minute.
     #[must_use]
     pub fn new(calls_per_day: i64, calls_per_minute: i64, rows_max: usize, filters_max: usize, watches_max: usize) -> Self {
         let minute = (calls_per_minute > 0).then_some(Window { name: "minute", length_s: 60, calls_max: calls_per_minute });
-        Self { day: Window { name: "day", length_s: 86_400, calls_max: calls_per_day }, minute, rows_max, filters_max, watches_max }
+        let day = Window { name: "day", length_s: 86_400, calls_max: calls_per_day };
+        Self { day, minute, rows_max, filters_max, watches_max, fleets_max: 0 }
+    }
+
+    /// The same limits with so many stored fleets.
+    #[must_use]
+    pub fn with_fleets(self, fleets_max: usize) -> Self {
+        Self { fleets_max, ..self }
     }
 }
 
@@ -90,6 +99,8 @@ pub const CHECKPOINTS: Window = Window { name: "minute", length_s: 60, calls_max
 pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The lowest tier that may save filters and watches.
 pub const SAVED_ITEMS_MIN_TIER: Tier = Tier::Pro;
+/// The lowest tier that may store fleets.
+pub const FLEETS_MIN_TIER: Tier = Tier::Fleet;
 /// The lowest tier that may read whole services as files.
 pub const EXPORTS_MIN_TIER: Tier = Tier::Pro;
 /// The most free keys per UTC day from one network address: an IPv4 address, or an IPv6 /48.

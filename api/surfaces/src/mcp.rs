@@ -237,6 +237,7 @@ impl Tools {
             form: Form::Json,
             is_continuation: false,
             idempotency_key: rest::idempotency_key(&parts.headers)?,
+            watch_token: rest::watch_token(&parts.headers)?,
             if_none_match: None,
             payment: payment.map(Ok),
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),

@@ -51,6 +51,8 @@ pub(crate) struct Incoming {
     pub(crate) address: IpAddr,
     pub(crate) form: Form,
     pub(crate) idempotency_key: Option<String>,
+    /// The token of a watch, as the header `X-Watch-Token` has it.
+    pub(crate) watch_token: Option<String>,
     pub(crate) if_none_match: Option<String>,
     /// The payment of the call.
     pub(crate) payment: Option<PaymentPayload>,
@@ -145,14 +147,15 @@ impl Mounted {
         arguments: Result<Value, Problem>,
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
-        let Incoming { credentials, address, form, idempotency_key, if_none_match, payment, resource, is_continuation } = incoming;
+        let Incoming { credentials, address, form, idempotency_key, watch_token, if_none_match, .. } = incoming;
+        let Incoming { payment, resource, is_continuation, .. } = incoming;
         let operation = &self.service.operations[index];
         let is_sold = matches!(operation.price, Price::PerCall { .. });
         let arguments = if is_sold { arguments } else { Ok(arguments?) };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
-        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, stage: Stage::Whole, if_none_match };
+        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };
         let run = |stage: Stage, arguments: Value| -> AnswerFuture {
             let running = AssertUnwindSafe((operation.run)(Call { stage, ..call.clone() }, arguments)).catch_unwind();
             let (service, operation) = (self.service.name, operation.name);

@@ -173,6 +173,12 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             "description": "A request that is repeated with the same key returns the same result and is not executed twice.",
         }));
     }
+    if operation.takes_watch_token {
+        parameters.push(json!({
+            "name": "X-Watch-Token", "in": "header", "required": false, "schema": {"type": "string", "pattern": "^wt_[A-Za-z0-9_-]{43}$"},
+            "description": "The token of a watch that was bought without an API key. It opens that watch without a key.",
+        }));
+    }
     parameters
 }
 

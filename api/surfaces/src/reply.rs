@@ -23,7 +23,7 @@ use crate::plain_text::plain_text;
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, MCP-Protocol-Version";
-const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, If-None-Match, \
+const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
 /// The content security policy of pages: inline styles only.

@@ -76,6 +76,7 @@ where
         address: request.address,
         form,
         idempotency_key: idempotency_key(&request.headers)?,
+        watch_token: watch_token(&request.headers)?,
         if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
         payment: payment(&request.headers)?,
         resource,
@@ -175,6 +176,11 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
         return Err(Problem::parameter("Idempotency-Key", words));
     }
     Ok(Some(key.to_owned()))
+}
+
+/// The `X-Watch-Token`. Operations that take it check its form.
+pub(crate) fn watch_token(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    Ok(text(headers, &HeaderName::from_static("x-watch-token"))?.map(str::to_owned))
 }
 
 /// A header that must occur at most once.

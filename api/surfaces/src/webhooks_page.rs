@@ -167,6 +167,7 @@ impl Caller<'_> {
             address: self.address,
             form: Form::Json,
             idempotency_key: None,
+            watch_token: None,
             if_none_match: None,
             payment: None,
             resource: String::new(),

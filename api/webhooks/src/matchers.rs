@@ -2,8 +2,7 @@
 //!
 //! A service that supports watches implements [`WebhookFeed`]; its registration passes the result of [`matcher`] to the sender.
 
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,6 +15,7 @@ use feed::watchable::WatchableFeed;
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
+use schemas::clock::rfc3339;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -124,6 +124,16 @@ pub trait WebhookFeed: Send + Sync + 'static {
     /// Whether a subscription selects a change.
     fn selects(subscription: &Self::Subscription, change: &Element<Self::Record>) -> bool;
 
+    /// Keys of a subscription: it only selects changes that have one of them among their own keys. `None` if it must be compared with every change.
+    fn subscription_keys(_subscription: &Self::Subscription) -> Option<Vec<u64>> {
+        None
+    }
+
+    /// The keys of a change, by which the subscriptions that may select it are found.
+    fn change_keys(_change: &Element<Self::Record>) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Finds the selected changes after `after` that fit into one message, and the last change up to which they are complete.
     fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
 
@@ -134,12 +144,67 @@ pub trait WebhookFeed: Send + Sync + 'static {
 /// Creates the matcher of a service's feed, without any watches.
 #[must_use]
 pub fn matcher<S: WebhookFeed>() -> Box<dyn WatchMatcher> {
-    Box::new(MatcherOf::<S> { subscriptions: BTreeMap::new(), service: PhantomData })
+    Box::new(MatcherOf::<S> {
+        watches: BTreeMap::new(),
+        by_key: HashMap::new(),
+        places: Vec::new(),
+        free: Vec::new(),
+        without_keys: BTreeSet::new(),
+    })
+}
+
+/// A watch, parsed.
+struct Watched<S: WebhookFeed> {
+    subscription: S::Subscription,
+    /// Its keys, and its place; `None` if it is compared with every change.
+    keys: Option<(Vec<u64>, u32)>,
+    end: End,
+}
+
+/// The end of a watch: the last time of recording whose changes it selects, RFC 3339 in UTC; `None` if it has no end.
+struct End(Option<String>);
+
+impl End {
+    fn of(watch: &SavedItem) -> Self {
+        Self((watch.until != 0).then(|| rfc3339(watch.until)))
+    }
+
+    /// Whether a change was recorded before the end. Times of recording have one format, so that their texts are in the order of time.
+    fn covers<R: ChangeRecord>(&self, change: &Element<R>) -> bool {
+        self.0.as_ref().is_none_or(|end| change.recorded_at <= *end)
+    }
 }
 
 struct MatcherOf<S: WebhookFeed> {
-    subscriptions: BTreeMap<String, S::Subscription>,
-    service: PhantomData<S>,
+    watches: BTreeMap<String, Watched<S>>,
+    /// The places of watches by their keys.
+    by_key: HashMap<u64, Vec<u32>>,
+    /// The ids of watches by their places; `None` is a place that is free. A watch has hundreds of keys, so that a place takes less memory than an id.
+    places: Vec<Option<String>>,
+    /// The places that are free.
+    free: Vec<u32>,
+    /// The ids of watches that are compared with every change.
+    without_keys: BTreeSet<String>,
+}
+
+impl<S: WebhookFeed> MatcherOf<S> {
+    /// Returns a free place for a watch.
+    fn take_place(&mut self, id: &str) -> u32 {
+        let id = Some(id.to_owned());
+        if let Some(free) = self.free.pop()
+            && let Some(place) = self.places.get_mut(free as usize)
+        {
+            *place = id;
+            return free;
+        }
+        self.places.push(id);
+        // A process has fewer watches than places.
+        u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn selects(&self, id: &str, change: &Element<S::Record>) -> bool {
+        self.watches.get(id).is_some_and(|watch| watch.end.covers(change) && S::selects(&watch.subscription, change))
+    }
 }
 
 #[async_trait]
@@ -149,11 +214,38 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
     }
 
     fn add(&mut self, watch: &SavedItem) -> bool {
-        S::subscription(watch).map(|subscription| self.subscriptions.insert(watch.id.clone(), subscription)).is_some()
+        self.remove(&watch.id);
+        let Some(subscription) = S::subscription(watch) else { return false };
+        let keys = S::subscription_keys(&subscription).map(|keys| {
+            let place = self.take_place(&watch.id);
+            for key in &keys {
+                self.by_key.entry(*key).or_default().push(place);
+            }
+            (keys, place)
+        });
+        if keys.is_none() {
+            self.without_keys.insert(watch.id.clone());
+        }
+        self.watches.insert(watch.id.clone(), Watched { subscription, keys, end: End::of(watch) });
+        true
     }
 
     fn remove(&mut self, id: &str) {
-        self.subscriptions.remove(id);
+        let Some(watch) = self.watches.remove(id) else { return };
+        self.without_keys.remove(id);
+        let Some((keys, place)) = watch.keys else { return };
+        for key in keys {
+            if let Some(places) = self.by_key.get_mut(&key) {
+                places.retain(|known| *known != place);
+                if places.is_empty() {
+                    self.by_key.remove(&key);
+                }
+            }
+        }
+        if let Some(free) = self.places.get_mut(place as usize) {
+            *free = None;
+            self.free.push(place);
+        }
     }
 
     async fn matching_watches(
@@ -164,28 +256,44 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         upto: Seq,
         is_waiting: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
     ) -> Result<(Vec<String>, Seq), Problem> {
-        if self.subscriptions.is_empty() {
+        if self.watches.is_empty() {
             return Ok((Vec::new(), upto));
         }
         let (changes, to) = page::<S::Record>(ctx, &S::SOURCE, view, after, upto).await?;
-        let is_selected = |subscription: &S::Subscription| changes.iter().any(|change| S::selects(subscription, change));
-        let concerned = self.subscriptions.iter().filter(|(id, subscription)| is_waiting(id) && is_selected(subscription));
-        Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
+        let mut concerned: BTreeSet<&str> = BTreeSet::new();
+        let compared = self.without_keys.iter().filter(|id| is_waiting(id));
+        concerned.extend(compared.filter(|id| changes.iter().any(|change| self.selects(id, change))).map(String::as_str));
+        if !self.by_key.is_empty() {
+            for change in &changes {
+                let keys = S::change_keys(change);
+                let mut places: Vec<u32> = keys.iter().filter_map(|key| self.by_key.get(key)).flatten().copied().collect();
+                places.sort_unstable();
+                places.dedup();
+                for id in places.iter().filter_map(|place| self.places.get(*place as usize)?.as_deref()) {
+                    if !concerned.contains(id) && is_waiting(id) && self.selects(id, change) {
+                        concerned.insert(id);
+                    }
+                }
+            }
+        }
+        Ok((concerned.into_iter().map(str::to_owned).collect(), to))
     }
 
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<NextMessage, Problem> {
-        let Some(subscription) = self.subscriptions.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
-        let (changes, to) = S::find(ctx, subscription, after, upto).await?;
+        let Some(watch) = self.watches.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
+        let (mut changes, to) = S::find(ctx, &watch.subscription, after, upto).await?;
+        changes.retain(|change| watch.end.covers(change));
         let ends = changes.first().zip(changes.last());
         Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(first.seq, last.seq)))
     }
 
     async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Option<Bytes>, Problem> {
         let subscription = S::subscription(watch).ok_or_else(|| unreadable(&watch.id))?;
+        let end = End::of(watch);
         let (mut after, upto, mut changes) = (message.done, message.upto, Vec::new());
         while after < upto {
             let (found, to) = S::find(ctx, &subscription, after, upto).await?;
-            changes.extend(found);
+            changes.extend(found.into_iter().filter(|change| end.covers(change)));
             after = to;
         }
         if changes.is_empty() {
@@ -219,21 +327,34 @@ impl<S: WatchMessages> WebhookFeed for S {
         filter.matches(change)
     }
 
-    /// Fails while the view is behind `upto`, so that the sender retries later.
     async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
-        let at = position(ctx, &S::FEED.source, None).await?;
-        if at.seq < upto {
-            return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
-        }
-        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.criteria()]).await?;
-        let found = selection.find(after, upto, S::CHANGES_MAX, Direction::Forwards).await?;
-        Ok((found.changes, found.to))
+        find::<S>(ctx, filter, after, upto, S::CHANGES_MAX).await
     }
 
     fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let entity = serde_json::from_str(&watch.entity).ok()?;
         Some(<S as WatchMessages>::message(entity, shown(changes)))
     }
+}
+
+/// Finds the changes after `after` that a filter selects, at most `changes_max`, and the last change up to which they are complete.
+///
+/// # Errors
+/// `unavailable` while the view is behind `upto`, so that the sender retries later; when the changes cannot be read.
+pub async fn find<S: WatchableFeed>(
+    ctx: &Context,
+    filter: &S::Filter,
+    after: Seq,
+    upto: Seq,
+    changes_max: usize,
+) -> Found<<S::Filter as Filter>::Record> {
+    let at = position(ctx, &S::FEED.source, None).await?;
+    if at.seq < upto {
+        return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
+    }
+    let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.criteria()]).await?;
+    let found = selection.find(after, upto, changes_max, Direction::Forwards).await?;
+    Ok((found.changes, found.to))
 }
 
 /// Reads a page of a service's changes, and returns the last change that the page covers, too.
@@ -255,3 +376,7 @@ fn unreadable(id: &str) -> Problem {
     tracing::error!(id, "a watch cannot be read");
     Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
 }
+
+#[cfg(test)]
+#[path = "matchers_tests.rs"]
+mod tests;

@@ -54,8 +54,8 @@ impl Tier {
     }
 }
 
-/// A command on the `accounts` topic: the `data` of an envelope in the shape of a fact. The envelope's key is the id of the API key, saved
-/// filter or watch that the command is about, or the identity of a request that must not be executed twice.
+/// A command on the `accounts` topic: the `data` of an envelope in the shape of a fact. The envelope's key is the id of the API key or saved
+/// item that the command is about, or the identity of a request that must not be executed twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredCommand", into = "StoredCommand")]
 pub enum AccountCommand {
@@ -77,7 +77,7 @@ pub enum AccountCommand {
         /// Id of the key.
         key_id: String,
     },
-    /// A request about a saved filter or watch, which the watches service decides.
+    /// A request about a saved item, which the watches service decides.
     Item(ItemCommand),
     /// Hides the fields of records that a key names from all readers.
     Suppress(Suppression),
@@ -116,14 +116,14 @@ pub struct KeyOfAccount {
     pub tier: String,
 }
 
-/// A request about a saved filter or watch.
+/// A request about a saved item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemCommand {
-    /// Id of the filter or watch.
+    /// Id of the item.
     pub item_id: String,
-    /// The account that owns it.
+    /// Who owns it: an account, or the holder of a token ([`token_owner`](super::watches::token_owner)).
     pub account: String,
-    /// The service whose changes it selects.
+    /// The service that it belongs to.
     pub service: String,
     /// Keyed hash of the account and the idempotency key of the request, if it has one. A second request with the same hash has no effect, unless it
     /// is the same request: its command then has the same subject.
@@ -132,7 +132,7 @@ pub struct ItemCommand {
     pub request: ItemRequest,
 }
 
-/// What is requested for a saved filter or watch.
+/// What is requested for a saved item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemRequest {
     /// Saves a filter under a name, and replaces the one with that name.
@@ -146,7 +146,16 @@ pub enum ItemRequest {
     },
     /// Deletes a saved filter.
     DeleteFilter,
-    /// Creates a watch.
+    /// Saves a fleet, and replaces the one with this id.
+    SaveFleet {
+        /// Its name and aircraft, encrypted under a key of the account and of the fleet.
+        contents: String,
+        /// The most fleets of this service that the account's tier allows.
+        limit: i64,
+    },
+    /// Deletes a saved fleet.
+    DeleteFleet,
+    /// Creates a watch, or renews the watch with this id if it has an end.
     Watch(NewWatch),
     /// Deletes a watch.
     Unwatch,
@@ -162,6 +171,8 @@ pub enum ItemRequest {
 /// A watch that is created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewWatch {
+    /// Watch with an end: the text by which a second request of the owner for the same is recognized as a renewal; otherwise empty.
+    pub name: String,
     /// The filter in canonical form.
     pub filter: String,
     /// The watched entity, as the request gave it: JSON.
@@ -172,8 +183,10 @@ pub struct NewWatch {
     pub secret: String,
     /// The last change of the service that the watch does not match.
     pub after: Seq,
-    /// The most watches of this service that the account's tier allows.
+    /// The most watches of this service that the account's tier allows. It does not apply to watches that are bought.
     pub limit: i64,
+    /// For how many calendar months the watch is active; `None` for no end.
+    pub months: Option<i64>,
 }
 
 impl Command for AccountCommand {
@@ -189,6 +202,8 @@ impl Command for AccountCommand {
             Self::Item(ItemCommand { request, .. }) => match request {
                 ItemRequest::SaveFilter { .. } => "save_filter",
                 ItemRequest::DeleteFilter => "delete_filter",
+                ItemRequest::SaveFleet { .. } => "save_fleet",
+                ItemRequest::DeleteFleet => "delete_fleet",
                 ItemRequest::Watch(_) => "watch",
                 ItemRequest::Unwatch => "unwatch",
                 ItemRequest::Retarget { .. } => "retarget",
@@ -228,6 +243,8 @@ struct StoredCommand {
     once: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    months: Option<i64>,
 }
 
 impl TryFrom<StoredCommand> for AccountCommand {
@@ -235,7 +252,7 @@ impl TryFrom<StoredCommand> for AccountCommand {
 
     fn try_from(stored: StoredCommand) -> Result<Self, PositionError> {
         let StoredCommand { verb, key_id, key_hash, new_key_id, account, tier, email_hash, service, item_id, name, .. } = stored;
-        let StoredCommand { filter, entity, webhook, secret, after, limit, once, reason, .. } = stored;
+        let StoredCommand { filter, entity, webhook, secret, after, limit, once, reason, months, .. } = stored;
         let request = match verb.as_str() {
             "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash })),
             "rotate" => {
@@ -248,7 +265,9 @@ impl TryFrom<StoredCommand> for AccountCommand {
             "unsuppress" => return Ok(Self::Unsuppress(Suppression { kind: name, key: entity, reason: reason.unwrap_or_default() })),
             "save_filter" => ItemRequest::SaveFilter { name, filter, limit },
             "delete_filter" => ItemRequest::DeleteFilter,
-            "watch" => ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after: Seq::try_from(after)?, limit }),
+            "save_fleet" => ItemRequest::SaveFleet { contents: entity, limit },
+            "delete_fleet" => ItemRequest::DeleteFleet,
+            "watch" => ItemRequest::Watch(NewWatch { name, filter, entity, webhook, secret, after: Seq::try_from(after)?, limit, months }),
             "unwatch" => ItemRequest::Unwatch,
             "retarget" => ItemRequest::Retarget { webhook, secret },
             _ => return Ok(Self::Unknown { verb }),
@@ -274,11 +293,12 @@ impl From<AccountCommand> for StoredCommand {
                 let stored = Self { item_id, account, service, once, ..stored };
                 match request {
                     ItemRequest::SaveFilter { name, filter, limit } => Self { name, filter, limit, ..stored },
-                    ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after, limit }) => {
-                        Self { filter, entity, webhook, secret, after: after.stored(), limit, ..stored }
+                    ItemRequest::Watch(NewWatch { name, filter, entity, webhook, secret, after, limit, months }) => {
+                        Self { name, filter, entity, webhook, secret, after: after.stored(), limit, months, ..stored }
                     }
                     ItemRequest::Retarget { webhook, secret } => Self { webhook, secret, ..stored },
-                    ItemRequest::DeleteFilter | ItemRequest::Unwatch => stored,
+                    ItemRequest::SaveFleet { contents, limit } => Self { entity: contents, limit, ..stored },
+                    ItemRequest::DeleteFilter | ItemRequest::DeleteFleet | ItemRequest::Unwatch => stored,
                 }
             }
             AccountCommand::Suppress(Suppression { kind, key, reason }) | AccountCommand::Unsuppress(Suppression { kind, key, reason }) => {
@@ -402,7 +422,9 @@ mod tests {
             ("used", "keyId".to_owned()),
             ("save_filter", format!("{item} name filter limit")),
             ("delete_filter", item.to_owned()),
-            ("watch", format!("{item} filter entity webhook secret after limit")),
+            ("save_fleet", format!("{item} entity limit")),
+            ("delete_fleet", item.to_owned()),
+            ("watch", format!("{item} name filter entity webhook secret after limit months")),
             ("unwatch", item.to_owned()),
             ("retarget", format!("{item} webhook secret")),
             ("suppress", "name entity reason".to_owned()),
@@ -412,7 +434,7 @@ mod tests {
             let whole = json!({
                 "verb": verb, "keyId": "k", "keyHash": "h", "newKeyId": "n", "account": "a", "tier": "free", "emailHash": "e", "service": "s",
                 "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5,
-                "once": "o", "reason": "r"
+                "once": "o", "reason": "r", "months": 12
             });
             let command: AccountCommand = serde_json::from_value(whole.clone()).unwrap();
             assert_eq!(command.verb(), verb);

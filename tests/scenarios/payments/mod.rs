@@ -99,7 +99,7 @@ pub(crate) fn payment_by(payer: u8, number: u64) -> Value {
     version_1(&authorization_by(&SigningKey::from_slice(&[payer; 32]).unwrap(), number, 10_000))
 }
 
-fn version_1(authorization: &Value) -> Value {
+pub(crate) fn version_1(authorization: &Value) -> Value {
     json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization })
 }
 

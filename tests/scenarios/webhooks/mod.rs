@@ -2,7 +2,7 @@
 
 mod many_messages;
 mod private_targets;
-mod receiver;
+pub(crate) mod receiver;
 #[expect(unreachable_pub, reason = "an example for other programs, shown in the guide to webhooks")]
 #[path = "../../../ops/examples/verify_webhook.rs"]
 mod verify_webhook;

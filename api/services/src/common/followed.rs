@@ -3,7 +3,7 @@
 use operation::Operation;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use webhooks::matchers::{WatchMessages, matcher};
-use webhooks::operations::{self as webhook_operations, WebhookConfig};
+use webhooks::operations::{self as webhook_operations, WebhookAccess, WebhookConfig};
 
 use super::{filters, watchlist};
 use crate::registration::Bundle;
@@ -18,7 +18,8 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         "/v1/watchlist/{id}/resend",
         "/v1/watchlist/{id}",
     ];
-    let config = WebhookConfig { service: S::FEED.source.service, tier: SAVED_ITEMS_MIN_TIER, matcher: matcher::<S>, paths };
+    let config =
+        WebhookConfig { service: S::FEED.source.service, access: WebhookAccess::Tier(SAVED_ITEMS_MIN_TIER), matcher: matcher::<S>, paths };
     let own = vec![
         filters::save::operation::<S>(),
         filters::list::operation::<S>(),

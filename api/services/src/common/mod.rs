@@ -16,3 +16,4 @@ pub mod read;
 pub mod records;
 pub mod watchlist;
 pub mod witness;
+pub mod yearly;

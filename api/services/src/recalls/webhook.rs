@@ -21,7 +21,7 @@ use crate::registration::Bundle;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use webhooks::matchers::{Found, WebhookFeed, matcher, page};
-use webhooks::operations::{self as webhook_operations, ById, WebhookConfig};
+use webhooks::operations::{self as webhook_operations, ById, WebhookAccess, WebhookConfig};
 use webhooks::parse::parse_webhook;
 
 /// The lowest tier with webhooks.
@@ -108,7 +108,7 @@ pub fn operations() -> Bundle {
     let listed = Definition { list: "webhooks", ..listed };
     let config = WebhookConfig {
         service: SOURCE.service,
-        tier: TIER,
+        access: WebhookAccess::Tier(TIER),
         matcher: matcher::<NewRecalls>,
         paths: [
             "/api/webhook/{id}/deliveries",

@@ -182,7 +182,9 @@ async fn cross_origin() {
     assert_eq!(get(&fixture, "/nowhere").await.header("access-control-allow-origin"), "*");
     let read = send(&fixture, ask().method("OPTIONS").path("/fake/api/items")).await;
     assert_eq!((read.status.as_u16(), read.header("access-control-allow-methods")), (204, "GET, HEAD, POST, OPTIONS"));
-    for allowed in ["X-API-Key", "Authorization", "X-PAYMENT", "PAYMENT-SIGNATURE", "Idempotency-Key", "If-None-Match", "Mcp-Method"] {
+    for allowed in
+        ["X-API-Key", "Authorization", "X-PAYMENT", "PAYMENT-SIGNATURE", "Idempotency-Key", "X-Watch-Token", "If-None-Match", "Mcp-Method"]
+    {
         assert!(read.header("access-control-allow-headers").contains(allowed), "{allowed}");
     }
 }

@@ -2,7 +2,7 @@
 
 use operation::context::{store_problem, stored};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -82,7 +82,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         description: "A message that the receiver does not accept with a 2xx status is retried after about 5 s, then after pauses that grow to half a day, \
                     for three days in total. Then the message is skipped and delivery continues with the next one. A 410 response, or five days in which no \
                     message is accepted, disables the webhook; `replay_webhook` resumes it. Page with `after`.",
-        price: Price::Tier(config.tier),
+        price: config.price(),
         surface: Surface::Both,
         counted: true,
         list: "deliveries",

@@ -9,10 +9,11 @@ pub mod update;
 use std::time::Duration;
 
 use access::saved::SavedItems;
+use access::token::WatchToken;
 use bytes::Bytes;
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
-use operation::{Call, Operation};
+use operation::{Call, Operation, Price};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -32,30 +33,66 @@ use crate::post::poster;
 /// How long a request waits for the response of the receiver.
 const POST_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Who may use the webhooks of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookAccess {
+    /// Keys of this tier or above.
+    Tier(Tier),
+    /// The owner of each watch, which may be the holder of a token: watches are sold.
+    Owner,
+}
+
 /// How a service offers its webhook operations.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookConfig {
     /// The name of the service.
     pub service: &'static str,
-    /// The lowest tier that may use webhooks.
-    pub tier: Tier,
+    /// Who may use webhooks.
+    pub access: WebhookAccess,
     /// Creates the matcher of the service, which also renders the bodies of its messages.
     pub matcher: NewMatcher,
     /// The paths of the operations, in the order of [`operations`].
     pub paths: [&'static str; 5],
 }
 
+impl WebhookConfig {
+    fn price(&self) -> Price {
+        match self.access {
+            WebhookAccess::Tier(tier) => Price::Tier(tier),
+            WebhookAccess::Owner => Price::Free,
+        }
+    }
+
+    /// The watches that a call may use: those of its token, where watches are sold, or those of its account.
+    ///
+    /// # Errors
+    /// `key-invalid` without a token and a key; `parameter-invalid` for a malformed token.
+    fn owned<'a>(&self, call: &'a Call) -> Result<SavedItems<'a>, Problem> {
+        match self.access {
+            WebhookAccess::Tier(_) => Ok(SavedItems::watches(call, self.service)),
+            WebhookAccess::Owner => {
+                let token = WatchToken::of_call(call.watch_token.as_deref(), None)?;
+                SavedItems::of_owner(call, self.service, token.as_ref())
+            }
+        }
+    }
+}
+
 /// The operations of one service.
 #[must_use]
 pub fn operations(config: WebhookConfig) -> Vec<Operation> {
     let [deliveries, ping, replay, resend, update] = config.paths;
-    vec![
+    let all = vec![
         deliveries::operation(config, deliveries),
         ping::operation(config, ping),
         replay::operation(config, replay),
         resend::operation(config, resend),
         update::operation(config, update),
-    ]
+    ];
+    match config.access {
+        WebhookAccess::Tier(_) => all,
+        WebhookAccess::Owner => all.into_iter().map(Operation::with_watch_token).collect(),
+    }
 }
 
 /// The delivery status of a webhook.
@@ -150,7 +187,7 @@ pub struct ById {
 
 /// Finds a watch of the caller by id. The watch must have a webhook.
 pub(crate) async fn target(call: &Call, config: WebhookConfig, id: &str) -> Result<SavedItem, Problem> {
-    let watch = SavedItems::watches(call, config.service).watch(id).await?;
+    let watch = config.owned(call)?.watch(id).await?;
     if watch.webhook.is_empty() {
         return Err(Problem::new(ErrorCode::NotFound, "this watch has no webhook").about("id"));
     }

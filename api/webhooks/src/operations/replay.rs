@@ -4,7 +4,7 @@ use access::append::{CommandPolicy, append_command};
 use feed::cursor;
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -48,7 +48,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     changed. With one of them, all changes that the watch selects after that position are delivered again, but none from before the watch was \
                     made. With `upto` or `uptoCursor`, only the changes up to that position are delivered again, and then delivery continues where it was. A \
                     message that carries the same changes as before has the same `webhook-id`. The changes may be grouped into fewer messages than before.",
-        price: Price::Tier(config.tier),
+        price: config.price(),
         surface: Surface::Both,
         counted: true,
         list: "",

@@ -2,7 +2,7 @@
 
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -42,7 +42,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         description: "The message has its original id and body, and a new signature. It is sent once, even if the webhook is disabled, and does not change \
                     the delivery status. To receive all changes after some change again, use `replay_webhook`. Messages are found in the last 20,000 state \
                     changes of the webhook.",
-        price: Price::Tier(config.tier),
+        price: config.price(),
         surface: Surface::Both,
         counted: true,
         list: "",

@@ -1,10 +1,9 @@
 //! `PATCH …/{id}`: changes the URL or the secret of a webhook.
 
-use access::saved::SavedItems;
 use access::sign::SigningSecret;
 use access::webhook::Sealing;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -55,7 +54,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         description: "For a day after a secret was replaced, each message is signed with both secrets: `webhook-signature` holds several signatures, and one \
                     valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing, and another request is refused. A message in flight is sent to the new URL at the \
                     next attempt.",
-        price: Price::Tier(config.tier),
+        price: config.price(),
         surface: Surface::Both,
         counted: true,
         list: "",
@@ -85,7 +84,7 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
         Some(url) => Some(parse_target(ctx, "webhook", &url).await?),
         None => None,
     };
-    let watches = SavedItems::watches(&call, config.service);
+    let watches = config.owned(&call)?;
     let sealing = Sealing::load_or_create(ctx, &watch.account).await?;
     // If the account's secret was lost, the old signing secret cannot be read, and a new one is needed.
     let is_lost = sealing.open_secret(&watch.id, &watch.secret).is_none();

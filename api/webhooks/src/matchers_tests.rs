@@ -1,0 +1,136 @@
+//! Tests of the matchers: watches found by keys are those found by comparing all, and a watch selects nothing that is recorded after its end.
+
+use std::collections::BTreeSet;
+
+use feed::filter::Element;
+use feed::testing::{Chance, SOURCE, START_MS, WORDS, World, fill};
+use schemas::hash::Hash32;
+use schemas::views::recalls::Recall;
+use view_store::ViewStore;
+
+use super::*;
+
+/// The recalls' changes, of which a watch selects those whose hazard has a word. `KEYED` says whether watches are found by keys.
+struct ByWord<const KEYED: bool>;
+
+fn key(word: &str) -> u64 {
+    let hash = Hash32::of(word.to_lowercase().as_bytes()).0;
+    u64::from_be_bytes(std::array::from_fn(|at| hash[at]))
+}
+
+impl<const KEYED: bool> WebhookFeed for ByWord<KEYED> {
+    type Subscription = String;
+    type Record = Recall;
+
+    const SOURCE: Source = SOURCE;
+
+    fn subscription(watch: &SavedItem) -> Option<String> {
+        Some(watch.filter.clone()).filter(|filter| !filter.is_empty())
+    }
+
+    fn selects(word: &String, change: &Element<Recall>) -> bool {
+        change.record.hazard.split(' ').any(|own| own.eq_ignore_ascii_case(word))
+    }
+
+    fn subscription_keys(word: &String) -> Option<Vec<u64>> {
+        // A watch of "fire" is compared with every change, next to others that have keys.
+        (KEYED && word != "fire").then(|| vec![key(word), key("a word of no change")])
+    }
+
+    fn change_keys(change: &Element<Recall>) -> Vec<u64> {
+        change.record.hazard.split(' ').map(key).collect()
+    }
+
+    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> Found<Recall> {
+        let (mut changes, to) = page::<Recall>(ctx, &SOURCE, ctx.live(SOURCE.view).await?, after, upto).await?;
+        changes.retain(|change| Self::selects(word, change));
+        Ok((changes, to))
+    }
+
+    fn message(_: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
+        Some(changes.iter().map(|change| change.seq.0).collect())
+    }
+}
+
+fn watch(number: usize, word: &str, until: i64) -> SavedItem {
+    SavedItem { id: format!("watch_{number}"), filter: word.to_owned(), until, ..SavedItem::default() }
+}
+
+/// Proves that watches found by their keys are those that select a change of the page, also after watches were replaced and removed; and that neither
+/// way finds a watch that had ended when the change was recorded.
+#[tokio::test]
+async fn keys_find_what_a_comparison_finds() {
+    let (mut world, mut chance) = (World::new().await, Chance(11));
+    fill(&mut world, &mut chance, 600, 200).await;
+    let ctx = world.context(START_MS);
+    let (mut keyed, mut compared) = (matcher::<ByWord<true>>(), matcher::<ByWord<false>>());
+    let mut watches = BTreeMap::new();
+    let words: Vec<&str> = WORDS.iter().flat_map(|text| text.split(' ')).collect();
+    for number in 0..240 {
+        let until = if number % 3 == 0 { START_MS + 600_000 * i64::try_from(number).unwrap() } else { 0 };
+        // Every fifth one replaces an earlier one, every seventh one is removed at once.
+        let own = watch(if number % 5 == 4 { number / 2 } else { number }, words[number % words.len()], until);
+        assert!(keyed.add(&own) && compared.add(&own));
+        watches.insert(own.id.clone(), own.clone());
+        if number % 7 == 6 {
+            keyed.remove(&own.id);
+            compared.remove(&own.id);
+            watches.remove(&own.id);
+        }
+    }
+    assert!(!keyed.add(&watch(999, "", 0)), "a filter that cannot be read");
+    let upto = world.checkpoint.seq;
+    let view = world.store.live(SOURCE.view).await.unwrap();
+    let (mut changes, mut after) = (Vec::new(), Seq(0));
+    while after < upto {
+        let (found, to) = page::<Recall>(&ctx, &SOURCE, Arc::clone(&view), after, upto).await.unwrap();
+        changes.extend(found);
+        after = to;
+    }
+    let is_waiting = |id: &str| !id.ends_with('8');
+    let (mut after, mut ended) = (Seq(0), 0);
+    while after < upto {
+        let find =
+            async |matcher: &dyn WatchMatcher| matcher.matching_watches(&ctx, Arc::clone(&view), after, upto, &is_waiting).await.unwrap();
+        let ((by_keys, to), (by_comparison, _)) = (find(&*keyed).await, find(&*compared).await);
+        let in_page = changes.iter().filter(|change| change.seq > after && change.seq <= to);
+        let mut expected = BTreeSet::new();
+        for change in in_page {
+            for own in watches.values().filter(|own| is_waiting(&own.id) && ByWord::<true>::selects(&own.filter, change)) {
+                if own.until == 0 || change.recorded_at <= rfc3339(own.until) {
+                    expected.insert(own.id.clone());
+                } else {
+                    ended += 1;
+                }
+            }
+        }
+        assert_eq!((by_keys.into_iter().collect::<BTreeSet<_>>(), by_comparison.into_iter().collect()), (expected.clone(), expected));
+        after = to;
+    }
+    assert!(ended > 100, "too few watches ended: {ended}");
+
+    // The next message, and its body, leave out what was recorded after the end.
+    let own = watch(7_000, "fire", START_MS + 600_000 * 300);
+    let selected: Vec<u64> = changes
+        .iter()
+        .filter(|change| ByWord::<true>::selects(&own.filter, change) && change.recorded_at <= rfc3339(own.until))
+        .map(|change| change.seq.0)
+        .collect();
+    keyed.add(&own);
+    let (mut after, mut found) = (Seq(0), Vec::new());
+    while after < upto {
+        after = match keyed.next(&ctx, &own.id, after, upto).await.unwrap() {
+            NextMessage::NoneUpTo(to) => to,
+            NextMessage::Span(_, last) => {
+                let message = Delivery { done: after, upto: last, ..Delivery::default() };
+                let body = keyed.body(&ctx, &own, &message).await.unwrap().unwrap();
+                found.extend(serde_json::from_slice::<Vec<u64>>(&body).unwrap());
+                last
+            }
+        };
+    }
+    assert!(selected.len() > 5);
+    assert_eq!(found, selected);
+    let late = Delivery { done: Seq(selected[selected.len() - 1]), upto, ..Delivery::default() };
+    assert_eq!(keyed.body(&ctx, &own, &late).await.unwrap(), None);
+}
