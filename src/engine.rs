@@ -133,8 +133,8 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, holder.clone(), stopping)
-            .with_downloads(dir.join("downloads"));
+        let runner =
+            Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, holder.clone(), stopping).with_downloads(dir.join("downloads"));
 
         let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening) };
         let live_upstreams = enabled_upstreams(&config).map(|upstream| {

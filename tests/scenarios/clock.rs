@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, run, stderr_of_failure, stdout, wait_for};
 
 fn command(data: &Path, simulated: &SimulatedUpstreams, now: &str, arguments: &[&str]) -> Command {
     let mut command = highwater(data, &simulated.base_url, arguments);
-    command.env("HIGHWATER_CLOCK__FIXED", now);
+    fix_clock(&mut command, now);
     command
 }
 

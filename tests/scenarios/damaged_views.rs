@@ -12,7 +12,7 @@ use schemas::views::receipts::TABLES as RECEIPTS;
 use serde_json::{Value, json};
 
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, ask, copy_dir, highwater, run, send, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, ask, copy_dir, fix_clock, highwater, run, send, stderr_of_failure, stdout, wait_for};
 use crate::random::{self, Random};
 
 /// What is asked before and after each damage. The answers do not change under a fixed clock.
@@ -71,7 +71,7 @@ impl Prepared {
 
     fn command(&self, data: &Path, arguments: &[&str]) -> Command {
         let mut command = highwater(data, &self.simulated.base_url, arguments);
-        command.env("HIGHWATER_CLOCK__FIXED", NOW);
+        fix_clock(&mut command, NOW);
         command
     }
 
@@ -126,8 +126,8 @@ impl Prepared {
 /// Proves for random damages of every kind of file, most of them of the views, that nothing false is answered and no chain forks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_damages_answer_nothing_false() {
-    let (rounds, seed) = (random::number("DAMAGE_ROUNDS").unwrap_or(6), random::seed("DAMAGE_SEED"));
-    println!("DAMAGE_ROUNDS={rounds} DAMAGE_SEED={seed}");
+    let (rounds, seed) = (random::number("DAMAGE_ROUNDS").unwrap_or(6), random::seed("DAMAGE_SEED", 1));
+    println!("DAMAGE_ROUNDS={rounds}");
     let mut random = Random(seed);
     let prepared = Prepared::new().await;
     let data = prepared.dir.path().join("data");
