@@ -317,7 +317,7 @@ impl<'a> SyncRun<'a> {
     }
 
     /// Appends the pages that are held, unless a field may be missing in them. Then they stay held, and the run reads on: if a later document has the
-    /// field, the ones before were odd and all are appended. When too much is held, it is decided as if there were no more pages.
+    /// field, the ones before were unexpected and all are appended. When too much is held, it is decided as if there were no more pages.
     async fn append_held(&mut self) -> Result<(), Error> {
         if self.held.must_wait() && !self.held.is_full() { Ok(()) } else { self.release_held().await }
     }
