@@ -58,7 +58,9 @@ const OFFICES: &[&str] = &["Chief Executive Officer", "Chief Financial Officer",
 pub(crate) enum Route {
     Current,
     Daily(Date),
-    /// An index that is not simulated: that of a quarter.
+    /// The index of a quarter, by year and number.
+    Quarter(i16, i8),
+    /// A file that does not exist.
     Nothing,
     List(u64),
     Search,
@@ -90,6 +92,10 @@ impl Route {
             let day = name.rsplit('/').next()?.strip_prefix("master.")?.strip_suffix(".idx")?;
             return Some(Date::strptime("%Y%m%d", day).map_or(Self::Nothing, Self::Daily));
         }
+        if let Some(name) = file.strip_prefix("full-index/") {
+            let (year, quarter) = name.strip_suffix("/master.idx")?.split_once("/QTR")?;
+            return Some(Self::Quarter(year.parse().ok()?, quarter.parse().ok()?));
+        }
         let number = file.strip_prefix("data/").and_then(|name| name.rsplit('/').next()?.strip_suffix(".txt"));
         Some(number.and_then(place).map_or(Self::Nothing, |(day, index)| Self::Submission(day, index)))
     }
@@ -97,7 +103,7 @@ impl Route {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Current => "edgar.current",
-            Self::Daily(_) | Self::Nothing => "edgar.index",
+            Self::Daily(_) | Self::Quarter(..) | Self::Nothing => "edgar.index",
             Self::List(_) => "edgar.submissions",
             Self::Search => "edgar.search",
             Self::Submission(..) => "edgar.ownership",
@@ -207,7 +213,11 @@ pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>, plan: &Plan
     match route {
         Route::Current => current(world, query),
         // The index of a day is published in the evening.
-        Route::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
+        Route::Daily(day) if day < world.today && has_filings(world, day) => index(world, std::iter::once(day), "%Y%m%d"),
+        Route::Quarter(year, quarter) => {
+            let days = std::iter::successors(world.today.yesterday().ok(), |day| day.yesterday().ok()).take(DAYS as usize + 1);
+            index(world, days.filter(|day| (day.year(), (day.month() - 1) / 3 + 1) == (year, quarter)), "%F")
+        }
         Route::Daily(_) | Route::Nothing => missing(403, "AccessDenied"),
         Route::List(cik) => list(world, cik),
         Route::Search if query.get("q").is_some_and(|words| words.contains("PDUFA")) => biotech::search(world, query, plan),
@@ -228,11 +238,13 @@ fn typed(content_type: &'static str, body: String) -> Answer {
     Answer { status: 200, content_type: Some(content_type), body: body.into_bytes(), ..Answer::default() }
 }
 
-fn index(world: &World, day: Date) -> Answer {
-    let mut rows: Vec<String> = filings(world, day)
+/// Returns the index of some days, in which the date of a filing has a format of its own.
+fn index(world: &World, days: impl Iterator<Item = Date>, date_format: &str) -> Answer {
+    let mut rows: Vec<String> = days
+        .flat_map(|day| filings(world, day).collect::<Vec<_>>())
         .flat_map(|filing| {
             let (number, form) = (filing.accession(), filing.form);
-            let row = |(cik, name, _)| format!("{cik}|{name}|{form}|{}|edgar/data/{cik}/{number}.txt\n", day.strftime("%Y%m%d"));
+            let row = |(cik, name, _)| format!("{cik}|{name}|{form}|{}|edgar/data/{cik}/{number}.txt\n", filing.day.strftime(date_format));
             filing.parties(world).into_iter().map(row).collect::<Vec<_>>()
         })
         .collect();

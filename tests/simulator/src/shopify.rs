@@ -151,7 +151,8 @@ fn numbers(store: usize, at_ms: i64) -> Vec<u64> {
 /// How the restocks of a product follow each other.
 fn pattern(store: usize, number: u64) -> Pattern {
     match store {
-        0 | 1 => Pattern::LogNormal { median_days: 7.0, spread: 0.08 },
+        // So regular that polls once a day find a median gap of a week, whatever the date (a test proves it).
+        0 | 1 => Pattern::LogNormal { median_days: 7.0, spread: 0.02 },
         2 if number >= 12 => Pattern::Regime { median_days: 7.0, spread: 0.2 },
         2 => Pattern::LogNormal { median_days: 8.0 + (number % 5) as f64, spread: 0.3 },
         3 => Pattern::LogNormal { median_days: 7.0 + (number % 4) as f64, spread: 0.6 },
@@ -280,6 +281,25 @@ mod tests {
         };
         let day = NOW_MS / DAY_MS / 40 * 40 + 10;
         assert_eq!([day, day + 2, day + 3].map(|day| (two_pages(day).len(), distinct(two_pages(day)))), [(10, 10), (10, 10), (10, 9)]);
+    }
+
+    /// Proves that daily polls of a weekly product show gaps with a median of about a week, on whatever day the last 120 polls end.
+    #[test]
+    fn weekly_gaps() {
+        const POLLS: i64 = 120;
+        for (store, number) in [0, 1].into_iter().flat_map(|store| (0..PRODUCTS[store]).map(move |number| (store, number))) {
+            let random = Random::new(1, 200 + store as u64, number);
+            // The last variant: it has no returned units.
+            let is_up = |day: i64| Stock::at(random, pattern(store, number), NOW_MS + day * DAY_MS).variant(2, false).0;
+            let restocks: Vec<i64> = (-POLLS..3 * 365).filter(|day| is_up(*day) && !is_up(day - 1)).collect();
+            for end in 0..3 * 365 {
+                let seen: Vec<i64> = restocks.iter().copied().filter(|day| (end - POLLS + 1..=end).contains(day)).collect();
+                let mut gaps: Vec<i64> = seen.windows(2).map(|pair| pair[1] - pair[0]).collect();
+                gaps.sort_unstable();
+                let twice_median = gaps[(gaps.len() - 1) / 2] + gaps[gaps.len() / 2];
+                assert!((13..=15).contains(&twice_median), "store {store}, product {number}, day {end}: {gaps:?}");
+            }
+        }
     }
 
     /// Proves that the stock of a weekly product goes up about once a week, that a gift card never runs out, and that every fault of a store

@@ -117,6 +117,13 @@ const FILINGS: &[Filing] = &[
         form: "8-K",
         documents: &[("ex99-1.htm", "<p>The FDA has extended the PDUFA target action date for Calderinib from {+45} to {+3m45}.</p>")],
     },
+    // Within the next month for someone who looks four weeks after the first day, as a new demo does.
+    Filing {
+        day: 5,
+        company: 2,
+        form: "8-K",
+        documents: &[("a.htm", "<p>The FDA set a PDUFA target action date of {+55} for the NDA for Elmstadib.</p>")],
+    },
 ];
 
 fn accession(index: usize, day: Date) -> String {
