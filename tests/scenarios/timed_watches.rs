@@ -24,7 +24,7 @@ use services::registration::Registration;
 use webhooks::Matchers;
 
 use crate::api::{HttpApi, Writer};
-use crate::engine::Engine;
+use crate::engine::{Engine, moving_clock};
 use crate::payments::backend::{Fault, PaymentBackend};
 use crate::payments::{authorization, header, version_1};
 use crate::process::{Answer, send, wait_for};
@@ -134,7 +134,7 @@ impl Fixture {
     /// Serves services with watches that are sold at a path.
     async fn with_services(services: fn() -> Vec<Service>, matchers: Matchers, path: &'static str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let now = Timestamp::now();
+        let now = moving_clock().now();
         let clock = SimulatedClock::new(now, Clock::Fixed(now));
         let engine = Engine::open(dir.path(), Clock::Simulated(clock)).await;
         let backend = PaymentBackend::open();

@@ -126,7 +126,9 @@ impl Upstream for Edgar {
 
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
         // EDGAR's data begins in 1993; a full read only repairs the current quarter.
-        let from = window.first_day(settings.window_days);
+        // After an outage the runner goes further back than the most days of an ordinary window.
+        let days = settings.window_days.max(WINDOW_DAYS_MAX);
+        let from = window.first_day(settings.window_days).max(window.to.saturating_sub(i64::from(days).days()));
         match stream.name {
             CURRENT => json::write_cursor(current::Cursor::default()),
             INDEX => json::write_cursor(index::Cursor::new(from, window.to, window.from.is_none())),
