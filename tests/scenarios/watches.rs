@@ -260,7 +260,7 @@ fn saved_items_belong_to_one_account() {
         };
         bad("filters", json!({"name": "x", "filter": {"colour": "red"}}), "filter", "unknown field \"colour\"");
         bad("filters", json!({"name": " ", "filter": {}}), "name", "empty");
-        bad("filters", json!({"name": 5, "filter": {}}), "name", "not of type string");
+        bad("filters", json!({"name": true, "filter": {}}), "name", "not of type string");
         bad("watchlist", json!({"webhook": secret}), named.as_object().unwrap().keys().next().unwrap(), "missing");
         for (url, message) in
             [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "not a URL")]

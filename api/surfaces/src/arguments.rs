@@ -1,21 +1,31 @@
 //! Validation of arguments: on every surface, they pass the validator of the schema that clients see.
 //!
-//! Strings of a query or a path are converted to JSON by the types in that schema. Promises: every refusal names the parameter; nothing is guessed,
-//! cut off or accepted twice.
+//! Values are read by the types in that schema, by the same rules on every surface. Promises: every refusal names the parameter; nothing is
+//! guessed, cut off or accepted twice.
+
+mod values;
 
 use std::borrow::Cow;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use operation::Operation;
 use operation::known::{spell_known_fields, unknown_value};
 use operation::problem::Problem;
+use operation::{Method, Operation};
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
+
+use values::{Reader, is_list};
 
 /// Parameters of every REST operation that carry the API key. They are removed before validation.
 pub const ACCESS_PARAMETERS: [&str; 2] = ["api_key", "key"];
+
+/// The beginning of the parameters that links and campaigns add to a URL. Operations ignore them.
+pub(crate) const CAMPAIGN_PREFIX: &str = "utm_";
+
+/// Fields that workflow hosts (n8n) add to the arguments of every tool.
+pub(crate) const HOST_FIELDS: [&str; 5] = ["toolCallId", "tool", "sessionId", "action", "chatInput"];
 
 /// The most characters of a caller's value that an error repeats.
 const ECHO_CHARS_MAX: usize = 64;
@@ -31,21 +41,12 @@ pub struct SchemaError {
     pub source: Box<jsonschema::ValidationError<'static>>,
 }
 
-/// How a string of a query is converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Integer,
-    Number,
-    Boolean,
-    Text,
-}
-
-/// The parts of a parameter that are needed to convert strings.
+/// A parameter of an operation.
 #[derive(Debug)]
 struct Parameter {
     name: String,
-    kind: Kind,
     list: bool,
+    is_required: bool,
     schema: Value,
 }
 
@@ -58,6 +59,8 @@ pub struct Checker {
     aliases: &'static [(&'static str, &'static str)],
     /// The names that an unknown name is compared with.
     known: Vec<String>,
+    /// Whether texts in quotation marks are read as their content. Texts that an operation records as they are stay unchanged.
+    unwraps_texts: bool,
 }
 
 impl Checker {
@@ -72,11 +75,20 @@ impl Checker {
             .build(&operation.input)
             .map_err(|error| SchemaError { operation: operation.name, source: Box::new(error) })?;
         let properties = operation.input.get("properties").and_then(Value::as_object);
-        let parameters: Vec<Parameter> = properties.into_iter().flatten().map(|(name, schema)| Parameter::new(name, schema)).collect();
+        let required = operation.input.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
+        let parameter = |(name, schema): (&String, &Value)| Parameter {
+            name: name.clone(),
+            list: is_list(schema),
+            is_required: is_required(name),
+            schema: schema.clone(),
+        };
+        let parameters: Vec<Parameter> = properties.into_iter().flatten().map(parameter).collect();
         let aliases = operation.aliases.iter().map(|(alias, _)| (*alias).to_owned());
         let access = ACCESS_PARAMETERS.iter().map(|name| (*name).to_owned());
         let known = parameters.iter().map(|parameter| parameter.name.clone()).chain(aliases).chain(access).collect();
-        Ok(Self { validator, schema: operation.input.clone(), parameters, aliases: operation.aliases, known })
+        let unwraps_texts = operation.method == Method::Get || operation.is_managed;
+        Ok(Self { validator, schema: operation.input.clone(), parameters, aliases: operation.aliases, known, unwraps_texts })
     }
 
     /// Converts decoded pairs of a query and a path to arguments and validates them. Access parameters must have been removed.
@@ -86,21 +98,22 @@ impl Checker {
     pub fn strings<'a>(&self, pairs: impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Result<Value, Problem> {
         let mut arguments = Map::new();
         for (given, text) in pairs {
+            if given.starts_with(CAMPAIGN_PREFIX) && !self.has(&given) {
+                continue;
+            }
             let parameter = self.find(&given)?;
             let name = &parameter.name;
             if text.contains('\u{FFFD}') {
                 return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 after percent-decoding")));
             }
-            if parameter.list {
-                let items = parameter.read_list(&given, &text)?;
-                match arguments.get_mut(name.as_str()) {
-                    Some(Value::Array(list)) => list.extend(items),
-                    _ => drop(arguments.insert(name.clone(), Value::Array(items))),
-                }
-            } else if arguments.contains_key(name.as_str()) {
-                return Err(twice(&given, name));
+            let value = self.read_text(parameter, &given, text)?;
+            if let Some(before) = arguments.get_mut(name.as_str()) {
+                let (true, Value::Array(list), Value::Array(items)) = (parameter.list, before, value) else {
+                    return Err(twice(&given, name));
+                };
+                list.extend(items);
             } else {
-                arguments.insert(name.clone(), parameter.read(&given, &text)?);
+                arguments.insert(name.clone(), value);
             }
         }
         self.check(arguments, ErrorCode::ParameterInvalid)
@@ -112,18 +125,29 @@ impl Checker {
     /// The given code (`body-invalid` or `parameter-invalid`), with the name of the field.
     pub fn json(&self, given: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
         let mut arguments = Map::new();
-        for (given, mut value) in given {
+        for (given, value) in given {
             if value.is_null() {
                 continue;
             }
             let parameter = self.find(&given).map_err(|problem| Problem { code, ..problem })?;
-            normalize_integers(&mut value, &parameter.schema);
-            split_lists(&mut value, &parameter.schema);
+            let value = self.reader(&given).value(value, &parameter.schema, &given, parameter.is_required).map_err(|problem| {
+                let code = if problem.code == ErrorCode::ParameterInvalid { code } else { problem.code };
+                Problem { code, ..problem }
+            })?;
             if arguments.insert(parameter.name.clone(), value).is_some() {
                 return Err(Problem { code, ..twice(&given, &parameter.name) });
             }
         }
         self.check(arguments, code)
+    }
+
+    /// Validates the arguments of an MCP tool. Fields that hosts add to the arguments of every tool are ignored where the tool has no such field.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, with the name of the field.
+    pub fn tool(&self, mut given: Map<String, Value>) -> Result<Value, Problem> {
+        given.retain(|name, _| !HOST_FIELDS.contains(&name.as_str()) || self.has(name));
+        self.json(given, ErrorCode::ParameterInvalid)
     }
 
     /// Adds the parameters of a path to the fields of a body and validates them together.
@@ -137,11 +161,26 @@ impl Checker {
     ) -> Result<Value, Problem> {
         for (given, text) in path {
             let parameter = self.find(&given)?;
-            if fields.insert(parameter.name.clone(), parameter.read(&given, &text)?).is_some() {
+            if fields.insert(parameter.name.clone(), self.read_text(parameter, &given, text)?).is_some() {
                 return Err(twice(&given, &parameter.name));
             }
         }
         self.json(fields, ErrorCode::BodyInvalid)
+    }
+
+    /// Reads a text of a query or a path.
+    fn read_text(&self, parameter: &Parameter, given: &str, text: Cow<'_, str>) -> Result<Value, Problem> {
+        let text = with_plus(text);
+        self.reader(given).value(Value::from(text), &parameter.schema, given, false)
+    }
+
+    fn reader<'a>(&self, given: &'a str) -> Reader<'a> {
+        Reader { given, unwraps_texts: self.unwraps_texts }
+    }
+
+    /// Whether the operation has a parameter of this name or alias.
+    fn has(&self, given: &str) -> bool {
+        self.find(given).is_ok()
     }
 
     /// Finds a parameter by name or alias.
@@ -178,112 +217,14 @@ impl Checker {
     }
 }
 
-impl Parameter {
-    fn new(name: &str, schema: &Value) -> Self {
-        let list = is_list(schema);
-        let scalar = if list { schema.get("items").unwrap_or(&Value::Null) } else { schema };
-        let kind = match scalar.get("type").and_then(Value::as_str) {
-            Some("integer") => Kind::Integer,
-            Some("number") => Kind::Number,
-            Some("boolean") => Kind::Boolean,
-            _ => Kind::Text,
-        };
-        Self { name: name.to_owned(), kind, list, schema: schema.clone() }
-    }
-
-    /// Converts a string with commas to the items of a list.
-    fn read_list(&self, given: &str, text: &str) -> Result<Vec<Value>, Problem> {
-        items_of(text).map(|item| self.read(given, item)).collect()
-    }
-
-    /// Converts a string to the JSON type of the schema.
-    fn read(&self, given: &str, text: &str) -> Result<Value, Problem> {
-        let wrong = |what: &str| Problem::parameter(given, format!("{given}: \"{}\" is not {what}", echo(text)));
-        if text.trim().is_empty() && given == "cursor" {
-            return Err(Problem {
-                code: ErrorCode::CursorInvalid,
-                ..Problem::parameter(given, "the cursor is empty; leave it out to start from the beginning")
-            });
-        }
-        if text.trim().is_empty() {
-            return Err(Problem::parameter(given, format!("{given} is empty; leave it out instead")));
-        }
-        match self.kind {
-            Kind::Text => Ok(Value::from(text)),
-            Kind::Boolean => match text.to_ascii_lowercase().as_str() {
-                "true" | "1" => Ok(true.into()),
-                "false" | "0" => Ok(false.into()),
-                _ => Err(wrong("true or false")),
-            },
-            Kind::Integer => {
-                let digits = text.strip_prefix('-').unwrap_or(text);
-                if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                    return Err(wrong("a whole number"));
-                }
-                let number = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from));
-                number.map_err(|_| Problem::parameter(given, format!("{given}: \"{}\" is out of range", echo(text))))
-            }
-            Kind::Number => {
-                let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-                let number = text.parse::<f64>().ok().filter(|_| plain).and_then(Number::from_f64);
-                number.map(Value::Number).ok_or_else(|| wrong("a number"))
-            }
-        }
-    }
-}
-
-/// Writes `3.0` as `3` where the schema requires an integer: JSON Schema accepts both, Rust integers only `3`.
-fn normalize_integers(value: &mut Value, schema: &Value) {
-    match value {
-        Value::Array(items) => {
-            let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| normalize_integers(item, schema));
-        }
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                normalize_integers(value, schema.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Null));
-            }
-        }
-        Value::Number(number) if number.is_f64() && schema.get("type").and_then(Value::as_str) == Some("integer") => {
-            // Beyond 2^53 a float does not identify an integer.
-            if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0) {
-                #[expect(clippy::cast_possible_truncation, reason = "checked: whole and below 2^53")]
-                let int = float as i64;
-                *value = int.into();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whether a value of the schema may be a list. Such a value may also be one text with commas.
-fn is_list(schema: &Value) -> bool {
-    match schema.get("type") {
-        Some(Value::String(name)) => name == "array",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "array"),
-        _ => false,
-    }
-}
-
-/// The items of a text with commas.
-fn items_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim)
-}
-
-/// Splits a text with commas where the schema has a list of texts, so that JSON takes lists in the same forms as a query.
-fn split_lists(value: &mut Value, schema: &Value) {
-    match value {
-        Value::String(text) if is_list(schema) && schema.pointer("/items/type").and_then(Value::as_str) == Some("string") => {
-            *value = items_of(text).collect();
-        }
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if let Some(schema) = schema.get("properties").and_then(|properties| properties.get(name)) {
-                    split_lists(value, schema);
-                }
-            }
-        }
-        _ => {}
+/// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`.
+fn with_plus(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_time =
+        |text: &str| text.len() > 11 && text.as_bytes().get(10) == Some(&b'T') && text.bytes().take(4).all(|byte| byte.is_ascii_digit());
+    let is_offset = |text: &str| matches!(text.len(), 4 | 5) && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    match text.rsplit_once(' ') {
+        Some((time, offset)) if is_time(time) && !time.contains(' ') && is_offset(offset) => Cow::Owned(format!("{time}+{offset}")),
+        _ => text,
     }
 }
 

@@ -146,6 +146,9 @@ impl Site {
         B: Buf,
     {
         let _answering = metrics::RequestInFlight::begin();
+        // A path with a slash at the end is the same path, answered without a redirect, which many clients do not follow for POST.
+        let path = request.path.trim_end_matches('/');
+        let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
@@ -183,7 +186,7 @@ impl Site {
                 reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
                 Some(response)
             }
-            path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers))),
+            path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers).as_deref())),
         };
         answer().map(|response| read_only(request.method, "", response))
     }
@@ -244,7 +247,7 @@ impl Mount {
             };
         }
         if let Some(document) = self.documents.get(path) {
-            return read_only(request.method, base_url, document.response(if_none_match(&request.headers)));
+            return read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()));
         }
         if let Some(files) = self.mounted.service.files
             && let Some(response) = file(files, context, base_url, path, request).await
@@ -267,7 +270,7 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
     let late = || Problem::new(ErrorCode::Unavailable, "the view store does not respond").retry_after(1);
     let response = match found.unwrap_or_else(|_| Err(late())) {
-        Ok(file) => Document::file(file?).response(if_none_match(&request.headers)),
+        Ok(file) => Document::file(file?).response(if_none_match(&request.headers).as_deref()),
         Err(problem) => reply::problem(base_url, &problem),
     };
     Some(read_only(request.method, base_url, response))
@@ -318,8 +321,10 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         )
 }
 
-fn if_none_match(headers: &HeaderMap) -> Option<&str> {
-    headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok())
+/// The ETags of all lines of `If-None-Match`, which mean the same as one line with commas.
+fn if_none_match(headers: &HeaderMap) -> Option<String> {
+    let lines: Vec<&str> = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 /// The response to a read, or the refusal of another method.

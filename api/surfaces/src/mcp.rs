@@ -4,6 +4,7 @@
 //! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
 //! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
+mod messages;
 pub(crate) mod tools;
 
 use std::sync::Arc;
@@ -86,13 +87,26 @@ impl Endpoint {
     {
         let settings = &context.settings;
         let time_max = Duration::from_secs(settings.request_timeout_s);
-        let body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
+        let mut body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
             Ok(body) => body,
             Err(problem) => return reply::problem(base_url, &problem),
         };
         let json = body::is_json(&request.headers);
         if json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
             return refusal(-32700, &format!("Parse error: {error}"));
+        }
+        // Numbers stay as they are written: the library returns the id of a request.
+        if json
+            && i_json::read(&body, is_refused).is_ok()
+            && let Ok(mut message) = serde_json::from_slice::<Value>(&body)
+        {
+            if messages::repair(&mut message) {
+                body = message.to_string().into();
+            }
+            if let Some(error) = messages::malformed(&message) {
+                let response = reply::full_body(hide_keys(error.to_string()).into());
+                return reply::with_content_type(response, "application/json");
+            }
         }
         let arguments = match json.then(|| i_json::read(&body, is_refused)).transpose() {
             Ok(message) => message.flatten().and_then(|mut message| arguments_of(&mut message)).map(Ok),
@@ -242,7 +256,7 @@ impl Tools {
             payment: payment.map(Ok),
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
-        let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid));
+        let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].tool(arguments));
         let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
         Ok((value(answer)?, admitted.settlement))
     }

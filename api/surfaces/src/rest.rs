@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use futures_util::Stream;
-use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName};
 use operation::context::Context;
 use operation::problem::Problem;
@@ -19,10 +19,10 @@ use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;
 
-use crate::arguments::echo;
+use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, body, credentials, events, reply};
+use crate::{Request, body, credentials, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -69,7 +69,7 @@ where
     let read = operation.method == Method::Get;
     let resource = format!("{}{}", mounted.settings.base_url, request.below);
     let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
-    let if_none_match = text(&request.headers, &IF_NONE_MATCH)?.filter(|_| read);
+    let if_none_match = if_none_match(&request.headers).filter(|_| read);
     let form = form(operation, &request.headers);
     let incoming = Incoming {
         credentials,
@@ -77,7 +77,7 @@ where
         form,
         idempotency_key: idempotency_key(&request.headers)?,
         watch_token: watch_token(&request.headers)?,
-        if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
+        if_none_match: if_none_match.clone().filter(|_| form != Form::Events),
         payment: payment(&request.headers)?,
         resource,
         is_continuation: false,
@@ -88,6 +88,7 @@ where
         return Ok(with_headers(stream, &admitted));
     }
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
+    let if_none_match = if_none_match.as_deref();
     let rendering =
         reply::Rendering { list: operation.list, form, keyed: admitted.keyed, paid: admitted.settlement.is_some(), read, if_none_match };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
@@ -110,7 +111,7 @@ where
     if !mounted.service.operations[index].method.has_body() {
         return mounted.checkers[index].strings(path.into_iter().chain(pairs));
     }
-    if let Some((name, _)) = pairs.first() {
+    if let Some((name, _)) = pairs.iter().find(|(name, _)| !name.starts_with(CAMPAIGN_PREFIX)) {
         let name = echo(name);
         return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
     }

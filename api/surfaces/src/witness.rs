@@ -56,7 +56,7 @@ where
         };
     }
     let response = match file(context, own, path, request).await {
-        Ok(document) => document.response(if_none_match(&request.headers)),
+        Ok(document) => document.response(if_none_match(&request.headers).as_deref()),
         Err(problem) => reply::problem("", &problem),
     };
     read_only(request.method, "", response)

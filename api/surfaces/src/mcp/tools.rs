@@ -11,9 +11,10 @@ use operation::schema::REFERENCE;
 use operation::{Method, Operation, Price};
 use rmcp::model::{Tool, ToolAnnotations};
 use schemas::error_code::ErrorCode;
+use schemas::i_json;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::echo;
+use crate::arguments::{HOST_FIELDS, echo};
 use crate::prices;
 
 /// The name of the tool for what accounts set up.
@@ -70,10 +71,16 @@ fn action(operations: &[Operation], mut arguments: Map<String, Value>) -> Result
     };
     let given = match arguments.remove(ARGUMENTS) {
         Some(Value::Object(given)) => given,
+        // Some clients write an empty object as a list, and an object as its JSON text.
+        Some(Value::Array(items)) if items.is_empty() => Map::new(),
+        Some(Value::String(text)) => match i_json::read(text.as_bytes(), |_, _| true) {
+            Ok(Some(Value::Object(given))) => given,
+            _ => return Err(Problem::parameter(ARGUMENTS, "arguments: is not an object")),
+        },
         None | Some(Value::Null) => Map::new(),
         Some(_) => return Err(Problem::parameter(ARGUMENTS, "arguments: is not an object")),
     };
-    if let Some(name) = arguments.keys().next() {
+    if let Some(name) = arguments.keys().find(|name| !HOST_FIELDS.contains(&name.as_str())) {
         let reason = format!("unknown parameter \"{0}\"; the arguments of an action belong into `arguments`", echo(name));
         return Err(Problem::parameter(echo(name), reason));
     }

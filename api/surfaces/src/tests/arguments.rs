@@ -13,6 +13,11 @@ async fn bad_queries() {
         ("limit=-1", "limit", "less than 1"),
         ("limit=ten", "limit", "limit: \"ten\" is not a whole number"),
         ("limit=1.0", "limit", "not a whole number"),
+        ("limit=03", "limit", "limit: \"03\" is not a whole number"),
+        ("limit=3px", "limit", "limit: \"3px\" is not a whole number"),
+        ("min_amount=00.5", "min_amount", "not a number"),
+        ("keyword=[%22ab%22,%22cd%22]", "keyword", "keyword: \"[\"ab\",\"cd\"]\" is not one value"),
+        ("utmsource=x", "utmsource", "unknown parameter"),
         ("limit=%2B5", "limit", "not a whole number"),
         ("limit=5%20", "limit", "not a whole number"),
         ("limit=99999999999999999999999", "limit", "out of range"),
@@ -63,6 +68,8 @@ async fn good_queries() {
         ("?q=a+b%2Cc&min_amount=1e3", json!({"keyword": "a b,c", "min_amount": 1000.0})),
         ("?ids=1,2&ids=3&from=2024-02-29", json!({"ids": [1, 2, 3], "from": "2024-02-29"})),
         ("?&limit=7&", json!({"limit": 7})),
+        ("?limit=7&utm_source=a&utm_campaign=b&utm_source=c", json!({"limit": 7})),
+        ("?limit=%227%22&live='true'&ids=[1,2]&ids=%5B3%5D", json!({"limit": 7, "live": true, "ids": [1, 2, 3]})),
         ("?category=FOOD&live=True", json!({"category": "food", "live": true})),
     ];
     for (query, echo) in table {
@@ -85,10 +92,13 @@ fn json_arguments() {
     assert_eq!(check(json!({"limit": 3.0, "ids": [1.0], "q": "ab", "live": null})), Ok(json!({"limit": 3, "ids": [1], "keyword": "ab"})));
     let table = [
         (json!({"limit": 3.5}), "limit", "3.5 is not of type integer"),
-        (json!({"limit": "3"}), "limit", "\"3\" is not of type integer"),
+        (json!({"limit": "03"}), "limit", "limit: \"03\" is not a whole number"),
+        (json!({"limit": "3px"}), "limit", "limit: \"3px\" is not a whole number"),
+        (json!({"limit": ""}), "limit", "limit is empty"),
+        (json!({"limit": true}), "limit", "true is not of type integer"),
         (json!({"limit": 0}), "limit", "less than 1"),
         (json!({"q": "ab", "keyword": "cd"}), "keyword", "given twice"),
-        (json!({"category": 5}), "category", "5 is not"),
+        (json!({"category": 5}), "category", "\"5\" is not one of"),
         (json!({"wat": 5}), "wat", "unknown parameter \"wat\""),
         (json!({"ids": [1, {"a": "b"}]}), "ids", "ids.1: "),
     ];
@@ -124,7 +134,7 @@ fn fields_within_fields() {
         ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
         ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
         ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
-        ("save_filter", json!({"name": "a", "filter": {"form": 8}}), "filter", "filter.form: 8 is not of type array"),
+        ("save_filter", json!({"name": "a", "filter": {"form": true}}), "filter", "filter.form: true is not of type array"),
         ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
         ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
         ("watch", json!({"cik": "1", "webhook": [s3cr3t]}), "webhook", "webhook: the value is not of type string"),
@@ -136,6 +146,149 @@ fn fields_within_fields() {
         let problem = check(name, arguments.clone()).unwrap_err();
         assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::BodyInvalid, parameter), "{arguments}");
         assert!(problem.detail.contains(detail) && !problem.detail.contains("s3cr3t"), "{arguments}: {}", problem.detail);
+    }
+}
+
+/// Proves that a value in another type or notation is read the same on every surface, where it has exactly one reading.
+#[test]
+fn one_reading_on_every_surface() {
+    let operations = services::filings::service().service.operations;
+    let checker = |name: &str| Checker::new(operations.iter().find(|operation| operation.name == name).unwrap()).unwrap();
+    let (feed, save) = (checker("whats_new_since"), checker("save_filter"));
+    let read = |name: &str, given: &Value| -> Vec<Result<Value, Problem>> {
+        let fields = || serde_json::Map::from_iter([(name.to_owned(), given.clone())]);
+        let own = |read: Result<Value, Problem>| read.map(|read| read[name].clone());
+        let saved = serde_json::Map::from_iter([("name".to_owned(), json!("a")), ("filter".to_owned(), fields().into())]);
+        let saved_as_text = serde_json::Map::from_iter([
+            ("name".to_owned(), json!("a")),
+            ("filter".to_owned(), Value::from(Value::from(fields()).to_string())),
+        ]);
+        let in_filter = |read: Result<Value, Problem>| read.map(|read| read["filter"][name].clone());
+        let mut all = vec![
+            own(feed.json(fields(), ErrorCode::BodyInvalid)),
+            own(feed.tool(fields())),
+            in_filter(save.body(saved.clone(), std::iter::empty())),
+            in_filter(save.tool(saved)),
+            in_filter(save.tool(saved_as_text)),
+        ];
+        if let Some(text) = given.as_str() {
+            all.push(own(feed.strings(std::iter::once((name.into(), text.into())))));
+        }
+        all
+    };
+    let forms = || json!(["8-K", "4"]);
+    for (name, given, value) in [
+        ("form", json!("8-K,4"), forms()),
+        ("form", json!(["8-K", "4"]), forms()),
+        ("form", json!("[\"8-K\",\"4\"]"), forms()),
+        ("form", json!(" [ \"8-K\" , \"4\" ] "), forms()),
+        ("form", json!("[\"8-K\",4]"), forms()),
+        ("form", json!("['8-K', '4']"), forms()),
+        ("form", json!("[8-K, 4]"), forms()),
+        ("form", json!("\"8-K\",\"4\""), forms()),
+        ("form", json!("'8-K', 4"), forms()),
+        ("form", json!("\"[\\\"8-K\\\",\\\"4\\\"]\""), forms()),
+        ("form", json!("\"8-K\""), json!(["8-K"])),
+        ("form", json!("'8-K'"), json!(["8-K"])),
+        ("form", json!("“8-K”"), json!(["8-K"])),
+        ("form", json!(["\"8-K\"", 4]), forms()),
+        ("form", json!(4), json!(["4"])),
+        ("form", json!([4, 3.0]), json!(["4", "3"])),
+        ("cik", json!("320193"), json!("320193")),
+        ("cik", json!("0000320193"), json!("0000320193")),
+        ("cik", json!("\"320193\""), json!("320193")),
+        ("cik", json!(320_193), json!("320193")),
+        ("cik", json!(320_193.0), json!("320193")),
+        ("minEventScore", json!("50"), json!(50)),
+        ("minEventScore", json!(50.0), json!(50)),
+        ("minEventScore", json!("\"50\""), json!(50)),
+        ("minEventScore", json!("0"), json!(0)),
+    ] {
+        for (surface, read) in read(name, &given).into_iter().enumerate() {
+            assert_eq!(read, Ok(value.clone()), "{name}: {given} on surface {surface}");
+        }
+    }
+    for (name, given, shown) in [
+        ("form", json!("[\"8-K\""), "[\"8-K\""),
+        ("form", json!("[\"8-K\",\"4"), "[\"8-K\""),
+        ("form", json!(["[\"8-K\"", "\"4\"]"]), "[\"8-K\""),
+        ("form", json!("{\"a\":1}"), "{\"a\":1}"),
+        ("form", json!("[]"), "is empty"),
+        ("form", json!(""), "is empty"),
+        ("form", json!("8-K,,4"), "is empty"),
+        ("form", json!("[true]"), "true"),
+        ("form", json!("[\"\"]"), "is empty"),
+        ("cik", json!("[\"320193\"]"), "320193"),
+        ("cik", json!("[\"320193\""), "320193"),
+        ("cik", json!(true), "true"),
+        ("cik", json!("\"\""), "is empty"),
+        ("cik", json!(" "), "is empty"),
+        ("minEventScore", json!("03"), "03"),
+        ("minEventScore", json!("50px"), "50px"),
+        ("minEventScore", json!("5e1"), "5e1"),
+        ("minEventScore", json!("50.0"), "50.0"),
+        ("minEventScore", json!(" 50"), " 50"),
+        ("minEventScore", json!(""), "is empty"),
+        ("minEventScore", json!(true), "true"),
+        ("minEventScore", json!("[50]"), "50"),
+    ] {
+        for (surface, read) in read(name, &given).into_iter().enumerate() {
+            let Err(problem) = read else { panic!("{name}: {given} on surface {surface} was taken") };
+            assert!(problem.parameter == name || problem.parameter == "filter", "{given} on surface {surface}: {}", problem.parameter);
+            let detail = problem.detail.replace("\\\"", "\"");
+            assert!(detail.contains(name) && detail.contains(shown), "{name}: {given} on surface {surface}: {detail}");
+        }
+    }
+}
+
+/// Proves that an empty list is read as an empty object, and that texts that an operation records as they are keep their quotation marks.
+#[test]
+fn empty_objects_and_recorded_texts() {
+    let operations = services::filings::service().service.operations;
+    let save = Checker::new(operations.iter().find(|operation| operation.name == "save_filter").unwrap()).unwrap();
+    let saved = save.tool(json!({"name": "a", "filter": []}).as_object().unwrap().clone());
+    assert_eq!(saved, Ok(json!({"name": "a", "filter": {}})));
+    let service = service(&Arc::new(Notify::new()));
+    let make = Checker::new(service.operations.iter().find(|operation| operation.name == "make").unwrap()).unwrap();
+    let made = |name: Value| make.json(json!({ "name": name }).as_object().unwrap().clone(), ErrorCode::BodyInvalid);
+    assert_eq!(made(json!("\"a\"")), Ok(json!({"name": "\"a\""})));
+    assert_eq!(made(json!("[\"a\"]")), Ok(json!({"name": "[\"a\"]"})));
+    assert_eq!(made(json!(5)), Ok(json!({"name": "5"})));
+}
+
+/// Proves that the fields that workflow hosts add to every tool are ignored in tools alone, and that a misspelt field is still refused.
+#[test]
+fn fields_of_hosts() {
+    let service = service(&Arc::new(Notify::new()));
+    let checker = Checker::new(&service.operations[0]).unwrap();
+    let given = |more: Value| {
+        let mut fields =
+            json!({"limit": "3", "toolCallId": "c1", "tool": {"name": "find"}, "sessionId": 7, "action": "x", "chatInput": "hi"});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fields.as_object().unwrap().clone()
+    };
+    assert_eq!(checker.tool(given(json!({}))), Ok(json!({"limit": 3})));
+    for misspelt in ["limti", "toolcallid", "sessionID"] {
+        assert_eq!(checker.tool(given(json!({ misspelt: 1 }))).unwrap_err().parameter, misspelt);
+    }
+    assert_eq!(checker.json(given(json!({})), ErrorCode::BodyInvalid).unwrap_err().code, ErrorCode::BodyInvalid);
+}
+
+/// Proves that an offset whose plus became a blank is read as the offset.
+#[test]
+fn times_with_an_offset() {
+    let operations = services::filings::service().service.operations;
+    let checker = Checker::new(operations.iter().find(|operation| operation.name == "whats_new_since").unwrap()).unwrap();
+    let read = |query: &str| checker.strings(form_urlencoded::parse(query.as_bytes())).map(|read| read["asOf"].clone());
+    for (query, time) in [
+        ("asOf=2026-11-01T00:00:00+00:00", "2026-11-01T00:00:00+00:00"),
+        ("asOf=2026-11-01T00:00:00%2B01:30", "2026-11-01T00:00:00+01:30"),
+        ("asOf=2026-11-01T00:00:00.250+0100", "2026-11-01T00:00:00.250+0100"),
+        ("asOf=2026-11-01T00:00:00-01:00", "2026-11-01T00:00:00-01:00"),
+        ("asOf=2026-11-01", "2026-11-01"),
+        ("asOf=a+00:00", "a 00:00"),
+    ] {
+        assert_eq!(read(query), Ok(json!(time)), "{query}");
     }
 }
 
@@ -171,7 +324,7 @@ async fn bad_bodies() {
         ("application/json", "{}", 400, "body-invalid", "name", "name is missing"),
         ("application/json", "{\"name\": null}", 400, "body-invalid", "name", "name is missing"),
         ("application/json", "{\"name\": \"\"}", 400, "body-invalid", "name", "name: is empty"),
-        ("application/json", "{\"name\": 5}", 400, "body-invalid", "name", "not of type string"),
+        ("application/json", "{\"name\": true}", 400, "body-invalid", "name", "not of type string"),
         ("application/json", "{\"name\": \"a\", \"sise\": 1}", 400, "body-invalid", "sise", "did you mean \"size\"?"),
         ("application/json", "{\"name\": \"a\", \"size\": -1}", 400, "body-invalid", "size", "less than 0"),
         ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "name", "name: the field is given twice"),

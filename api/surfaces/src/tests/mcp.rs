@@ -185,6 +185,72 @@ async fn arguments_are_i_json() {
     assert_eq!(called["structuredContent"]["echo"]["keyword"], "ab");
 }
 
+/// Proves that an empty list is taken where the protocol has an object, at the path with a slash at its end, too.
+#[tokio::test]
+async fn empty_lists() {
+    let fixture = Fixture::new(|_| {});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": [], "clientInfo": {"name": "php", "version": "1"}});
+    let at_slash = |body: Value| message(&body).path("/fake/mcp/");
+    let hello = result(&fixture, at_slash(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}))).await;
+    assert_eq!(hello["serverInfo"]["name"], "fake");
+    let nested = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": [], "sampling": []}, "clientInfo": {"name": "php", "version": "1"}});
+    assert_eq!(result(&fixture, old("initialize", nested)).await["serverInfo"]["name"], "fake");
+    for method in ["tools/list", "ping"] {
+        assert!(result(&fixture, old(method, json!([]))).await.is_object(), "{method}");
+    }
+    for arguments in [json!([]), json!({}), json!("{}"), Value::Null] {
+        let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": arguments}))).await;
+        assert_eq!(called["structuredContent"]["echo"], json!({}), "{arguments}");
+    }
+    let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": "{\"limit\":\"3\"}", "_meta": []}))).await;
+    assert_eq!(called["structuredContent"]["echo"], json!({"limit": 3}));
+    let hosted = json!({"name": "manage", "arguments": {"action": "keep", "arguments": "{\"name\":\"a\"}", "sessionId": "s"}});
+    assert_eq!(result(&fixture, old("tools/call", hosted)).await["structuredContent"], json!({"kept": "a"}));
+}
+
+/// Proves that malformed parameters of a known method are refused with the field and the id of the request.
+#[tokio::test]
+async fn malformed_parameters() {
+    let fixture = Fixture::new(|_| {});
+    let client = json!({"name": "a", "version": "1"});
+    for (method, params, words) in [
+        ("initialize", Value::Null, "params.protocolVersion is missing"),
+        ("initialize", json!("x"), "params: \"x\" is not an object"),
+        ("initialize", json!([1]), "params: [1] is not an object"),
+        ("initialize", json!({"capabilities": {}, "clientInfo": client}), "params.protocolVersion is missing"),
+        ("initialize", json!({"protocolVersion": 1, "capabilities": {}, "clientInfo": client}), "params.protocolVersion: 1 is not a text"),
+        ("initialize", json!({"protocolVersion": "2025-11-25", "clientInfo": client}), "params.capabilities is missing"),
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": [1], "clientInfo": client}),
+            "params.capabilities: [1] is not",
+        ),
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}),
+            "clientInfo.version is missing",
+        ),
+        ("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": 5}, "clientInfo": client}), "params.capabilities"),
+        ("tools/call", json!({}), "params.name is missing"),
+        ("tools/call", json!({"name": 5}), "params.name: 5 is not a text"),
+        ("tools/call", json!({"name": "find", "arguments": [1]}), "params.arguments: [1] is not an object"),
+        ("tools/call", json!({"name": "find", "arguments": "limit=3"}), "params.arguments: \"limit=3\" is not an object"),
+        ("tools/list", json!({"cursor": 5}), "params.cursor: 5 is not a text"),
+        ("tools/list", json!(5), "params: 5 is not an object"),
+        ("ping", json!("x"), "params: \"x\" is not an object"),
+    ] {
+        for id in [json!(7), json!("seven")] {
+            let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            let read = send(&fixture, message(&body).header("mcp-protocol-version", "2025-11-25")).await;
+            let answer = read.json();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32602)), "{body}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{body}: {answer}");
+        }
+    }
+    let read = send(&fixture, old("tools/unknown", json!("x"))).await;
+    assert_ne!(read.json()["error"]["code"], -32602, "an unknown method has no parameters");
+}
+
 /// Proves that unsupported features are refused instead of returning empty lists.
 #[tokio::test]
 async fn undeclared() {

@@ -26,7 +26,7 @@ async fn wrong_addresses() {
     let fixture = Fixture::new(|_| {});
     for (path, hint) in [
         ("/fake/api/itms", "did you mean \"/api/items\"?"),
-        ("/fake/api/items/", "did you mean \"/api/items\"?"),
+        ("/fake/api/itms/", "did you mean \"/api/items\"?"),
         ("/fake/openapi.jsn", "/openapi.json"),
         ("/fakes", "did you mean \"/fake\"?"),
         ("/healtz", "did you mean \"/healthz\"?"),
@@ -88,6 +88,15 @@ async fn pages_and_validators() {
         assert_eq!(read.status, status, "{tags}");
         assert!(!read.header("etag").is_empty() && read.header("cache-control") == "no-cache", "{tags}");
         assert_eq!(read.body.is_empty(), status == 304, "{tags}");
+    }
+    for (first, second, status) in [("\"6\"", "\"7\"", 304), ("\"7\"", "\"6\"", 304), ("\"5\"", "\"6\"", 200)] {
+        for path in ["/fake/v1/page", "/fake/v1/page/"] {
+            let read = send(&fixture, ask().path(path).header("if-none-match", first).header("if-none-match", second)).await;
+            assert_eq!(read.status, status, "{path}: {first}, {second}");
+        }
+    }
+    for path in ["/fake/api/items/?limit=2", "/fake/api/items//", "/fake/api/items/7/", "/fake/openapi.json/", "/fake/", "/healthz/"] {
+        assert_eq!(get(&fixture, path).await.status, 200, "{path}");
     }
     let lines = |accept: &'static str| ask().path("/fake/v1/page").header("accept", accept);
     let read = send(&fixture, lines("text/html, application/x-ndjson;q=0.9")).await;
