@@ -155,9 +155,9 @@ fn add_to(schema: &mut Value, redacted: &Value) {
     }
 }
 
-/// Whether callers below the tier see a record. Lists leave withdrawn records out.
+/// Whether callers below the tier see a record. Lists leave withdrawn records out; changes and single records show one if its redacted form says so.
 fn is_shown<R: Redact>(record: &R, today: Date) -> bool {
-    Record::is_listed(record) && record.is_free(today)
+    (R::MARKS_UNLISTED || Record::is_listed(record)) && record.is_free(today)
 }
 
 fn schema<R: Redact>(generator: &mut SchemaGenerator) -> Schema {

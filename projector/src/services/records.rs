@@ -56,6 +56,13 @@ pub trait Rules: Send + Sync + 'static {
         <Self::Record as ChangeRecord>::Details::default()
     }
 
+    /// Returns the entries of the terms table that a row of decision state writes: an index of what is remembered, which answers as of an
+    /// earlier time read. `value` is the row as JSON, empty if it was deleted. Their dimension is none of the record's.
+    #[must_use]
+    fn index(_key: &str, _value: &str, _seq: Seq) -> Vec<Write> {
+        Vec::new()
+    }
+
     /// See [`Service::signs`].
     #[must_use]
     fn signs(_fact: &Fact<Self::Fact>) -> bool {
@@ -107,11 +114,24 @@ impl<'a, T: Rules> State<'a, T> {
     /// When the row has not been fetched or cannot be decoded.
     pub fn record(&mut self, id: &str) -> Result<Option<T::Record>, Undecided> {
         if !self.records.contains_key(id) {
-            let row: Option<Row<T::Record>> = self.rows.get_json(T::TABLES.records, &key![id])?;
+            let row = self.stored_row(id)?;
             let record = row.as_ref().map(|row| row.record.clone());
             self.records.insert(id.to_owned(), (row, record));
         }
         Ok(self.records.get(id).and_then(|(_, now)| now.clone()))
+    }
+
+    /// Returns the stored record, without the changes of this decision: call it before the decision changes the record. It is for decisions that compare
+    /// many records and change few.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn unchanged_record(&mut self, id: &str) -> Result<Option<T::Record>, Undecided> {
+        Ok(self.stored_row(id)?.map(|row| row.record))
+    }
+
+    fn stored_row(&mut self, id: &str) -> Result<Option<Row<T::Record>>, Undecided> {
+        self.rows.get_json(T::TABLES.records, &key![id])
     }
 
     /// Sets a record.
@@ -151,6 +171,21 @@ impl<'a, T: Rules> State<'a, T> {
         let text = source.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("source {key}: {error}")))?;
         self.sources.insert(key.to_owned(), text.unwrap_or_default());
         Ok(())
+    }
+
+    /// Changes the decision state under a key, the default value if there is none. Nothing is remembered if it remains as it was; the default value is
+    /// deleted.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn change<S>(&mut self, key: &str, change: impl FnOnce(&mut S)) -> Result<(), Undecided>
+    where
+        S: Clone + Default + DeserializeOwned + PartialEq + Serialize,
+    {
+        let before: S = self.source(key)?.unwrap_or_default();
+        let mut now = before.clone();
+        change(&mut now);
+        if now == before { Ok(()) } else { self.remember(key, Some(&now).filter(|now| **now != S::default())) }
     }
 
     /// Returns the keys that decisions may sign with.
@@ -225,6 +260,7 @@ impl<T: Rules> Service for Records<T> {
     fn apply(change: &RecordChange<T::Record>, record: &[u8]) -> Vec<Write> {
         let mut writes = Vec::new();
         for NoteRow { key, value } in change.note.iter().flat_map(|note| &note.rows) {
+            writes.extend(T::index(key, value, change.seq));
             writes.push(match value.as_str() {
                 "" => Write::delete(T::TABLES.sources, key![key.as_str()]),
                 value => Write::put(T::TABLES.sources, key![key.as_str()], Bytes::from(value.to_owned())),

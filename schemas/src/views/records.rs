@@ -54,8 +54,12 @@ pub trait Redact: Record {
     /// The free window: callers below that tier see the changes of this many days.
     const FREE_DAYS: i64;
 
-    /// Whether lists show the record to callers below that tier on a day, in its redacted form.
+    /// Whether the record is within the free window on a day, so that callers below that tier see it in its redacted form.
     fn is_free(&self, today: Date) -> bool;
+
+    /// Whether the redacted form marks a record that is in no list any more. Only then callers below that tier see such a record: without a mark it
+    /// would look like a current one.
+    const MARKS_UNLISTED: bool = false;
 
     /// What a note tells callers below that tier; `None` for the usual words about the redacted form.
     const NOTE: Option<&'static str> = None;

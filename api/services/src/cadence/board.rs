@@ -15,7 +15,7 @@ use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::{Known, niche};
-use super::number::Number;
+use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
 
 /// Arguments of `cadence_board`.

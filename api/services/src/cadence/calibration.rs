@@ -14,9 +14,9 @@ use super::catalog::{Catalog, Entry};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::{Known, known};
-use super::number::Number;
 use super::prediction::{Basis, Confidence, label_of, missing_share};
 use super::report::Report;
+use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
 use feed::position::day_text;
 

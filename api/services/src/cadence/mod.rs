@@ -8,7 +8,6 @@ pub mod followed;
 pub mod health;
 pub mod list_niches;
 pub mod niches;
-pub mod number;
 pub mod predict;
 pub mod prediction;
 pub mod report;

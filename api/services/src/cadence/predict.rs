@@ -17,9 +17,9 @@ use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
 use super::niches::niche;
-use super::number::Number;
 use super::prediction::{Confidence, Prediction, predict};
 use super::words::{have, words};
+use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
 use feed::position::day_text;
 

@@ -5,9 +5,8 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use feed::etag::{etag, matches_etag};
 use feed::position::{Position, position};
 use feed::{Feeds, Source};
@@ -15,7 +14,7 @@ use operation::context::{Part, store_problem};
 use operation::problem::Problem;
 use operation::schema;
 use operation::tiers::EXPORTS_MIN_TIER;
-use operation::{Answer, Body, Call, Definition, FileBody, Operation, Price, Surface};
+use operation::{Answer, Body, Call, Definition, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -25,20 +24,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use table_file::{Column, Format, Kind};
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::Semaphore;
 use view_store::ViewStore;
 use view_store::feed::{FEED_BLOCK_LEN, FeedCache, FeedReader};
 
+use super::files::{self, FileRows};
+
 /// The version of the form of the files, part of the ETag. Increase it when the same position is written with other bytes.
-const RENDERING: &str = "1";
+const RENDERING: &str = "2";
 /// How many files a process writes at the same time. Each holds the rows of one Parquet row group in memory.
 const RUNNING_MAX: usize = 2;
 /// When a caller may try again while too many files are being written, in seconds.
 const BUSY_RETRY_S: u64 = 30;
-/// A piece of a file is sent when it has this size, in bytes.
-const PIECE_BYTES: usize = 64 << 10;
-/// How many pieces may wait for a slow reader.
-const PIECES_WAITING_MAX: usize = 4;
 
 static RUNNING: Semaphore = Semaphore::const_new(RUNNING_MAX);
 
@@ -160,6 +157,12 @@ impl Rows {
     }
 }
 
+impl FileRows for Rows {
+    async fn next(&mut self) -> io::Result<Vec<Vec<Value>>> {
+        Self::next(self).await.map_err(io::Error::other)
+    }
+}
+
 /// Arguments of `export`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -211,51 +214,8 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
         if seq.0 > 0 {
             reader.block(seq).await.map_err(store_problem)?;
         }
-        let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
-        let rows = table.rows(reader, seq);
-        tokio::spawn(send(rows, table.columns(), format, sender, permit));
-        Body::File(FileBody::new(format.media_type(), format!("{}-{file}", source.service), pieces))
+        let name = format!("{}-{file}", source.service);
+        Body::File(files::file(name, format, table.columns(), table.rows(reader, seq), permit))
     };
     Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
-}
-
-/// Writes a file piece by piece, at the pace of its reader. An error ends the body before its end, which the reader notices.
-async fn send(
-    mut rows: Rows,
-    columns: Vec<Column>,
-    format: Format,
-    sender: mpsc::Sender<io::Result<Bytes>>,
-    _permit: SemaphorePermit<'static>,
-) {
-    let written = Mutex::new(Vec::with_capacity(2 * PIECE_BYTES));
-    let take = || std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut sink = |bytes: &[u8]| {
-        written.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        true
-    };
-    let sent = async {
-        let mut writer = table_file::writer(format, columns, &mut sink).map_err(io::Error::other)?;
-        loop {
-            let batch = rows.next().await.map_err(io::Error::other)?;
-            if batch.is_empty() {
-                break;
-            }
-            for row in batch {
-                writer.row(row).map_err(io::Error::other)?;
-            }
-            let is_full = written.lock().unwrap_or_else(PoisonError::into_inner).len() >= PIECE_BYTES;
-            if is_full && sender.send(Ok(take().into())).await.is_err() {
-                return Ok(());
-            }
-        }
-        writer.finish().map_err(io::Error::other)?;
-        drop(writer);
-        let _closed = sender.send(Ok(take().into())).await;
-        Ok(())
-    };
-    let sent: io::Result<()> = sent.await;
-    if let Err(error) = sent {
-        tracing::error!(%error, "an export failed");
-        let _closed = sender.send(Err(error)).await;
-    }
 }

@@ -174,6 +174,20 @@ impl<S: WatchableFeed> Reader<S> {
         Ok(Self { call, at, limit, days: shared.days, is_current, next, fingerprint, notes, service: PhantomData })
     }
 
+    /// A reader for an operation that has no further shared arguments than `asOf`.
+    ///
+    /// # Errors
+    /// `as-of-invalid`; when the position cannot be read.
+    pub async fn as_of(call: Call, as_of: Option<String>) -> Result<Self, Problem> {
+        Self::new(call, Shared { as_of, ..Shared::default() }, None, "").await
+    }
+
+    /// The call that is answered.
+    #[must_use]
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
     /// The context of the call.
     #[must_use]
     pub fn context(&self) -> &Context {
