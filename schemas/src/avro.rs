@@ -98,6 +98,11 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 
+/// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
+pub const UNLISTED: &[SchemaText] = &[
+    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
+];
+
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
 pub type Fingerprint = [u8; 8];
 
@@ -178,7 +183,7 @@ static LEARNED: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLoc
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
-    for text in ALL {
+    for text in ALL.iter().chain(UNLISTED) {
         // A schema that does not parse is a bug in this crate. A test parses all of them, so that it is found before a release.
         let Ok(named) = Named::parse(text.json) else { continue };
         known.current.entry(text.topic).or_insert(named);

@@ -1,5 +1,7 @@
 //! The list of topics with their names, partition counts and privacy. Both logs create their topics from it.
 
+pub mod unlisted;
+
 /// What a topic holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicKind {

@@ -7,6 +7,7 @@ pub mod awards;
 pub mod cadence;
 pub mod catalysts;
 pub mod common;
+pub mod coverage;
 pub mod filings;
 pub mod labs;
 pub mod recalls;

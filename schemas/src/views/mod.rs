@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod awards;
 pub mod cadence;
 pub mod catalysts;
+pub mod coverage;
 pub mod deliveries;
 pub mod engine;
 pub mod filings;

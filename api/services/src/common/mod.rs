@@ -11,6 +11,8 @@ pub mod followed;
 pub mod health;
 pub mod history;
 pub mod keys;
+pub(crate) mod last_entry;
+pub(crate) mod last_run;
 pub mod list_page;
 pub mod number;
 pub mod prover;
