@@ -96,6 +96,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v1.avsc") },
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v2.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
+    SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.v1.avsc") },
 ];
 
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.

@@ -205,6 +205,7 @@ fn record_of(id: &str, known: &AwardState) -> Award {
         psc: text(|award| &award.psc),
         psc_description: text(|award| &award.psc_description),
         amount_cents,
+        outlays_cents: cents(|award| award.outlays_cents),
         ceiling_cents: cents(|award| award.ceiling_cents),
         signed: text(|award| &award.signed),
         start: text(|award| &award.start),

@@ -49,6 +49,8 @@ pub struct Award {
     pub psc_description: String,
     /// The total obligated amount.
     pub amount_cents: Option<i64>,
+    /// The total amount paid out, as the upstream last reported it.
+    pub outlays_cents: Option<i64>,
     /// Value with all options.
     pub ceiling_cents: Option<i64>,
     /// Day of the base action.

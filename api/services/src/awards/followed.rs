@@ -88,6 +88,7 @@ impl UpstreamRecords for Awards {
             psc: fact.psc.clone(),
             psc_description: fact.psc_description.clone(),
             amount_cents: fact.amount_cents,
+            outlays_cents: fact.outlays_cents,
             ceiling_cents: fact.ceiling_cents,
             signed: fact.signed.clone(),
             start: fact.start.clone(),
