@@ -102,6 +102,7 @@ pub const ALL: &[SchemaText] = &[
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
 pub const UNLISTED: &[SchemaText] = &[
     SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
+    SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.

@@ -8,6 +8,7 @@ pub mod cadence;
 pub mod catalysts;
 pub mod common;
 pub mod coverage;
+pub mod exclusions;
 pub mod filings;
 pub mod labs;
 pub mod recalls;

@@ -6,6 +6,7 @@ pub mod cadence;
 pub mod catalysts;
 pub mod coverage;
 pub mod deliveries;
+pub mod exclusions;
 pub mod filings;
 pub mod labs;
 pub mod payments;

@@ -7,9 +7,11 @@ use super::{Topic, TopicKind};
 
 /// The coverage service's changes.
 pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The exclusions service's changes.
+pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_COVERAGE];
+pub const ALL: &[Topic] = &[CHANGES_COVERAGE, CHANGES_EXCLUSIONS];
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ pub mod catalysts;
 pub mod coverage;
 pub mod deliveries;
 pub mod engine;
+pub mod exclusions;
 pub mod filings;
 pub mod labs;
 pub mod payments;

@@ -1,0 +1,125 @@
+//! `GET /v1/scan`: all excluded entities with awards, for a paid key or a payment.
+
+use operation::problem::Problem;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::exclusions::{BY_CAGE, BY_UEI, Exclusion, HITS};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
+use super::filter::Filter;
+use super::findings::{Moment, Subject, hits_of_all_days};
+use super::followed::Exclusions;
+use super::{SCAN_MICROS, SOURCE};
+use crate::common::read::{Read, Reader};
+use feed::filter::is_one_of;
+use feed::places::Walk;
+
+/// Arguments of `scan`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Only hits by this: `uei` or `cage`, in any case.
+    #[serde(rename = "match")]
+    #[schemars(length(min = 1, max = 10))]
+    pub matched_by: Option<String>,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// A page of excluded entities.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExclusionScan")]
+pub struct Scan {
+    /// The number of rows of this page.
+    pub count: usize,
+    /// How many hits match, over all pages, those without an active exclusion on this day included; null if they are more than 2,000.
+    pub total: Option<u64>,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The rows, the newest active date first.
+    pub rows: Vec<ScanRow>,
+}
+
+/// An excluded entity with awards.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ScanRow {
+    /// `EXCLUDED_WHILE_ACTIVE` or `EXCLUDED_NO_ACTIVE_AWARD`.
+    pub signal: &'static str,
+    /// The entity.
+    pub entity: Entity,
+    /// Its earliest active exclusion.
+    pub exclusion: Option<ShownExclusion>,
+    /// Sums over its running awards.
+    pub summary: Summary,
+    /// `uei` or `cage`: by which exclusion and awards are of one entity.
+    #[serde(rename = "match")]
+    pub matched_by: &'static str,
+    /// The call that shows its artifact.
+    pub url: String,
+}
+
+impl Read for Arguments {
+    type Service = Exclusions;
+    type Answer = Scan;
+
+    const FILTER: &'static [&'static str] = &["agency"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "scan",
+            path: "/v1/scan",
+            surface: Surface::Route,
+            summary: "All excluded entities that have federal awards, the newest exclusions first.",
+            description: "Joined by UEI or CAGE code alone. A row has no list of awards and no hash; `url` is the call that shows them. Page with `after`; \
+                a page can have fewer rows than `limit`.",
+            price: Price::PerCall { micros: SCAN_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
+            list: "rows",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "limit": 10 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
+        let matched_by = match self.matched_by.as_deref().map(|text| text.trim().to_ascii_lowercase()) {
+            Some(text) if ![BY_UEI, BY_CAGE].contains(&text.as_str()) => {
+                return Err(Problem::parameter("match", format!("{text:?} is none of {BY_UEI}, {BY_CAGE}")));
+            }
+            text => text,
+        };
+        let limit = reader.limit();
+        let moment = Moment::of(reader).await?;
+        let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.as_deref().unwrap_or_default());
+        let is_selected = |hit: &Exclusion| {
+            !hit.suppressed
+                && matched_by.as_ref().is_none_or(|by| hit.matched_by == *by)
+                && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)))
+        };
+        let walk = Walk { list: HITS, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
+        let page = reader.ranked(walk, Some(&is_selected)).await?;
+        let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
+        let mut rows = Vec::with_capacity(page.items.len());
+        for hit in page.items {
+            let url = format!("{base_url}/v1/entity_watch?uei={}", hit.uei);
+            let artifact = moment.artifact(reader, &Subject::Uei(hit.uei)).await?;
+            if artifact.signal != NO_SIGNAL {
+                let (signal, matched_by) = (artifact.signal, artifact.matched_by);
+                rows.push(ScanRow {
+                    signal,
+                    entity: artifact.entity,
+                    exclusion: artifact.exclusion,
+                    summary: artifact.summary,
+                    matched_by,
+                    url,
+                });
+            }
+        }
+        Ok(Scan { count: rows.len(), total: page.total, next: page.next, rows })
+    }
+}
