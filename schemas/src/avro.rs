@@ -103,6 +103,7 @@ pub const ALL: &[SchemaText] = &[
 pub const UNLISTED: &[SchemaText] = &[
     SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
+    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.

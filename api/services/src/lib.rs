@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod parcels;
 pub mod recalls;
 pub mod receipts;
 pub mod registration;

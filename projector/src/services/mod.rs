@@ -9,6 +9,7 @@ pub mod deliveries;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod parcels;
 pub mod payments;
 pub mod recalls;
 pub mod receipts;

@@ -9,9 +9,11 @@ use super::{Topic, TopicKind};
 pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The exclusions service's changes.
 pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The parcels service's changes.
+pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_COVERAGE, CHANGES_EXCLUSIONS];
+pub const ALL: &[Topic] = &[CHANGES_COVERAGE, CHANGES_EXCLUSIONS, CHANGES_PARCELS];
 
 #[cfg(test)]
 mod tests {

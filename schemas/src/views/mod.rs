@@ -10,6 +10,7 @@ pub mod engine;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod parcels;
 pub mod payments;
 pub mod recalls;
 pub mod receipts;
