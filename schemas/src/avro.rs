@@ -101,6 +101,7 @@ pub const ALL: &[SchemaText] = &[
 
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
 pub const UNLISTED: &[SchemaText] = &[
+    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
     SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },

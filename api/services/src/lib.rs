@@ -3,6 +3,7 @@
 //! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
 //! render and deliver them and name no service.
 
+pub mod aviation;
 pub mod awards;
 pub mod cadence;
 pub mod catalysts;

@@ -23,6 +23,7 @@ mod lookup;
 mod matching;
 mod paragraphs;
 mod read;
+mod record;
 mod serials;
 mod tokens;
 
@@ -37,6 +38,7 @@ pub use due::{Due, DueStatus, Hours, LimitDue, Record, Usage, due};
 pub use lookup::{keys_for, keys_of};
 pub use matching::{Aircraft, CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare};
 pub use read::{Source, read};
+pub use record::{StoredDirective, record_of};
 
 /// The version of the rules of this crate.
 pub const RULES_VERSION: u32 = 1;

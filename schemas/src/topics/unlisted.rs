@@ -5,6 +5,8 @@
 
 use super::{Topic, TopicKind};
 
+/// The aviation service's changes.
+pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The coverage service's changes.
 pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The exclusions service's changes.
@@ -13,7 +15,7 @@ pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: 
 pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_COVERAGE, CHANGES_EXCLUSIONS, CHANGES_PARCELS];
+pub const ALL: &[Topic] = &[CHANGES_AVIATION, CHANGES_COVERAGE, CHANGES_EXCLUSIONS, CHANGES_PARCELS];
 
 #[cfg(test)]
 mod tests {

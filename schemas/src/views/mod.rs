@@ -1,6 +1,7 @@
 //! The tables of every view with the types of their rows. The projector writes them, the API reads them.
 
 pub mod accounts;
+pub mod aviation;
 pub mod awards;
 pub mod cadence;
 pub mod catalysts;

@@ -6,6 +6,6 @@
 mod contract;
 mod fuzz;
 mod layouts;
-mod lookup;
 mod properties;
+mod stored;
 mod texts;

@@ -1,6 +1,8 @@
-//! Keys of directives and of aircraft: a directive that may apply is found by them.
+//! Stored directives: comparing a directive that was read back from its record gives what the text gives, and its keys find it.
 
-use directives::{Aircraft, ResolvedAircraft, Verdict, compare, keys_for, keys_of};
+use directives::{Aircraft, ResolvedAircraft, StoredDirective, Verdict, compare, due, keys_for, keys_of, record_of};
+use directives::{Hours, Record, Usage};
+use jiff::civil::date;
 
 use crate::texts::Text;
 
@@ -74,23 +76,41 @@ const AIRCRAFT: &[(&str, &str)] = &[
     ("Unknown Maker", "X"),
 ];
 
-/// Proves that a directive which is possible for an aircraft has a key in common with it.
+/// Proves that the stored form loses nothing that a comparison or a due date needs, and that a directive which is possible for an aircraft has a
+/// key in common with it.
 #[test]
-fn possible_directives_have_a_key_of_the_aircraft() {
-    let mut found = 0;
+fn stored_directives_compare_like_their_texts() {
+    let (mut found, usage) = (0, Usage { hours: Hours::new(1_262.5), cycles: Some(7), date: date(2026, 11, 20) });
+    let done = Record { date: Some(date(2026, 3, 10)), hours: Hours::new(1_200.0), ..Record::default() };
     let engines = [None, Some(("Lycoming Engines", "O-320-E3D")), Some(("Lycoming", "IO-540"))];
     for (holder, title, applicability) in PARAGRAPHS {
         let title = format!("Airworthiness Directives; {title}");
+        let actions = "Within 50 hours TIS after the effective date, inspect the spar. Repeat the inspection thereafter at intervals not to exceed 100 \
+            hours TIS or 12 calendar months, whichever occurs first. Replacing the spar is terminating action for the inspections.";
         let summary = "It applies to engines of PA-28-140 airplanes.";
-        let (_, directive) = Text { holder, title: &title, applicability, summary, ..Text::default() }.read();
-        let keys = keys_of(&directive);
+        let (text, directive) = Text { holder, title: &title, applicability, actions, summary, ..Text::default() }.read();
+        let record = record_of(&directive, &text);
+        let stored = StoredDirective::of(&record);
+        assert_eq!(record_of(&stored.directive, &stored.text).models, record.models);
+        assert_eq!(due(&stored.directive, Some(&done), &usage, false), due(&directive, Some(&done), &usage, false));
         for (make, model) in AIRCRAFT {
             for engine in engines {
                 let propeller = engine.map(|_| ("Hartzell", "HC-C2YK-1"));
                 let aircraft = ResolvedAircraft::new(&Aircraft { make, model, serial: Some("17280500"), engine, propeller });
-                if compare(&directive, &aircraft).verdict > Verdict::None {
+                let (of_text, of_record) = (compare(&directive, &aircraft), compare(&stored.directive, &aircraft));
+                let shown = |span: Option<directives::Span>, text: &str| span.map(|span| span.of(text).to_owned());
+                let name = format!("{make} {model} and {holder}");
+                assert_eq!((of_record.verdict, &of_record.reasons), (of_text.verdict, &of_text.reasons), "{name}");
+                assert_eq!(of_record.cannot_decide, of_text.cannot_decide, "{name}");
+                if of_text.verdict > Verdict::None {
                     found += 1;
-                    assert!(keys_for(&aircraft).iter().any(|key| keys.contains(key)), "{make} {model} and {holder}: {keys:?}");
+                    let keys = keys_of(&directive);
+                    assert!(keys_for(&aircraft).iter().any(|key| keys.contains(key)), "{name}: {keys:?}");
+                    let (whole, kept) = (shown(of_text.span, &text), shown(of_record.span, &stored.text));
+                    assert!(
+                        whole.as_deref().unwrap_or_default().starts_with(kept.as_deref().unwrap_or_default()),
+                        "{name}: {whole:?} {kept:?}"
+                    );
                 }
             }
         }

@@ -1,0 +1,67 @@
+//! The aviation service: which airworthiness directives may apply to a make and model, as far as their texts say.
+
+pub mod assess;
+pub mod audit;
+pub mod compared;
+pub mod filter;
+pub mod fleet;
+pub mod followed;
+pub mod match_ads;
+pub mod recurring;
+pub mod stored_fleets;
+
+use schemas::topics::DIRECTIVES;
+use schemas::topics::unlisted::CHANGES_AVIATION;
+use schemas::views::aviation::{AirworthinessDirective, TABLES};
+use serde_json::json;
+
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
+use feed::query::Feed;
+use operation::Definition;
+
+/// The source of the service's changes. The match is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// What every answer about an aircraft says.
+pub const DISCLAIMER: &str =
+    "Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.";
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified airworthiness directives since a cursor, oldest first; with `make` and `model` those that may apply to them.",
+        when: "Use it to follow directives over several calls, without gaps.",
+        example: json!({ "start": "earliest", "make": "Piper", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "aviation",
+        "Airworthiness directives",
+        "Which airworthiness directives of the FAA may apply to a make and model, whether they recur and in which intervals, each with the text that \
+            says so, from the Federal Register. What a text does not decide is answered as POSSIBLE and named; nothing is left out in silence. \
+            Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.",
+    )
+    .with(vec![
+        read::operation::<match_ads::Arguments>(),
+        read::operation::<recurring::Arguments>(),
+        read::operation::<assess::Arguments>(),
+        read::operation::<assess::ToolArguments>(),
+        audit::operation(),
+        changes_since::operation::<followed::Aviation>(changes),
+    ])
+    .with(operations::<followed::Aviation>())
+    .with(stored_fleets::operations())
+    .with(vec![keys::operation()])
+    .with(history::operations::<AirworthinessDirective>(SOURCE))
+    .with_data(directives::shown_aliases())
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<AirworthinessDirective>;
