@@ -104,6 +104,7 @@ pub const UNLISTED: &[SchemaText] = &[
     SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
     SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
+    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
 ];
 

@@ -87,6 +87,18 @@ static TARGETS_DISABLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
 static OLDEST_UNDELIVERED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
     gauge("api_webhook_oldest_undelivered_seconds", "Age of the oldest message that is not delivered yet, at the node that sends")
 });
+static INDEX_VERSIONS: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_name_index_versions", "Versions of trademarks in the index of names of this node"));
+static INDEX_BYTES: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_name_index_bytes", "Bytes of memory that the index of names of this node uses"));
+static INDEX_SEQ: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_name_index_seq", "Seq of the last change in the index of names of this node"));
+static INDEX_RECORDED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    gauge(
+        "api_name_index_recorded_timestamp_seconds",
+        "When the last change in the index of names of this node was recorded, in seconds since 1970",
+    )
+});
 static IN_FLIGHT: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests in flight"));
 static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Open connections"));
 static OPEN_MAX: LazyLock<Option<IntGauge>> =
@@ -112,6 +124,15 @@ fn set(gauge: &LazyLock<Option<IntGauge>>, value: usize) {
     if let Some(gauge) = gauge.as_ref() {
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
     }
+}
+
+/// Sets the gauges of the index of names: its versions of trademarks, its bytes, its last change, and when that was recorded, in milliseconds
+/// since 1970.
+pub fn set_name_index(versions: usize, bytes: usize, seq: u32, recorded_at_ms: i64) {
+    set(&INDEX_VERSIONS, versions);
+    set(&INDEX_BYTES, bytes);
+    set(&INDEX_SEQ, seq as usize);
+    set(&INDEX_RECORDED, usize::try_from(recorded_at_ms / 1_000).unwrap_or_default());
 }
 
 fn change(gauge: &LazyLock<Option<IntGauge>>, by: i64) {

@@ -12,6 +12,7 @@ pub mod coverage;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod names;
 pub mod parcels;
 pub mod recalls;
 pub mod receipts;

@@ -10,6 +10,7 @@ pub mod deliveries;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod names;
 pub mod parcels;
 pub mod payments;
 pub mod recalls;

@@ -11,11 +11,13 @@ pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: Topi
 pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The exclusions service's changes.
 pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The names service's changes.
+pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The parcels service's changes.
 pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_AVIATION, CHANGES_COVERAGE, CHANGES_EXCLUSIONS, CHANGES_PARCELS];
+pub const ALL: &[Topic] = &[CHANGES_AVIATION, CHANGES_COVERAGE, CHANGES_EXCLUSIONS, CHANGES_NAMES, CHANGES_PARCELS];
 
 #[cfg(test)]
 mod tests {

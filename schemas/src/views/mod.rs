@@ -11,6 +11,7 @@ pub mod engine;
 pub mod exclusions;
 pub mod filings;
 pub mod labs;
+pub mod names;
 pub mod parcels;
 pub mod payments;
 pub mod recalls;

@@ -1,0 +1,171 @@
+//! What the register says of a name at one position: counts, verdict and the similar marks. The check answers with it, and other services may ask
+//! for it ([`clearance`]).
+
+use feed::Feeds;
+use feed::position::{Position, position};
+use marks::index::{Corpus, Hit};
+use marks::{Classes, Mark, Rule, Status, Tier, Verdict};
+use operation::context::{Context, Part};
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::SOURCE;
+use super::asked::{ClassList, read_name};
+use super::register::{Register, position_of};
+
+/// How many marks are similar to a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Counts {
+    /// Marks with the same letters.
+    pub exact: u64,
+    /// Marks that are likely to be held similar.
+    pub strong: u64,
+    /// Marks with a part in common.
+    pub partial: u64,
+}
+
+/// How many marks of other classes are similar to a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OtherCounts {
+    /// Marks with the same letters.
+    pub exact: u64,
+    /// Marks that are likely to be held similar.
+    pub strong: u64,
+}
+
+/// What the register says of a name.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The similar marks of the given classes; of all classes if none were given.
+    pub counts: Counts,
+    /// The similar marks of other classes than the given ones; 0 if none were given.
+    pub other_counts: OtherCounts,
+    /// The similar marks, with the tier in which each counts: by tier, then distance, then serial number.
+    pub hits: Vec<(Tier, Hit)>,
+    /// How many marks were compared.
+    pub corpus: Corpus,
+}
+
+/// What the register says of a name, for other services.
+#[derive(Clone, Debug)]
+pub struct Clearance {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The last day of the register that is recorded completely, YYYY-MM-DD; empty before the first.
+    pub through_date: String,
+}
+
+/// The register as far as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// How many marks it has; none if no register was ever read.
+    pub corpus: Corpus,
+    /// The last day of the register that is recorded completely, YYYY-MM-DD; empty before the first.
+    pub through_date: String,
+}
+
+/// How far the register is recorded as of a time (see `asOf`); as of now without one.
+///
+/// # Errors
+/// `as-of-invalid`; `unavailable` while the index is being built.
+pub async fn extent(ctx: &Context, as_of: Option<&str>) -> Result<Extent, Problem> {
+    let at = position(ctx, &SOURCE, as_of).await?;
+    let reached = Register::of(ctx).reach(at.seq, as_of.is_none()).await?;
+    let corpus = reached.index.corpus(position_of(at.seq.min(reached.seq)));
+    let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq.min(reached.seq), at.last).await?;
+    Ok(Extent { corpus, through_date: standing.through_date })
+}
+
+/// Compares a name with the register as of a time (see `asOf`); as of now without one.
+///
+/// # Errors
+/// `parameter-invalid` for a name without a letter or digit; `as-of-invalid`; `unavailable` while the index is being built.
+pub async fn clearance(ctx: &Context, name: &str, classes: &[u8], as_of: Option<&str>) -> Result<Clearance, Problem> {
+    let mut at = position(ctx, &SOURCE, as_of).await?;
+    let comparison = compare(ctx, &mut at, &read_name(name)?, &ClassList::new(classes), as_of.is_none()).await?.0;
+    let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    Ok(Clearance { comparison, through_date: standing.through_date })
+}
+
+/// Compares a name with the register at a position. If `may_move`, the position becomes an earlier one while the index is behind; a note says so.
+///
+/// # Errors
+/// `unavailable` while the index is being built.
+pub(super) async fn compare(
+    ctx: &Context,
+    at: &mut Position,
+    name: &Mark,
+    classes: &ClassList,
+    may_move: bool,
+) -> Result<(Comparison, Option<String>), Problem> {
+    let register = Register::of(ctx);
+    let reached = register.reach(at.seq, may_move).await?;
+    at.seq = at.seq.min(reached.seq);
+    let (hits, corpus) = register.find(reached.index, name.clone(), at.seq).await?;
+    Ok((judge(hits, corpus, classes.classes()), reached.note))
+}
+
+fn judge(hits: Vec<Hit>, corpus: Corpus, classes: Classes) -> Comparison {
+    let (mut counts, mut other_counts, mut contained) = (Counts::default(), OtherCounts::default(), 0);
+    let mut counted = Vec::new();
+    for hit in hits {
+        let status = if hit.is_live { Status::Live } else { Status::Unknown };
+        let Some(tier) = hit.rule.tier().counted(status) else { continue };
+        match (classes.meets(hit.classes), tier) {
+            (true, Tier::Exact) => counts.exact += 1,
+            (true, Tier::Strong) => counts.strong += 1,
+            (true, Tier::Partial) => {
+                counts.partial += 1;
+                contained += u64::from(hit.rule == Rule::P1);
+            }
+            (false, Tier::Exact) => other_counts.exact += 1,
+            (false, Tier::Strong) => other_counts.strong += 1,
+            (false, Tier::Partial) => {}
+        }
+        if classes.meets(hit.classes) {
+            counted.push((tier, hit));
+        }
+    }
+    counted.sort_unstable_by_key(|(tier, hit)| (*tier, hit.distance, hit.serial));
+    let verdict = Verdict::of(counts.exact, counts.strong, contained, classes != Classes::NONE);
+    Comparison { verdict, counts, other_counts, hits: counted, corpus }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(serial: u32, rule: Rule, class: u8, is_live: bool, distance: u32) -> Hit {
+        Hit { serial, rule, classes: Classes::of(&[class]), is_live, distance }
+    }
+
+    /// Proves what counts in which tier, the order of the marks, and what classes change.
+    #[test]
+    fn counts_and_order() {
+        let hits = vec![
+            hit(1, Rule::P1, 9, true, 6),
+            hit(2, Rule::E1, 25, true, 0),
+            hit(3, Rule::S3, 9, false, 1),
+            hit(4, Rule::S3, 9, true, 2),
+            hit(5, Rule::S4, 9, true, 1),
+            hit(6, Rule::P2, 9, false, 3),
+            hit(7, Rule::E1, 9, false, 0),
+        ];
+        let all = judge(hits.clone(), Corpus::default(), Classes::NONE);
+        assert_eq!(all.counts, Counts { exact: 1, strong: 3, partial: 2 });
+        assert_eq!(all.hits.iter().map(|(_, hit)| hit.serial).collect::<Vec<_>>(), [2, 7, 5, 4, 3, 1]);
+        assert_eq!((all.verdict, all.other_counts), (Verdict::LikelyTaken, OtherCounts::default()));
+        let of_nine = judge(hits.clone(), Corpus::default(), Classes::of(&[9]));
+        assert_eq!(
+            (of_nine.counts, of_nine.other_counts),
+            (Counts { exact: 0, strong: 3, partial: 2 }, OtherCounts { exact: 1, strong: 0 })
+        );
+        assert_eq!(of_nine.verdict, Verdict::Caution);
+        let contained = vec![hits[0]];
+        assert_eq!(judge(contained.clone(), Corpus::default(), Classes::NONE).verdict, Verdict::LikelyAvailable);
+        assert_eq!(judge(contained, Corpus::default(), Classes::of(&[9])).verdict, Verdict::Caution);
+    }
+}
