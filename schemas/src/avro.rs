@@ -106,6 +106,7 @@ pub const UNLISTED: &[SchemaText] = &[
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
     SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
+    SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.

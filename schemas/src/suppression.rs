@@ -5,6 +5,7 @@
 //! rows stay as they are, so hashes and proofs stay valid and a suppression can be taken back.
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::plain_words::plain_words;
 
@@ -34,6 +35,9 @@ pub const RECORD: KeyKind = KeyKind { name: "record", about: "one record, as SER
 /// A shop, by its host name: `shop.example`.
 pub const SHOP: KeyKind = KeyKind { name: "shop", about: "a shop, by its host name", compared: |text| text.trim().to_lowercase() };
 
+/// A phrase, as the phrases service counts it. Case, hyphens and repeated blanks do not matter.
+pub const PHRASE: KeyKind = KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase };
+
 /// THE LIST of kinds.
 pub const KINDS: [&KeyKind; 3] = [&PERSON, &RECORD, &SHOP];
 
@@ -57,6 +61,12 @@ fn person(name: &str) -> String {
     let mut words = plain_words(name);
     words.sort_unstable();
     words.join(" ")
+}
+
+/// The words of a phrase in lower case, with one blank between them.
+fn phrase(text: &str) -> String {
+    let lower: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    lower.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_')).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// What the records of a view hide for the suppressed keys of a kind.
@@ -106,6 +116,7 @@ mod tests {
         {
             assert_eq!(PERSON.normalize(given).as_deref(), Some(normal), "{given}");
         }
+        assert_eq!(PHRASE.normalize(" Jane-Q  Doe ").as_deref(), Some("jane q doe"));
         assert_eq!((PERSON.normalize(" ., "), PERSON.normalize(&"a".repeat(201)), RECORD.normalize("  ")), (None, None, None));
     }
 }

@@ -14,6 +14,7 @@ pub mod filings;
 pub mod labs;
 pub mod names;
 pub mod parcels;
+pub mod phrases;
 pub mod recalls;
 pub mod receipts;
 pub mod registration;

@@ -13,6 +13,7 @@ pub mod labs;
 pub mod names;
 pub mod parcels;
 pub mod payments;
+pub mod phrases;
 pub mod recalls;
 pub mod receipts;
 pub mod records;
