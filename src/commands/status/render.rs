@@ -7,9 +7,9 @@ fn summary(report: &Report) -> Vec<(&'static str, String)> {
     let count = |is_counted: fn(&Stream) -> bool| report.upstreams.iter().filter(|stream| is_counted(stream)).count().to_string();
     let sum = |of: fn(&Stream) -> i64| report.upstreams.iter().map(of).sum::<i64>().to_string();
     vec![
-        ("streams", report.upstreams.len().to_string()),
+        ("streams", count(|stream| stream.enabled || !stream.state.is_empty())),
         ("failed", count(Stream::has_failed)),
-        ("never run", count(|stream| stream.state.is_empty())),
+        ("never run", count(|stream| stream.enabled && stream.state.is_empty())),
         ("rejected", sum(|stream| stream.rejected)),
         ("services", report.services.len().to_string()),
         ("changes", report.services.iter().map(|service| service.seq).sum::<u64>().to_string()),
@@ -47,7 +47,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
 
 fn run_fields(stream: &Stream) -> String {
     if stream.state.is_empty() {
-        return "never run".to_owned();
+        return if stream.enabled { "never run" } else { "disabled" }.to_owned();
     }
     let finished = match stream.last_finished_age_s {
         Some(age_s) => format!("{} ({age_s} s ago)", stream.last_finished),
@@ -189,8 +189,9 @@ mod tests {
             reason: String::new(),
         };
         let never = Stream { stream: "cpsc", enabled: true, ..Stream::default() };
+        let disabled = Stream { stream: "fsis", ..Stream::default() };
         let mut report = Report {
-            upstreams: vec![finished, never],
+            upstreams: vec![finished, never, disabled],
             topics: vec![TopicSize { topic: "recalls", records: 12, lag: 0, bytes: None, bytes_a_year: None }],
             views: vec![ViewLag { view: "recalls", lag: 3, seconds: 1 }],
             services: vec![ServiceProgress { service: "recalls", seq: 9, recorded: String::new(), parked: 0 }],
@@ -220,6 +221,7 @@ mod tests {
                 "summary ok\tstreams 2\tfailed 0\tnever run 1\trejected 2\tservices 1\tchanges 9\tparked 0\tlag 3",
                 "upstream openfda.food\trun_finished 2026-11-20T12:00:00.000Z\tlast finished 2026-11-20T12:00:00.000Z (7300 s ago)\tseen 28000\tappended 7\trejected 2 (1 known)",
                 "upstream cpsc\tnever run",
+                "upstream fsis\tdisabled",
                 "topic recalls\trecords 12\tlag 0",
                 "view recalls\tlag 3\tseconds 1",
                 "service recalls\tseq 9\trecorded never\tparked 0",
