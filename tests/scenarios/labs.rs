@@ -477,7 +477,7 @@ impl Fixture {
             if_none_match: None,
         };
         let arguments = json!({"start": "earliest", "limit": 200, "wait": 0});
-        let Body::Events(events) = (changes.run)(call, arguments).await.unwrap().body else { panic!() };
+        let Body::Events { items: events, .. } = (changes.run)(call, arguments).await.unwrap().body else { panic!() };
         events.iter().map(|event| String::from_utf8_lossy(&event.data).into_owned()).collect()
     }
 

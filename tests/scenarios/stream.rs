@@ -2,7 +2,7 @@
 
 use access::Access;
 use operation::context::Part;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use event_log::EventLog;
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::views::accounts::Tier;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{HttpApi, LocalApi, Writer};
 use crate::child::HANG_TIMEOUT;
@@ -22,8 +22,14 @@ use crate::random::{Random, number};
 
 /// How often the reader is killed by default.
 const KILLS: u64 = 150;
-/// The comments in a row after which a stream counts as one that does not end. The server sends one every 20 seconds without an event.
-const COMMENTS_MAX: usize = 15;
+/// The positions in a row after which a stream counts as one that does not end. The server sends one every 20 seconds without a change.
+const POSITIONS_MAX: usize = 15;
+/// After how long without a byte a reader cuts its connection.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The most bytes that a reader takes before it cuts its connection: a few changes.
+const CUT_BYTES_MAX: usize = 3_000;
+/// How often the connection of a reader is cut at some byte by default.
+const BYTE_CUTS: u64 = 25;
 const AWARDS: u64 = 50;
 
 /// Makes a fact with a unique state of an award.
@@ -41,10 +47,37 @@ fn fact(writer: &mut Writer, random: &mut Random, n: u64) -> event_log::Append {
 }
 
 /// An event of a stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Event {
+    /// The name; empty for a change.
+    name: String,
     id: String,
     data: Value,
+    /// Whether a line of the event sets the time after which a client reconnects.
+    has_retry: bool,
+}
+
+impl Event {
+    /// Takes a line.
+    fn add(&mut self, line: &str) {
+        match line.split_once(": ") {
+            Some(("event", value)) => value.clone_into(&mut self.name),
+            Some(("id", value)) => value.clone_into(&mut self.id),
+            Some(("data", value)) => self.data = serde_json::from_str(value).unwrap(),
+            Some(("retry", _)) => self.has_retry = true,
+            _ => {}
+        }
+    }
+}
+
+/// Sends a request for a stream after the last event that the reader has, in HTTP/1.0, which has no chunks.
+fn request(address: SocketAddr, path: &str, key: &str, last: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
+    let last = if last.is_empty() { String::new() } else { format!("last-event-id: {last}\r\n") };
+    let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\naccept: text/event-stream\r\nx-api-key: {key}\r\n{last}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
 }
 
 /// An event stream over its own connection, which is closed when this is dropped.
@@ -53,33 +86,81 @@ struct Events(BufReader<TcpStream>);
 impl Events {
     /// Opens a stream after the last event that the reader has; returns the status and the lines of the head.
     fn open(address: SocketAddr, path: &str, key: &str, last: &str) -> (u16, String, Self) {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
-        let last = if last.is_empty() { String::new() } else { format!("last-event-id: {last}\r\n") };
-        let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\naccept: text/event-stream\r\nx-api-key: {key}\r\n{last}\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let (mut reader, mut head) = (BufReader::new(stream), String::new());
+        let (mut reader, mut head) = (BufReader::new(request(address, path, key, last)), String::new());
         while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head, Self(reader))
     }
 
-    /// Returns the next event; `None` at the end of the stream. Panics if neither comes.
-    fn next(&mut self) -> Option<Event> {
-        let (mut id, mut data, mut comments) = (String::new(), Value::Null, 0);
+    /// Returns the next event of any kind; `None` at the end of the stream.
+    fn next_of_any(&mut self) -> Option<Event> {
+        let mut event = Event::default();
         loop {
             let mut line = String::new();
             if self.0.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            match line.trim_end().split_once(": ") {
-                Some(("id", value)) => value.clone_into(&mut id),
-                Some(("data", value)) => data = serde_json::from_str(value).unwrap(),
-                _ if line.trim_end().is_empty() && !id.is_empty() => return Some(Event { id, data }),
-                _ if line.starts_with(':') => {
-                    comments += 1;
-                    assert!(comments < COMMENTS_MAX, "neither an event nor the end of the stream came after {comments} comments");
-                }
-                _ => {}
+            if line == "\n" {
+                return Some(event);
+            }
+            event.add(line.trim_end());
+        }
+    }
+
+    /// Returns the next change; `None` at the end of the stream. Panics if neither comes.
+    fn next(&mut self) -> Option<Event> {
+        for _ in 0..POSITIONS_MAX {
+            match self.next_of_any()? {
+                event if event.name.is_empty() => return Some(event),
+                event => assert!(["position", "reset", "end"].contains(&event.name.as_str()), "{event:?}"),
+            }
+        }
+        panic!("neither a change nor the end of the stream came after {POSITIONS_MAX} positions");
+    }
+
+    /// Returns the event that ends the stream, after any changes and positions; panics if it is not the last one.
+    fn last(&mut self) -> Event {
+        loop {
+            let event = self.next_of_any().unwrap();
+            if matches!(event.name.as_str(), "reset" | "end") {
+                assert!(self.next_of_any().is_none());
+                return event;
+            }
+        }
+    }
+}
+
+/// A reader as a browser is one: it takes events that arrived whole, and keeps the id of the last one.
+#[derive(Default)]
+struct CutReader {
+    last: String,
+    seqs: Vec<u64>,
+}
+
+impl CutReader {
+    /// Reads at most so many bytes of a stream, or what arrives before a pause, and cuts the connection.
+    fn read(&mut self, address: SocketAddr, path: &str, key: &str, bytes_max: usize) {
+        let mut stream = request(address, path, key, &self.last);
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        assert!(head.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&head));
+        stream.set_read_timeout(Some(PAUSE)).unwrap();
+        let mut read = Vec::new();
+        while read.len() < bytes_max && stream.read_exact(&mut byte).is_ok() {
+            read.extend(byte);
+        }
+        let read = String::from_utf8(read).unwrap();
+        let whole = read.rfind("\n\n").map_or("", |end| &read[..end]);
+        for (n, block) in whole.split("\n\n").filter(|block| !block.is_empty()).enumerate() {
+            let mut event = Event::default();
+            block.lines().for_each(|line| event.add(line));
+            assert!(!event.id.is_empty(), "an event has no id: {block}");
+            assert!(n > 0 || event.name == "position", "the first event is another one: {block}");
+            self.last = event.id;
+            if event.name.is_empty() {
+                self.seqs.push(event.data["seq"].as_u64().unwrap());
             }
         }
     }
@@ -155,9 +236,99 @@ async fn resumed_streams_miss_and_repeat_nothing() {
     assert!(streams[1].0 > 0 && streams[1].0 < streams[0].0);
 
     // Open streams get an event at the end.
-    let ended = tokio::task::spawn_blocking(move || streams.into_iter().all(|(_, mut events)| events.next().is_none()));
+    let ended = tokio::task::spawn_blocking(move || {
+        for (_, mut events) in streams {
+            let end = events.last();
+            assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("server-stopping")));
+            assert_eq!(end.data["cursor"], end.id);
+        }
+    });
     http_api.stop().await;
-    assert!(ended.await.unwrap());
+    ended.await.unwrap();
+    api.close().await;
+}
+
+/// Proves that a reader whose connection is cut at any byte, also before the first change, gets each change once: from `latest`, from `earliest` and from a
+/// cursor, with and without a filter, while changes are added between its connections.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cut_readers_miss_and_repeat_nothing() {
+    const BEFORE: u64 = 5;
+    let dir = tempfile::tempdir().unwrap();
+    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let http_api = HttpApi::start(&api.engine, moving_clock(), None);
+    let (address, key) = (http_api.address, http_api.key(Tier::FleetPlus).await);
+    let (mut writer, mut random) = (Writer::default(), Random(86));
+    api.append((1..=BEFORE).map(|n| fact(&mut writer, &mut random, n)).collect()).await;
+    api.decide().await;
+    let (mut readers, mut n) = (Vec::new(), BEFORE);
+    for feed in ["changes", "whats_changed_since"] {
+        let first = format!("/awards/v1/{feed}?start=earliest&limit=2");
+        let page: Value = serde_json::from_slice(&ask(address, &first, &key).unwrap().body).unwrap();
+        let cursor = page["cursor"].as_str().unwrap();
+        let starts = [("start=latest".to_owned(), BEFORE), ("start=earliest".to_owned(), 0), (format!("cursor={cursor}"), 2)];
+        readers.extend(starts.map(|(start, after)| (format!("/awards/v1/{feed}?{start}&limit=3"), after, CutReader::default())));
+    }
+    // Cut before any change: `latest` has an id all the same.
+    for (path, after, reader) in &mut readers {
+        let bytes_max = if *after == BEFORE { usize::MAX } else { 0 };
+        reader.read(address, path, &key, bytes_max);
+        assert!(reader.seqs.is_empty() && (*after != BEFORE || !reader.last.is_empty()), "{path}");
+    }
+    for _ in 0..number("STREAM_BYTE_CUTS").unwrap_or(BYTE_CUTS) {
+        let more = random.below(3);
+        api.append((0..more).map(|more| fact(&mut writer, &mut random, n + more + 1)).collect()).await;
+        n += more;
+        for (path, _, reader) in &mut readers {
+            reader.read(address, path, &key, usize::try_from(random.below(CUT_BYTES_MAX as u64)).unwrap());
+        }
+    }
+    api.decide().await;
+    for (path, after, mut reader) in readers {
+        let since = Instant::now();
+        while reader.seqs.last() != Some(&n) {
+            assert!(since.elapsed() < HANG_TIMEOUT, "{path}: {:?} of {n}", reader.seqs);
+            reader.read(address, &path, &key, usize::MAX);
+        }
+        assert_eq!(reader.seqs, (after + 1..=n).collect::<Vec<_>>(), "{path}");
+    }
+    http_api.stop().await;
+    api.close().await;
+}
+
+/// Proves that a stream that cannot continue from its cursor is answered so that a browser survives, and JSON with a status; that a problem which no later
+/// attempt overcomes has its status in both; and which headers a stream has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_streams_say_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let http_api = HttpApi::start(&api.engine, moving_clock(), None);
+    let (address, key) = (http_api.address, http_api.key(Tier::FleetPlus).await);
+    let page = ask(address, "/awards/v1/whats_changed_since?start=latest&naics=54", &key).unwrap();
+    let of_filter = serde_json::from_slice::<Value>(&page.body).unwrap()["cursor"].as_str().unwrap().to_owned();
+    for (path, cursor, status, code) in [
+        ("/awards/v1/changes", "nonsense", 400, "cursor-invalid"),
+        ("/awards/v1/whats_changed_since?naics=61", of_filter.as_str(), 409, "filter-changed"),
+    ] {
+        let (stream_status, head, mut events) = Events::open(address, path, &key, cursor);
+        let reset = events.last();
+        assert_eq!(
+            (stream_status, reset.name.as_str(), &reset.data["code"], &reset.data["cursor"]),
+            (200, "reset", &json!(code), &json!(cursor))
+        );
+        assert!(reset.has_retry && head.contains("text/event-stream"), "{head}");
+        let joint = if path.contains('?') { '&' } else { '?' };
+        assert_eq!(ask(address, &format!("{path}{joint}cursor={cursor}"), &key).unwrap().status, status);
+    }
+    assert_eq!(Events::open(address, "/awards/v1/changes?limit=0", &key, "").0, 400);
+    assert_eq!(Events::open(address, "/awards/v1/changes", "hw_unknown", "").0, 401);
+    let (_, head, _) = Events::open(address, "/awards/v1/changes?start=latest", &key, "");
+    let head = head.to_lowercase();
+    assert!(head.contains("x-accel-buffering: no") && head.contains("cache-control: no-store, no-transform"), "{head}");
+    http_api.stop().await;
     api.close().await;
 }
 
@@ -248,18 +419,29 @@ async fn stream_pages_count_as_calls() {
     let (status, mut rest) = remaining();
     assert_eq!((status, rest), (200, Some(limits.day.calls_max - 4)));
     let mut n = rows;
-    loop {
+    let reset = loop {
         n += 1;
         api.append(vec![fact(&mut writer, &mut random, n)]).await;
-        if events.next().is_none() {
-            break;
+        let event = loop {
+            let event = events.next_of_any().unwrap();
+            if event.name != "position" {
+                break event;
+            }
+        };
+        if event.name == "reset" {
+            break event;
         }
         rest = rest.map(|rest| rest - 1);
         assert!(rest >= Some(0), "there were more pages than calls");
-    }
+    };
+    // A browser survives the end: it learns why, keeps the id that it has, and comes back when there are calls again.
+    assert_eq!((&reset.data["code"], reset.id.as_str(), reset.has_retry), (&json!("rate-limited"), "", true));
+    assert!(reset.data["cursor"].is_string() && events.next_of_any().is_none());
     assert_eq!(rest, Some(0));
     assert_eq!(remaining().0, 429);
-    assert_eq!(Events::open(address, path, &key, "").0, 429);
+    let (status, _, mut events) = Events::open(address, path, &key, "");
+    let reset = events.last();
+    assert_eq!((status, &reset.data["code"], &reset.data["status"]), (200, &json!("rate-limited"), &json!(429)));
     http_api.stop().await;
     api.close().await;
 }

@@ -165,7 +165,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
             Body::Lines(lines.into_iter().map(|(_, line)| line).collect())
         } else {
             let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, seq, ""), data };
-            Body::Events(lines.into_iter().map(event).collect())
+            Body::Events { from: cursor::encode(&ctx.secrets, source.service, after, ""), items: lines.into_iter().map(event).collect() }
         }
     } else {
         metrics::count_published(source.service, redacted.as_ref().map_or(page.shown, Vec::len));

@@ -286,7 +286,7 @@ async fn a_reader_that_waits_is_woken() {
             Body::Json(page) => {
                 assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq.0]));
             }
-            Body::Events(events) => {
+            Body::Events { items: events, .. } => {
                 let last: Value = serde_json::from_slice(&events.last().unwrap().data).unwrap();
                 assert_eq!(last["seq"], seq.0);
                 let (stands, _) = cursor::read(&ctx.secrets, "things", &events.last().unwrap().id).unwrap();

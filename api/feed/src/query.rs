@@ -311,7 +311,8 @@ impl Feed {
                 Ok(Event { id, data: Bytes::from(to_value(&show(item))?.to_string()) })
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
-            return Ok(Answer { body: Body::Events(items), etag: String::new(), next_cursor: cursor, status: 200 });
+            let from = cursor::encode(&ctx.secrets, self.source.service, page.from.previous(), filter);
+            return Ok(Answer { body: Body::Events { from, items }, etag: String::new(), next_cursor: cursor, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();
         let info = PageInfo {

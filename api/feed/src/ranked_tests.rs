@@ -160,8 +160,8 @@ async fn follow(call: &Call, source: Source) -> Vec<Value> {
                 shown.extend(lines.iter().map(|line| parse(line)));
                 false
             }
-            Body::Events(events) if events.is_empty() => true,
-            Body::Events(events) => {
+            Body::Events { items, .. } if items.is_empty() => true,
+            Body::Events { items: events, .. } => {
                 shown.extend(events.iter().map(|event| parse(&event.data)));
                 false
             }

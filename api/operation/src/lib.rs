@@ -202,8 +202,13 @@ pub enum Body {
     Parts(Vec<Bytes>),
     /// Lines of NDJSON, without line ends.
     Lines(Vec<Bytes>),
-    /// Items of a feed, each with the cursor after it.
-    Events(Vec<Event>),
+    /// Items of a feed as server-sent events.
+    Events {
+        /// The cursor before the first item: reading after it gives the items again.
+        from: String,
+        /// The items, each with the cursor after it.
+        items: Vec<Event>,
+    },
     /// The caller already has the current body.
     NotModified,
     /// The command that a write will append once it is paid for, as JSON.

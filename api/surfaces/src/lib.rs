@@ -16,6 +16,7 @@ pub mod pages;
 mod plain_text;
 mod prices;
 mod reply;
+mod response;
 mod rest;
 mod routes;
 mod schemas_served;
@@ -171,19 +172,19 @@ impl Site {
     /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
         let answer = || match request.path {
-            "/healthz" => Some(reply::with_content_type(reply::full_body("ok\n".into()), "text/plain; charset=utf-8")),
+            "/healthz" => Some(response::with_content_type(response::full_body("ok\n".into()), "text/plain; charset=utf-8")),
             "/readyz" => Some(match (self.readiness)() {
                 // A node that does not sign can still serve readers.
-                Ok(()) => reply::with_content_type(
-                    reply::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
+                Ok(()) => response::with_content_type(
+                    response::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
                     "text/plain; charset=utf-8",
                 ),
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {
                 let (text, content_type) = metrics::render((self.readiness)().is_ok());
-                let mut response = reply::full_body(text.into());
-                reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
+                let mut response = response::full_body(text.into());
+                response::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
                 Some(response)
             }
             path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers).as_deref())),

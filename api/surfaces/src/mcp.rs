@@ -40,7 +40,7 @@ use warp::reply::Response;
 use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
-use crate::{Request, body, credentials, reply, rest};
+use crate::{Request, body, credentials, reply, response, rest};
 use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
@@ -104,8 +104,8 @@ impl Endpoint {
                 body = message.to_string().into();
             }
             if let Some(error) = messages::malformed(&message) {
-                let response = reply::full_body(hide_keys(error.to_string()).into());
-                return reply::with_content_type(response, "application/json");
+                let response = response::full_body(hide_keys(error.to_string()).into());
+                return response::with_content_type(response, "application/json");
             }
         }
         let arguments = match json.then(|| i_json::read(&body, is_refused)).transpose() {
@@ -144,7 +144,7 @@ impl Endpoint {
                 let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
                 return refusal(-32600, &hide_keys(words));
             }
-            _ => reply::full_body(if is_json { without_keys(bytes) } else { bytes }),
+            _ => response::full_body(if is_json { without_keys(bytes) } else { bytes }),
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;
@@ -187,7 +187,7 @@ fn is_refused(path: &[String], rule: Rule) -> bool {
 /// A JSON-RPC error for a body that is not a JSON-RPC message.
 fn refusal(code: i32, message: &str) -> Response {
     let document = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
-    let mut response = reply::with_content_type(reply::full_body(document.to_string().into()), "application/json");
+    let mut response = response::with_content_type(response::full_body(document.to_string().into()), "application/json");
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
 }
@@ -270,7 +270,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
             tracing::error!(%error, "a spliced page is not valid JSON");
             Problem::new(ErrorCode::Internal, "the answer could not be encoded")
         }),
-        Body::Lines(_) | Body::Events(_) | Body::NotModified | Body::Effect(_) | Body::File(_) => {
+        Body::Lines(_) | Body::Events { .. } | Body::NotModified | Body::Effect(_) | Body::File(_) => {
             tracing::error!("a handler returned an answer that MCP does not support");
             Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded"))
         }

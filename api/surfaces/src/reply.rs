@@ -18,6 +18,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::plain_text::plain_text;
+use crate::response::{full_body, set, set_text, with_content_type};
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -137,7 +138,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => sent_file(&file),
-        Body::Events(items) => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
+        Body::Events { items, .. } => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
@@ -196,29 +197,6 @@ pub(crate) fn finish(response: &mut Response) {
     set(response, ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     set(response, ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     set(response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-}
-
-/// A body in one piece.
-pub(crate) fn full_body(body: Bytes) -> Response {
-    Response::new(body.into())
-}
-
-/// Sets a content type.
-pub(crate) fn with_content_type(mut response: Response, content_type: &'static str) -> Response {
-    set(&mut response, CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// Sets a header whose value is computed. An invalid value is logged and left out.
-pub(crate) fn set_text(response: &mut Response, name: HeaderName, value: &str) {
-    match HeaderValue::from_str(value) {
-        Ok(value) => set(response, name, value),
-        Err(error) => tracing::error!(%error, %name, "a header value cannot be sent"),
-    }
-}
-
-fn set(response: &mut Response, name: HeaderName, value: HeaderValue) {
-    response.headers_mut().insert(name, value);
 }
 
 fn empty(status: StatusCode) -> Response {

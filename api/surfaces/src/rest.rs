@@ -22,7 +22,7 @@ use warp::reply::Response;
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, body, credentials, events, if_none_match, reply};
+use crate::{Request, body, credentials, events, if_none_match, reply, response};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -84,8 +84,7 @@ where
     };
     if form == Form::Events {
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
-        let (stream, admitted) = events::begin(context, mounted, index, arguments?, last, incoming).await?;
-        return Ok(with_headers(stream, &admitted));
+        return events::begin(context, mounted, index, arguments?, last, incoming).await;
     }
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
     let if_none_match = if_none_match.as_deref();
@@ -142,7 +141,7 @@ fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
 
 fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
     for (name, value) in admitted.headers() {
-        reply::set_text(&mut response, HeaderName::from_static(name), &value);
+        response::set_text(&mut response, HeaderName::from_static(name), &value);
     }
     response
 }

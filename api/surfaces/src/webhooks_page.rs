@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use warp::reply::Response;
 
 use super::mounted::{Incoming, Mounted};
-use super::{Request, body, credentials, not_allowed, reply};
+use super::{Request, body, credentials, not_allowed, reply, response};
 
 /// The largest form, in bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
@@ -55,9 +55,9 @@ where
         },
         _ => return reply::problem("", &not_allowed(request.method, METHODS)),
     };
-    let mut response = reply::with_content_type(reply::full_body(page("Webhooks", &body).into()), "text/html; charset=utf-8");
-    reply::set_text(&mut response, CACHE_CONTROL, "no-store");
-    reply::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
+    let mut response = response::with_content_type(response::full_body(page("Webhooks", &body).into()), "text/html; charset=utf-8");
+    response::set_text(&mut response, CACHE_CONTROL, "no-store");
+    response::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response
 }
 

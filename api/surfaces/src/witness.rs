@@ -20,7 +20,7 @@ use services::common::witness::{OwnWitness, Refusal};
 use warp::reply::Response;
 
 use super::reply::Document;
-use super::{Request, body, if_none_match, not_allowed, read_only, reply};
+use super::{Request, body, if_none_match, not_allowed, read_only, reply, response};
 
 /// The path prefix of the witness.
 const PREFIX: &str = "/witness/";
@@ -102,8 +102,8 @@ where
         Err(Refusal::Inconsistent(why)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{why}\n"), PLAIN),
         Err(Refusal::Failed(problem)) => return Err(problem),
     };
-    let mut response = reply::with_content_type(reply::full_body(text.into()), content_type);
+    let mut response = response::with_content_type(response::full_body(text.into()), content_type);
     *response.status_mut() = status;
-    reply::set_text(&mut response, CACHE_CONTROL, "no-store");
+    response::set_text(&mut response, CACHE_CONTROL, "no-store");
     Ok(response)
 }

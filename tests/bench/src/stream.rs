@@ -136,9 +136,15 @@ async fn follow(address: SocketAddr, key: String, arrived: mpsc::UnboundedSender
         let head = "accept: text/event-stream\r\nhost: bench\r\n";
         let request = format!("GET /recalls/v1/changes?start=latest HTTP/1.1\r\n{head}x-api-key: {key}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
-        let mut lines = tokio::io::BufReader::new(stream).lines();
+        let (mut lines, mut is_named) = (tokio::io::BufReader::new(stream).lines(), false);
         while let Some(line) = lines.next_line().await? {
-            if line.starts_with("retry:") || line.starts_with("data:") {
+            // The first block has `retry`; a change has no name.
+            match line.split(':').next() {
+                Some("event") => is_named = true,
+                Some("") => is_named &= !line.is_empty(),
+                _ => {}
+            }
+            if line.starts_with("retry:") || (line.starts_with("data:") && !is_named) {
                 let _ = arrived.send(Ok(now_ms()));
             }
         }
