@@ -106,7 +106,9 @@ impl Targets {
     /// Applies the changes of watches and deliveries that were made since the last call.
     pub(super) async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
         while let Some((changes, to)) = read_next::<SavedItem>(ctx, &watches::TABLES, self.watches).await? {
-            let (targets, others): (Vec<SavedItem>, Vec<SavedItem>) = changes.into_iter().map(|change| change.record).partition(is_target);
+            // Of several changes of one watch the last one counts: a renewal may have added the webhook that the watch did not have before.
+            let latest: HashMap<String, SavedItem> = changes.into_iter().map(|change| (change.record.id.clone(), change.record)).collect();
+            let (targets, others): (Vec<SavedItem>, Vec<SavedItem>) = latest.into_values().partition(is_target);
             self.add(ctx, targets).await?;
             for SavedItem { id, .. } in others {
                 if let Some(target) = self.all.remove(&id) {
@@ -172,4 +174,87 @@ fn new_delivery(watch: &SavedItem) -> Delivery {
 
 fn is_target(watch: &SavedItem) -> bool {
     watch.kind == kind::WATCH && !watch.gone && !watch.webhook.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use feed::testing::{START_MS, World};
+    use schemas::clock::rfc3339;
+    use serde_json::json;
+    use view_store::feed::FeedTail;
+    use view_store::{Checkpoint, View, ViewStore};
+
+    use super::*;
+
+    /// The view of the watches, whose changes a test commits.
+    struct WatchChanges {
+        view: Arc<dyn View>,
+        tail: FeedTail,
+        at: Checkpoint,
+    }
+
+    impl WatchChanges {
+        async fn commit(&mut self, watch: &SavedItem) {
+            self.at.seq = self.at.seq.next();
+            let element = json!({ "event": "modified", "seq": self.at.seq, "recordedAt": rfc3339(START_MS), "record": watch });
+            self.tail.push(self.at.seq, START_MS, Some(element.to_string().as_bytes())).unwrap();
+            self.view.commit(self.tail.take_writes(watches::TABLES.feed), &self.at).await.unwrap();
+        }
+    }
+
+    fn watch(id: &str, webhook: &str, until: i64) -> SavedItem {
+        SavedItem { id: id.to_owned(), kind: kind::WATCH.to_owned(), webhook: webhook.to_owned(), until, ..SavedItem::default() }
+    }
+
+    fn deleted(id: &str) -> SavedItem {
+        SavedItem { gone: true, ..watch(id, "", 0) }
+    }
+
+    /// The webhooks of watches, by id.
+    fn webhooks<'a>(watches: impl Iterator<Item = &'a SavedItem>) -> BTreeMap<String, (String, i64)> {
+        watches.map(|watch| (watch.id.clone(), (watch.webhook.clone(), watch.until))).collect()
+    }
+
+    /// Proves that the targets, and what the matchers learn of them, are the latest states of the watches, however many changes are read at once: a
+    /// webhook that a renewal adds is a target, a changed one is replaced, and a deleted watch is none.
+    #[tokio::test]
+    async fn targets_are_the_latest_states() {
+        let history = [
+            watch("added_later", "", 1),
+            watch("changed", "first", 0),
+            watch("added_later", "own", 2),
+            watch("never_added", "", 1),
+            watch("changed", "second", 0),
+            watch("added_later", "own", 3),
+            watch("deleted", "own", 0),
+            SavedItem { kind: kind::FILTER.to_owned(), ..watch("filter", "", 0) },
+            deleted("deleted"),
+            watch("added_and_deleted", "", 1),
+            watch("added_and_deleted", "own", 2),
+            deleted("added_and_deleted"),
+        ];
+        let world = World::new().await;
+        let ctx = world.context(START_MS);
+        let view = world.store.live(watches::TABLES.view).await.unwrap();
+        let mut changes = WatchChanges { view, tail: FeedTail::empty(), at: Checkpoint::default() };
+        // Each reader reads so many changes at once; the matchers have the watches next to it.
+        let mut readers: Vec<_> = (1..=history.len()).map(|count| (count, Targets::default(), BTreeMap::new())).collect();
+        let mut expected: BTreeMap<&str, &SavedItem> = BTreeMap::new();
+        for (number, change) in (1..).zip(&history) {
+            changes.commit(change).await;
+            expected.insert(&change.id, change);
+            expected.retain(|_, watch| is_target(watch));
+            let expected = webhooks(expected.values().copied());
+            for (count, targets, matched) in readers.iter_mut().filter(|(count, ..)| number % count == 0 || number == history.len()) {
+                targets.follow(&ctx).await.unwrap();
+                let TargetChanges { added, removed } = std::mem::take(&mut targets.changed);
+                matched.extend(webhooks(added.iter().map(|watch| &**watch)));
+                matched.retain(|id, _| !removed.contains(id));
+                let found = webhooks(targets.all.values().map(|target| &*target.watch));
+                assert_eq!((&found, &*matched), (&expected, &expected), "after {number} changes, {count} at once");
+            }
+        }
+    }
 }
