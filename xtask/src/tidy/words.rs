@@ -3,6 +3,10 @@
 //! Identifiers are split into their words, so `told_at` and `ToldAt` both contain "told". A word that has legitimate uses is not retired as a
 //! whole; only the phrases with its retired meaning are.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::Finding;
 use crate::tree::Tree;
 
@@ -79,26 +83,47 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.files().filter(|(path, _)| is_checked(path)).flat_map(|(path, text)| check_file(path, text)).collect()
 }
 
+/// A retired phrase as its words and as a text, and what to write instead.
+type Phrase = (Vec<String>, &'static str, &'static str);
+
+/// The retired phrases, by their first words.
+static BY_FIRST_WORD: LazyLock<HashMap<String, Vec<Phrase>>> = LazyLock::new(|| {
+    let mut phrases: HashMap<String, Vec<Phrase>> = HashMap::new();
+    for (phrase, instead) in PHRASES {
+        let words = words_of(phrase);
+        phrases.entry(words[0].clone()).or_default().push((words, phrase, instead));
+    }
+    phrases
+});
+
 fn check_file(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut before: Vec<String> = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let words = words_of(&NAMES.iter().fold(line.to_owned(), |line, name| line.replace(name, " ")));
+        let words = words_of(&without_names(line));
         for word in &words {
             let retired = WORDS.iter().find(|(retired, _)| retired == word);
             findings.extend(retired.map(|(retired, instead)| finding(path, at + 1, retired, instead)));
         }
         // A phrase may begin on the line before.
-        let both = [before.as_slice(), &words].concat();
-        for (phrase, instead) in PHRASES {
-            let wanted = words_of(phrase);
-            let ends = both.windows(wanted.len()).enumerate().filter(|(_, found)| *found == wanted).map(|(start, _)| start + wanted.len());
-            let is_here = ends.into_iter().any(|end| end > before.len());
-            findings.extend(is_here.then(|| finding(path, at + 1, phrase, instead)));
+        let (begun, mut found) = (before.len(), Vec::new());
+        before.extend(words);
+        for start in 0..before.len() {
+            let (first, rest) = (&before[start], &before[start..]);
+            let ends_here = |phrase: &&Phrase| start + phrase.0.len() > begun && rest.starts_with(&phrase.0);
+            found.extend(BY_FIRST_WORD.get(first).into_iter().flatten().filter(ends_here).map(|(_, phrase, instead)| (*phrase, *instead)));
         }
-        before = words;
+        found.sort_unstable();
+        found.dedup();
+        findings.extend(found.into_iter().map(|(phrase, instead)| finding(path, at + 1, phrase, instead)));
+        before.drain(..begun);
     }
     findings
+}
+
+/// A line without the names that are accepted.
+fn without_names(line: &str) -> Cow<'_, str> {
+    NAMES.iter().fold(Cow::Borrowed(line), |line, name| if line.contains(name) { line.replace(name, " ").into() } else { line })
 }
 
 fn finding(path: &str, line: usize, retired: &str, instead: &str) -> Finding {
