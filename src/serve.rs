@@ -102,7 +102,7 @@ pub(crate) async fn run(
         if is_ready.load(Ordering::Relaxed) {
             Ok(())
         } else {
-            Err("the views are catching up with the log, or the first key of receipts is not recorded yet".to_owned())
+            Err("the views are catching up with the log, or the signer of receipts is starting".to_owned())
         }
     });
     let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
@@ -129,7 +129,8 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
     tasks.spawn(engine.until_stopped(async move {
         match demo {
             Some(demo) => demo(own, is_ready).await,
-            // Ready when everything that was in the log at the start is projected, and the first key of receipts is recorded.
+            // Ready when everything that was in the log at the start is projected, the first key of receipts is recorded, and the log is compared with
+            // what was signed before: the first receipt is signed. A refusal is no reason to answer no reads.
             None => {
                 while let Err(error) = own.wait_all_projected().await {
                     tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
@@ -137,6 +138,9 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
                 }
                 while own.is_signer && !receipts::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty()) {
                     tokio::time::sleep(FIRST_KEY_POLL_PAUSE).await;
+                }
+                if own.is_signer {
+                    own.signer.compare_if_needed().await;
                 }
                 is_ready.store(true, Ordering::Relaxed);
             }

@@ -20,6 +20,7 @@ use simulator::{STORES, StoreFault};
 use crate::api::LocalApi;
 use crate::child::Child;
 use crate::commands::NOWHERE;
+use crate::demo_history;
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock, moving_clock};
 use crate::process::{Server, fix_clock, highwater, run, stdout, wait_for};
 use crate::random::{Random, seed};
@@ -76,8 +77,8 @@ fn predict(server: &Server, item: &Value, more: &str, key: &str) -> Option<Value
 #[test]
 fn the_demo_shows_what_is_promised() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still", "--records", "60"]));
+    let data = demo_history::copy_to(dir.path());
+    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     // 1. The niches with their labels.

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::demo_history;
+pub(crate) use crate::process::NOWHERE;
 use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
-
-/// An address where nothing listens.
-pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn assert_key(printed: &str) -> String {
     let key = printed.strip_suffix('\n').unwrap();
@@ -27,8 +26,8 @@ fn lines(text: &str) -> Vec<Value> {
 #[test]
 fn commands_work_with_and_without_a_running_demo() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let demo = || highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]);
+    let data = demo_history::copy_to(dir.path());
+    let demo = || highwater(&data, NOWHERE, &["demo", "--still"]);
     let ask = |arguments: &[&str]| stdout(highwater(&data, NOWHERE, arguments));
     let server = Server::ready(demo());
 
@@ -56,7 +55,7 @@ fn commands_work_with_and_without_a_running_demo() {
     }
     let with_runs = lines(&ask(&["export", "recalls", "--all"]));
     let runs = with_runs.iter().filter(|fact| fact["kind"] == "run_finished").count();
-    assert_eq!(runs, 8 * 29, "there is one run for each stream and day");
+    assert_eq!(runs, 8 * 30, "there is one run for each stream and day, and one more since the demo started on its history");
     assert_eq!(with_runs.iter().filter(|fact| !fact["kind"].as_str().unwrap().starts_with("run_")).count(), facts.len());
     assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
     let status = ask(&["status"]);

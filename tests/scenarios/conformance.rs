@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::api::HttpApi;
 use crate::child::run_check;
 use crate::commands::NOWHERE;
+use crate::demo_history;
 use crate::engine::{Engine, moving_clock};
 use crate::process::{Server, highwater, stdout};
 
@@ -95,7 +96,7 @@ fn generated_clients_work() {
 #[test]
 fn answers_match_openapi() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
+    let data = demo_history::copy_to(dir.path());
     let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
     for tier in ["FREE", "FLEET_PLUS"] {
         command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");

@@ -19,6 +19,7 @@ use self::generate::{Generator, Material, Operation, Request};
 use self::texts::UNKNOWN_KEY;
 use crate::commands::NOWHERE;
 use crate::connection::{Connection, is_event_stream};
+use crate::demo_history;
 use crate::payments::refusing_facilitator::RefusingFacilitator;
 use crate::process::{Answer, Server, highwater, is_timed, send, stdout};
 use crate::random::{number, seed};
@@ -356,7 +357,7 @@ async fn no_request_breaks_the_server() {
     let (seed, first) = (seed("FUZZ_SEED", 1), number("FUZZ_FIRST").unwrap_or(0));
     let requests = number("FUZZ_REQUESTS").unwrap_or(REQUESTS);
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
+    let data = demo_history::copy_to(dir.path());
     let (facilitator, panics) = (RefusingFacilitator::open(), Arc::new(Mutex::new(Vec::new())));
     let server = start(&data, &facilitator, &panics);
     let mint = |tier: &str| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::commands::NOWHERE;
 use crate::connection::Connection;
+use crate::demo_history;
 use crate::payments::refusing_facilitator::RefusingFacilitator;
 use crate::payments::{body, header, payment};
 use crate::process::{Server, highwater, is_timed, stdout, wait_for};
@@ -288,7 +289,7 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
 #[test]
 fn honest_reader_is_served_under_hostile_load() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
+    let data = demo_history::copy_to(dir.path());
     let facilitator = RefusingFacilitator::open();
     let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
     facilitator.configure(&mut command);

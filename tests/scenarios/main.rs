@@ -24,6 +24,7 @@ mod cursors;
 mod damaged_pages;
 mod damaged_views;
 mod demo;
+mod demo_history;
 mod descriptors;
 mod double_delivery;
 mod engine;

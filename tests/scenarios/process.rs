@@ -1,5 +1,6 @@
 //! The binary as a process, and a minimal HTTP client.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -13,6 +14,8 @@ pub(crate) use crate::child::wait_for;
 use crate::child::{Child, HANG_TIMEOUT};
 use crate::engine::moving_clock;
 
+/// An address where nothing listens.
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 /// The longest time until an answer comes, on a machine that is busy with other work.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 /// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs.
@@ -26,10 +29,14 @@ pub(crate) fn is_timed() -> bool {
     std::env::var_os(BINARY).is_some() || !cfg!(debug_assertions)
 }
 
+/// Returns the path of the binary under test.
+pub(crate) fn binary() -> OsString {
+    std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into())
+}
+
 /// Returns a command of the binary with a data directory, with all upstreams at `base_url`, and with the moving clock of this test.
 pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
-    let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into());
-    let mut command = Command::new(binary);
+    let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HIGHWATER_")) {
         command.env_remove(name);

@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::concurrent_processes::{copy, read_partition, run_heads_only};
-use crate::engine::{Engine, SimulatedUpstreams, assert_shown_once, fixed_clock};
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_shown_once, fixed_clock};
 
 fn no_progress() -> Progress {
     Arc::new(|_, _| ())
@@ -47,10 +47,10 @@ async fn replay_changes_no_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(31, 1_200, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    engine.run_all(&simulated.settings()).await;
+    engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     simulated.sim.advance(60);
-    engine.run_all(&simulated.settings()).await;
-    engine.run_all(&simulated.settings()).await;
+    engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
+    engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     let (plain, history, feed) = (engine.digest(false).await, engine.digest(true).await, engine.feed_bytes(200).await);
     let upto = engine.view().await.checkpoint().await.unwrap().seq;
     let mut pages = Vec::new();
@@ -81,7 +81,7 @@ async fn replay_changes_no_bytes() {
         for _ in 0..3 {
             simulated.sim.advance(10);
             let (play, progress) = (simulated.settings(), no_progress());
-            let (_, replayed) = tokio::join!(engine.run_all(&play), recalls.replay(&progress));
+            let (_, replayed) = tokio::join!(engine.run_some(RECALL_UPSTREAMS, &play), recalls.replay(&progress));
             replayed.unwrap();
         }
         done.store(true, Ordering::Relaxed);
@@ -207,7 +207,7 @@ async fn changed_rule_appends_its_differences_once() {
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);
     let read = async || {
-        for name in crate::engine::upstream_names() {
+        for name in RECALL_UPSTREAMS {
             for result in engine.run(name, &simulated.settings()).await {
                 result.unwrap();
             }
@@ -280,7 +280,7 @@ impl TestEngine {
     }
 
     async fn read(&self, simulated: &SimulatedUpstreams) {
-        for name in crate::engine::upstream_names() {
+        for name in RECALL_UPSTREAMS {
             for result in self.engine.run(name, &simulated.settings()).await {
                 result.unwrap();
             }

@@ -7,7 +7,8 @@ use operation::Method;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::process::{Answer, Server, highwater, send, stdout, wait_for};
+use crate::demo_history;
+use crate::process::{Answer, Server, highwater, send, stdout};
 
 /// The demo with its data at rest, and keys of two tiers.
 struct Demo {
@@ -19,15 +20,15 @@ struct Demo {
 }
 
 impl Demo {
-    fn start(data: &Path) -> Self {
+    /// Starts a demo on a copy of the shared history in a directory.
+    fn start(dir: &Path) -> Self {
+        let data = &demo_history::copy_to(dir);
         let mut command = highwater(data, NOWHERE, &["demo", "--still"]);
         for tier in ["FREE", "FLEET_PLUS"] {
             command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
         }
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         let server = Server::signing(command);
-        // A slow demo is ready before its changes are in a signed checkpoint.
-        wait_for("a checkpoint of the recalls", || (server.get("/recalls/checkpoint", "")?.0 == 200).then_some(()));
         let mint = |tier: &str| stdout(highwater(data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();
         Self { key: mint("fleet_plus"), free: mint("free"), server }
     }
@@ -111,7 +112,7 @@ fn services_with(method: Method, path: &str) -> Vec<&'static str> {
 #[test]
 fn every_record_has_an_address() {
     let dir = tempfile::tempdir().unwrap();
-    let demo = Demo::start(&dir.path().join("data"));
+    let demo = Demo::start(dir.path());
     demo.issue("records", &json!({"n": 1}));
     let services = services_with(Method::Get, "/v1/records/{id}");
     assert_eq!(services.len(), services::all().len(), "a service has records without an address");
@@ -233,11 +234,8 @@ fn an_idempotency_key_is_for_one_request() {
     let ask = |server: &Server, number: usize, path: &str, body: &Value| {
         // Keys are one namespace for all services.
         let once = format!("once-{number}");
-        // A server that just started does not sign receipts yet.
-        let answer = wait_for("an answer", || {
-            let headers = [("x-api-key", key.as_str()), ("idempotency-key", once.as_str())];
-            Some(send(server.address, "POST", path, &headers, &body.to_string())).filter(|answer| answer.status != 503)
-        });
+        let headers = [("x-api-key", key.as_str()), ("idempotency-key", once.as_str())];
+        let answer = send(server.address, "POST", path, &headers, &body.to_string());
         (answer.status, json_of(&answer))
     };
     let identity = |made: &Value| -> String {
@@ -281,7 +279,7 @@ fn an_idempotency_key_is_for_one_request() {
 #[test]
 fn lists_have_one_style_of_pages() {
     let dir = tempfile::tempdir().unwrap();
-    let demo = Demo::start(&dir.path().join("data"));
+    let demo = Demo::start(dir.path());
     let key = ("x-api-key", demo.key.as_str());
     // Saved filters, watches and webhooks.
     let make = |path: &str, body: Value| {
@@ -326,7 +324,7 @@ fn lists_have_one_style_of_pages() {
 #[test]
 fn lists_and_ranges_in_arguments() {
     let dir = tempfile::tempdir().unwrap();
-    let demo = Demo::start(&dir.path().join("data"));
+    let demo = Demo::start(dir.path());
     let key = ("x-api-key", demo.key.as_str());
     let (mut lists, mut ranges) = (BTreeSet::new(), BTreeSet::new());
     for service in services::all() {
@@ -408,8 +406,8 @@ fn lists_and_ranges_in_arguments() {
 #[test]
 fn receipts_commit_to_one_text() {
     let dir = tempfile::tempdir().unwrap();
+    let demo = Demo::start(dir.path());
     let data = dir.path().join("data");
-    let demo = Demo::start(&data);
     let issue = |body: &str| {
         let answer = send(demo.server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &demo.key)], body);
         (answer.status, json_of(&answer))
@@ -467,7 +465,7 @@ fn receipts_commit_to_one_text() {
 #[test]
 fn texts_name_their_character_set() {
     let dir = tempfile::tempdir().unwrap();
-    let demo = Demo::start(&dir.path().join("data"));
+    let demo = Demo::start(dir.path());
     for path in [
         "/healthz",
         "/readyz",

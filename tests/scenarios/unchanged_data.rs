@@ -3,16 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use ingest::Outcome;
 use schemas::event::FactKind;
 use schemas::topics::RECALLS;
 use serde_json::Value;
 use simulator::Kind;
 
 use crate::concurrent_processes::run_heads_only;
-use crate::engine::{Engine, SimulatedUpstreams, assert_chained, assert_shown_once, current_records, fixed_clock, of_kind};
+use crate::engine::{
+    Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_chained, assert_shown_once, current_records, fixed_clock, of_kind, upstream_names,
+};
 
 struct Fixture {
     _dir: tempfile::TempDir,
+    /// The upstreams that are synced.
+    upstreams: Vec<&'static str>,
     simulated: SimulatedUpstreams,
     engine: Engine,
 }
@@ -24,16 +29,26 @@ fn assert_same(before: &[Value], after: &[Value], what: &str) {
     assert!(new_facts.is_empty(), "{what}: {} new facts, such as {:?}", new_facts.len(), &new_facts[..new_facts.len().min(2)]);
 }
 
-/// Returns an engine that has synced everything once.
+/// Returns an engine that has synced the upstreams of recalls once.
 async fn sync_once(seed: u64, records: u64) -> Fixture {
+    sync_some_once(seed, records, RECALL_UPSTREAMS.to_vec()).await
+}
+
+/// Returns an engine that has synced some upstreams once.
+async fn sync_some_once(seed: u64, records: u64, upstreams: Vec<&'static str>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(seed, records, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    engine.run_all(&simulated.settings()).await;
-    Fixture { _dir: dir, simulated, engine }
+    engine.run_some(&upstreams, &simulated.settings()).await;
+    Fixture { _dir: dir, upstreams, simulated, engine }
 }
 
 impl Fixture {
+    /// Syncs the upstreams again; all must succeed.
+    async fn sync(&self) -> Vec<Outcome> {
+        self.engine.run_some(&self.upstreams, &self.simulated.settings()).await
+    }
+
     /// Asserts that the facts are the current records of the upstreams.
     async fn assert_current(&self) {
         let facts = self.engine.facts().await;
@@ -43,10 +58,10 @@ impl Fixture {
         assert_eq!(current_keys, wanted);
     }
 
-    /// Syncs everything again and asserts that no fact and no change is appended.
+    /// Syncs again and asserts that no fact and no change is appended.
     async fn assert_nothing_comes(&self, what: &str) {
         let (facts, feed) = (self.engine.facts().await, self.engine.feed().await);
-        let outcomes = self.engine.run_all(&self.simulated.settings()).await;
+        let outcomes = self.sync().await;
         assert_same(&facts, &self.engine.facts().await, what);
         assert_eq!(self.engine.feed().await, feed, "{what}");
         assert!(outcomes.iter().all(|outcome| outcome.run.appended == 0), "{what}: {outcomes:?}");
@@ -59,10 +74,10 @@ impl Fixture {
         events
     }
 
-    /// Syncs everything and ignores failures; returns the errors.
+    /// Syncs again and ignores failures; returns the errors.
     async fn run_and_collect_errors(&self) -> Vec<String> {
         let mut failed = Vec::new();
-        for name in crate::engine::upstream_names() {
+        for name in &self.upstreams {
             let results = self.engine.run(name, &self.simulated.settings()).await;
             failed.extend(results.into_iter().filter_map(|result| result.err().map(|error| ingest::reason(&error))));
         }
@@ -75,7 +90,7 @@ impl Fixture {
 /// than its beginning and its end, however many pages it reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn second_sync_appends_nothing() {
-    let fixture = sync_once(1, 800).await;
+    let fixture = sync_some_once(1, 800, upstream_names()).await;
     fixture.assert_current().await;
     assert_shown_once(&fixture.engine.feed().await);
     let flat = |sim: &simulator::Simulator| sim.answer("/odi/ffdd/rcl/FLAT_RCL_POST_2010.zip", "").unwrap().body;
@@ -174,9 +189,9 @@ async fn withdrawal_takes_two_runs() {
     let withdrawn = |facts: &[Value]| -> BTreeSet<String> {
         of_kind(facts, FactKind::Withdrawn).into_iter().map(|fact| fact["key"].as_str().unwrap().to_owned()).collect()
     };
-    fixture.engine.run_all(&fixture.simulated.settings()).await;
+    fixture.sync().await;
     assert_eq!(withdrawn(&fixture.engine.facts().await), BTreeSet::new(), "one run is not enough");
-    fixture.engine.run_all(&fixture.simulated.settings()).await;
+    fixture.sync().await;
     let facts = fixture.engine.facts().await;
     assert!(gone.iter().all(|key| withdrawn(&facts).contains(key)), "{gone:?} of {expected:?}, but {:?}", withdrawn(&facts));
     // A record that came and went between two runs has no facts.
@@ -209,7 +224,7 @@ async fn first_sync_survives_faults() {
         }
     }
     engine.wait_projected().await;
-    let fixture = Fixture { _dir: dir, simulated, engine };
+    let fixture = Fixture { _dir: dir, upstreams: RECALL_UPSTREAMS.to_vec(), simulated, engine };
     fixture.assert_current().await;
     assert!(fixture.engine.export("rejected", true).await.is_empty());
     fixture.engine.close().await;
@@ -251,8 +266,8 @@ async fn late_recall_number_supersedes_the_record() {
     let entries = fixture.simulated.sim.expected_changes_after(old.n);
     let heir = entries.iter().find(|entry| entry.kind == Kind::New).unwrap();
     // A withdrawal takes two runs.
-    fixture.engine.run_all(&fixture.simulated.settings()).await;
-    fixture.engine.run_all(&fixture.simulated.settings()).await;
+    fixture.sync().await;
+    fixture.sync().await;
     let facts = fixture.engine.facts().await;
     let superseded = of_kind(&facts, FactKind::Superseded);
     let fact = superseded.iter().find(|fact| fact["key"] == old.key).unwrap();

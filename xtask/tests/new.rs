@@ -73,8 +73,8 @@ fn is_whole(copy: &TempDir, written: &[String]) {
 /// Proves that an upstream needs six new fixtures, two new sources and three lines in lists, wherever its name is sorted.
 #[test]
 fn an_upstream() {
+    let (copy, mut all) = (copy(), Vec::new());
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
-        let copy = copy();
         let written = written(&copy, &["new", "upstream", name, "--topic", "recalls"]);
         let mut wanted = vec![
             format!("new  ingest/upstreams/src/{name}.rs"),
@@ -88,8 +88,9 @@ fn an_upstream() {
         }
         wanted.sort_unstable_by(|a, b| a[5..].cmp(&b[5..]));
         assert_eq!(written, wanted);
-        is_whole(&copy, &written);
+        all.extend(written);
     }
+    is_whole(&copy, &all);
 }
 
 /// Proves that a new kind of fact also needs its record, its schema, a line in three lists and a row in two documents.
@@ -117,8 +118,8 @@ fn an_upstream_of_a_new_kind() {
 /// name is sorted.
 #[test]
 fn a_service() {
+    let (copy, mut all) = (copy(), Vec::new());
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
-        let copy = copy();
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
             "api/services/src/lib.rs",
@@ -142,8 +143,9 @@ fn a_service() {
         wanted.push(format!("new  schemas/src/views/{name}.rs"));
         wanted.sort_unstable_by(|a, b| a[5..].cmp(&b[5..]));
         assert_eq!(written, wanted);
-        is_whole(&copy, &written);
+        all.extend(written);
     }
+    is_whole(&copy, &all);
 }
 
 /// Proves that invalid requests are refused with the reason and the nearest known name.

@@ -59,6 +59,8 @@ pub struct Signer {
     held: Mutex<BTreeMap<String, SignedTree>>,
     /// Held during a comparison, so that only one at a time allows or refuses signing.
     comparing: tokio::sync::Mutex<()>,
+    /// Held by [`Self::compare_if_needed`], so that a memory is recorded in the log once.
+    needed: tokio::sync::Mutex<()>,
     /// Wakes [`Self::watch`] for a comparison.
     wake: Notify,
 }
@@ -74,6 +76,7 @@ impl Signer {
             allowed: Mutex::default(),
             held: Mutex::default(),
             comparing: tokio::sync::Mutex::default(),
+            needed: tokio::sync::Mutex::default(),
             wake: Notify::new(),
         }
     }
@@ -97,24 +100,31 @@ impl Signer {
     pub async fn watch(&self) {
         loop {
             self.ctx.store.served(&[TABLES.view.name]).await;
-            let compared = tokio::time::timeout(COMPARED_WITHIN, async {
-                if self.state().refusal().is_none() && self.is_allowed(&self.present().await?) {
-                    return Ok(());
-                }
-                self.compare_again().await
-            });
-            let failed = match compared.await {
-                Ok(compared) => compared.err().map(|problem| problem.detail),
-                Err(_) => Some(format!("the comparison did not end within {} s", COMPARED_WITHIN.as_secs())),
-            };
-            if let Some(failed) = failed {
-                tracing::warn!(reason = failed, "the log cannot be compared with what was signed before, will retry");
-                self.explain_uncompared(&failed).await;
-            }
+            self.compare_if_needed().await;
             tokio::select! {
                 () = tokio::time::sleep(COMPARE_INTERVAL) => {}
                 () = self.wake.notified() => {}
             }
+        }
+    }
+
+    /// Compares the log with the memory if signing is refused or another key signs. A failure, or a comparison that takes too long, is logged and becomes
+    /// the reason of the refusal.
+    pub async fn compare_if_needed(&self) {
+        let _one = self.needed.lock().await;
+        let compared = tokio::time::timeout(COMPARED_WITHIN, async {
+            if self.state().refusal().is_none() && self.is_allowed(&self.present().await?) {
+                return Ok(());
+            }
+            self.compare_again().await
+        });
+        let failed = match compared.await {
+            Ok(compared) => compared.err().map(|problem| problem.detail),
+            Err(_) => Some(format!("the comparison did not end within {} s", COMPARED_WITHIN.as_secs())),
+        };
+        if let Some(failed) = failed {
+            tracing::warn!(reason = failed, "the log cannot be compared with what was signed before, will retry");
+            self.explain_uncompared(&failed).await;
         }
     }
 

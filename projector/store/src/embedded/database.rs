@@ -181,29 +181,40 @@ impl Core {
 
     /// Makes a complete generation the live one. Synced, together with everything written before.
     pub(super) fn set_live_generation(&self, view: &str, generation: u64) -> Result<(), Error> {
-        self.write(PersistMode::SyncAll, |batch| {
-            batch.put(&self.meta, META, &format!("live/{view}"), &generation.to_be_bytes());
-            batch.put(&self.meta, META, &complete_key(view, generation), &[]);
-            batch.remove(&self.meta, &format!("rebuild/{view}"));
-        })
+        self.make_live(PersistMode::SyncAll, view, generation, None)
     }
 
     /// Makes an empty generation the live one, because the previous one is damaged. It is not complete until [`Self::complete_generation`].
     pub(super) fn replace_generation(&self, view: &str, generation: u64, reason: &str) -> Result<(), Error> {
-        self.write(PersistMode::SyncAll, |batch| {
-            batch.put(&self.meta, META, &format!("live/{view}"), &generation.to_be_bytes());
-            batch.remove(&self.meta, &complete_key(view, generation));
-            batch.put(&self.meta, META, &format!("rebuild/{view}"), reason.as_bytes());
-        })
+        self.make_live(PersistMode::SyncAll, view, generation, Some(reason))
     }
 
-    /// Makes the first generation of a view the live one.
+    /// Makes the first generation of a view the live one. Not synced, because a new store has dozens of views: if a power cut loses this row, the next
+    /// opening deletes the rows of the generation, and they are applied again from the log.
     pub(super) fn create_generation(&self, view: &str) -> Result<(), Error> {
-        if self.options.new_views_are_complete && self.origin.is_none() {
-            return self.set_live_generation(view, 1);
-        }
-        let reason = self.origin.as_deref().unwrap_or("it is new");
-        self.replace_generation(view, 1, reason)
+        let incomplete = match self.origin.as_deref() {
+            None if self.options.new_views_are_complete => None,
+            origin => Some(origin.unwrap_or("it is new")),
+        };
+        self.make_live(PersistMode::Buffer, view, 1, incomplete)
+    }
+
+    /// Makes a generation the live one. `incomplete` is why it does not have everything that the log has; `None` if it has.
+    fn make_live(&self, mode: PersistMode, view: &str, generation: u64, incomplete: Option<&str>) -> Result<(), Error> {
+        let (live, complete, rebuild) = (format!("live/{view}"), complete_key(view, generation), format!("rebuild/{view}"));
+        self.write(mode, |batch| {
+            batch.put(&self.meta, META, &live, &generation.to_be_bytes());
+            match incomplete {
+                None => {
+                    batch.put(&self.meta, META, &complete, &[]);
+                    batch.remove(&self.meta, &rebuild);
+                }
+                Some(reason) => {
+                    batch.remove(&self.meta, &complete);
+                    batch.put(&self.meta, META, &rebuild, reason.as_bytes());
+                }
+            }
+        })
     }
 
     /// Records that a live generation has everything that the log has.

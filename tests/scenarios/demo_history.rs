@@ -1,0 +1,50 @@
+//! The history of a still demo, simulated once for all tests that need one: simulating it takes longer than most of these tests. Each test gets a copy,
+//! which it may change, and starts the demo on it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for};
+
+/// The time at which the history ends: before the tests that continue it, on the same day.
+const END: &str = "2026-11-20T11:00:00Z";
+
+/// Copies the history of a demo of the default size to a directory; returns the data directory in it, on which `demo --still` is started.
+pub(crate) fn copy_to(dir: &Path) -> PathBuf {
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo-history");
+    fs::create_dir_all(&shared).unwrap();
+    // The other tests are other processes.
+    let lock = File::create(shared.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let (history, made_by) = (shared.join("history"), shared.join("made-by"));
+    if fs::read_to_string(&made_by).ok() != Some(program()) {
+        drop(fs::remove_file(&made_by));
+        drop(fs::remove_dir_all(&history));
+        let simulated = simulate();
+        copy_dir(simulated.path(), &history);
+        fs::write(&made_by, program()).unwrap();
+    }
+    copy_dir(&history.join("."), dir);
+    dir.join("data")
+}
+
+/// Identifies the program that makes the history.
+fn program() -> String {
+    let path = PathBuf::from(binary());
+    let file = fs::metadata(&path).unwrap();
+    let changed = file.modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
+    format!("{} {} {}", path.display(), file.len(), changed.as_nanos())
+}
+
+/// Runs a demo in a new directory until it has its history, its first receipt and checkpoints. Many files are synced, so it is where temporary files are.
+fn simulate() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = highwater(&dir.path().join("data"), NOWHERE, &["demo", "--still"]);
+    command.env("HIGHWATER_CLOCK__START", END);
+    let server = Server::signing(command);
+    // A slow demo is ready before its changes are in a signed checkpoint.
+    wait_for("a checkpoint of the recalls", || (server.get("/recalls/checkpoint", "")?.0 == 200).then_some(()));
+    assert_eq!(server.terminate().code(), Some(0));
+    dir
+}
