@@ -13,7 +13,7 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::clock::{Clock, SimulatedClock};
+use schemas::clock::SimulatedClock;
 use simulator::{Options, Simulator, When};
 
 use crate::api_settings::public_url;
@@ -121,7 +121,7 @@ pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError
 /// The server or the simulator cannot start, or the log or the store fails.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
     let server = serve::bind(&config)?;
-    let history = History::load(&config, today(config.clock()));
+    let history = History::load(&config, config.clock().today());
     let simulated_clock = SimulatedClock::new(snapshot_time(history.next)?, config.clock());
     if history.next == history.today {
         simulated_clock.end();
@@ -152,7 +152,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
             for syncs in 1_u32.. {
                 tokio::time::sleep(SYNC_INTERVAL).await;
                 if syncs.is_multiple_of(SYNCS_PER_DAY) {
-                    day = day.saturating_add(1.day()).min(today(clock));
+                    day = day.saturating_add(1.day()).min(clock.today());
                     simulator.set_today(day);
                     tracing::info!(seconds = (SYNC_INTERVAL * SYNCS_PER_DAY).as_secs(), appended, "the simulated upstreams changed");
                     appended = 0;
@@ -189,10 +189,6 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
         // Prices are shown, but no payment can be settled.
         BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);
     }
-}
-
-fn today(clock: Clock) -> Date {
-    clock.now().to_zoned(TimeZone::UTC).date()
 }
 
 /// The days that a demo simulates before today, so that there is a history to query. Each day is synced once, with a time on that day. The progress is

@@ -61,7 +61,7 @@ pub struct Catalyst {
     pub trial_id: String,
     /// Title of the trial or notice.
     pub title: String,
-    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. Answers show `passed` for an upcoming event whose last day is over.
+    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. On the day of an answer, `passed` if the last day of an upcoming event is over; changes show `upcoming`.
     pub status: String,
     /// How often the window changed.
     pub slips: i64,
@@ -166,6 +166,8 @@ impl CatalystDetails {
 
 impl ChangeRecord for Catalyst {
     type Details = CatalystDetails;
+
+    const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| record.status = record.status_on(day).to_owned());
 }
 
 impl Record for Catalyst {
