@@ -51,7 +51,7 @@ pub struct Catalyst {
     pub ticker: String,
     /// CIK of the company: 10 digits.
     pub cik: String,
-    /// The drug.
+    /// The drug; empty if the source names none. Of a trial never what the drug is compared with.
     pub drug: String,
     /// Conditions that a trial studies.
     pub indication: String,
