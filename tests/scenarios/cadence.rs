@@ -251,6 +251,14 @@ fn the_demo_shows_what_is_promised() {
     let report = server.json("/cadence/v1/calibration", "");
     for niche in report["niches"].as_array().unwrap() {
         println!("{niche}");
+        let key_of = niche["niche"].as_str().unwrap();
+        let item = &board(&server, key_of, "", &key)[0];
+        let fit =
+            server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), &key)["calibration"]
+                .take();
+        for field in ["niche", "forecasts", "coverage", "from", "to"] {
+            assert_eq!(fit[field], niche[field], "predictions and the report show the same: {fit}, {niche}");
+        }
         for scores in niche["labels"].as_array().unwrap().iter().chain([niche]) {
             assert!(["forecasts", "coverage", "pinball", "naivePinball"].iter().all(|field| scores[field].is_number()), "{niche}");
         }

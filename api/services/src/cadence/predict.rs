@@ -13,6 +13,7 @@ use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::calibration::shown_days;
 use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
@@ -21,7 +22,6 @@ use super::prediction::{Confidence, Prediction, predict};
 use super::words::{have, words};
 use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
-use feed::position::day_text;
 
 /// The price of a prediction in millionths of a US dollar.
 const PRICE_MICROS: u64 = 20_000;
@@ -151,18 +151,20 @@ pub struct Alternative {
     pub store: String,
 }
 
-/// How past forecasts of a niche fitted, without a correction.
+/// How past forecasts of a niche fitted, as they were given.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Fit {
     /// The key of the niche.
     pub niche: String,
-    /// The number of forecasts in the 90 days before the end of the last day.
+    /// The number of forecasts that restocks of the last 90 days were compared with. Once windows of the niche are corrected, only those that were given so.
     pub forecasts: i64,
-    /// The share of them whose window held the restock; null if there is none.
+    /// The share of them whose window held the restock; null if there is none. `/v1/calibration` has the same.
     pub coverage: Option<Number>,
-    /// The first day of those forecasts, YYYY-MM-DD; empty if there is none.
+    /// The first day of those restocks, YYYY-MM-DD; empty if there is none.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
 }
 
@@ -306,13 +308,13 @@ impl Found {
 
     fn fit(&self, now_ms: i64) -> Fit {
         let stats = self.catalog.stats.at(now_ms);
-        let day = |days: i64| if stats.forecasts > 0 { day_text(days * DAY_MS) } else { String::new() };
+        let (from, to) = shown_days(&stats);
         Fit {
             niche: self.catalog.niche.clone(),
-            forecasts: stats.forecasts,
-            coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 3)),
-            from: day(stats.day - 89),
-            to: day(stats.day),
+            forecasts: stats.given,
+            coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 4)),
+            from,
+            to,
         }
     }
 }
