@@ -148,9 +148,14 @@ pub struct CatalystDetails {
     /// The window after the change. Only if it moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_after: Option<Window>,
-    /// By how many days the date moved, negative for an earlier one. Only if it moved from a day to a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slip_days: Option<i64>,
+    /// By how many days the date moved, negative for an earlier one; null unless it moved from a day to a day. Only if the window moved.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub slip_days: Option<Option<i64>>,
+}
+
+/// Reads a value that is given, also null.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 impl CatalystDetails {
@@ -166,7 +171,7 @@ impl CatalystDetails {
             date_after: Some(after.date.clone()),
             window_before: Some(before.window.clone()),
             window_after: Some(after.window.clone()),
-            slip_days: day(&before.date).zip(day(&after.date)).map(|(before, after)| i64::from((after - before).get_days())),
+            slip_days: Some(day(&before.date).zip(day(&after.date)).map(|(before, after)| i64::from((after - before).get_days()))),
         }
     }
 }
@@ -319,11 +324,17 @@ mod tests {
         let moved = CatalystDetails::between(&at("2026-08-22"), &at("2026-11-22"));
         assert_eq!(
             (moved.date_before.as_deref(), moved.date_after.as_deref(), moved.slip_days),
-            (Some("2026-08-22"), Some("2026-11-22"), Some(92))
+            (Some("2026-08-22"), Some("2026-11-22"), Some(Some(92)))
         );
         let quarter = Catalyst { window: Window { from: "2026-10-01".into(), to: "2026-12-31".into() }, ..Catalyst::default() };
         let refined = CatalystDetails::between(&quarter, &at("2026-11-22"));
-        assert_eq!((refined.date_before.as_deref(), refined.slip_days), (Some(""), None));
+        assert_eq!((refined.date_before.as_deref(), refined.slip_days), (Some(""), Some(None)));
+        let json = serde_json::to_value(&refined).unwrap();
+        assert_eq!(json.get("slipDays"), Some(&serde_json::Value::Null), "{json}");
+        assert_eq!(serde_json::from_value::<CatalystDetails>(json).unwrap(), refined);
+        let unmoved = serde_json::to_value(CatalystDetails::default()).unwrap();
+        assert_eq!(unmoved, serde_json::json!({}));
+        assert_eq!(serde_json::from_value::<CatalystDetails>(unmoved).unwrap().slip_days, None);
         assert_eq!(CatalystDetails::between(&quarter, &quarter), CatalystDetails::default());
     }
 

@@ -177,7 +177,7 @@ fn slips() {
     let moved = engine(&[trial("2026-08-22", |_| {}), trial("2026-11-22", |_| {})]);
     let record = moved.one("ctgov:NCT00000001");
     assert_eq!((record.slips, moved.changes_of_records().count()), (1, 2));
-    assert_eq!((moved.details().slip_days, moved.details().date_before.as_deref()), (Some(92), Some("2026-08-22")));
+    assert_eq!((moved.details().slip_days, moved.details().date_before.as_deref()), (Some(Some(92)), Some("2026-08-22")));
 
     let filed = [
         sentence(FIRST, "2026-03-01", "ex99-1.htm", 1, "The FDA set a PDUFA target action date of August 22, 2026 for acmezumab."),
@@ -193,7 +193,7 @@ fn slips() {
     let record = moved.one("pdufa:0000000012:acmezumab");
     assert_eq!((&*record.date, record.slips, &*record.status), ("2026-11-22", 1, "upcoming"));
     let details = moved.details();
-    assert_eq!((details.date_after.as_deref(), details.slip_days), (Some("2026-11-22"), Some(92)));
+    assert_eq!((details.date_after.as_deref(), details.slip_days), (Some("2026-11-22"), Some(Some(92))));
     assert_eq!(record.verify_body["accession"], SECOND);
 }
 
