@@ -204,7 +204,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
         }
         None => None,
     };
-    let (after, note, today) = (notes.after, notes.note(), today_of::<R>(redaction, &at));
+    let (after, note, today) = (notes.after, notes.note(false), today_of::<R>(redaction, &at));
     if change.seq <= after {
         return Err(too_old(source));
     }
@@ -243,8 +243,9 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
         notes.limit_to_free_window(&call, &source, &at).await?;
     }
     let limit = notes.limit(limit);
-    let (after, note) = (notes.after, notes.note());
+    let after = notes.after;
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?.on_day(at.today())?;
+    let note = notes.note(found.next.is_some());
     if redaction.is_some() || found.versions.is_empty() {
         let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
         match redaction {
