@@ -196,7 +196,7 @@ async fn export_current(engine: &Engine, service: &str, format: &str, output: &d
         output.bytes(bytes);
         !output.is_closed()
     };
-    let mut rows = table.current(&*engine.context.store).await.map_err(failure)?;
+    let mut rows = table.current(&*engine.context.store, engine.context.clock.today()).await.map_err(failure)?;
     let total = rows.remaining();
     let mut writer = table_file::writer(format, table.columns(), &mut write).map_err(failure)?;
     loop {

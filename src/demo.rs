@@ -13,8 +13,9 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::clock::{Clock, SimulatedClock};
+use schemas::clock::SimulatedClock;
 use simulator::{Options, Simulator, When};
+use upstreams::Settings;
 
 use crate::api_settings::public_url;
 use crate::config::{Config, NicheEntry, StoreEntry, socket_address};
@@ -44,6 +45,8 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 const HELD_BACK_DAYS: i64 = 5;
 /// Syncs from one of these days to the next.
 const SYNCS_PER_DAY: u32 = 12;
+/// Syncs from one round, in which every upstream publishes something and a receipt is issued, to the next. A round and its syncs take less than a minute.
+const SYNCS_PER_ROUND: u32 = 5;
 
 /// The arguments of `highwater simulate`.
 #[derive(Args)]
@@ -121,7 +124,7 @@ pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError
 /// The server or the simulator cannot start, or the log or the store fails.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
     let server = serve::bind(&config)?;
-    let history = History::load(&config, today(config.clock()));
+    let history = History::load(&config, config.clock().today());
     let simulated_clock = SimulatedClock::new(snapshot_time(history.next)?, config.clock());
     if history.next == history.today {
         simulated_clock.end();
@@ -152,13 +155,18 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
             for syncs in 1_u32.. {
                 tokio::time::sleep(SYNC_INTERVAL).await;
                 if syncs.is_multiple_of(SYNCS_PER_DAY) {
-                    day = day.saturating_add(1.day()).min(today(clock));
+                    day = day.saturating_add(1.day()).min(clock.today());
                     simulator.set_today(day);
                     tracing::info!(seconds = (SYNC_INTERVAL * SYNCS_PER_DAY).as_secs(), appended, "the simulated upstreams changed");
                     appended = 0;
                 }
                 simulator.advance(3);
-                let facts = sync(&engine, simulator::UPSTREAMS).await;
+                let is_round = syncs.is_multiple_of(SYNCS_PER_ROUND);
+                if is_round {
+                    simulator.publish_round();
+                    first_signatures::issue_another(&engine).await;
+                }
+                let facts = sync(&engine, simulator::UPSTREAMS, is_round).await;
                 tracing::debug!(appended = facts, "synced the simulated upstreams");
                 appended += facts;
             }
@@ -189,10 +197,6 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
         // Prices are shown, but no payment can be settled.
         BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);
     }
-}
-
-fn today(clock: Clock) -> Date {
-    clock.now().to_zoned(TimeZone::UTC).date()
 }
 
 /// The days that a demo simulates before today, so that there is a history to query. Each day is synced once, with a time on that day. The progress is
@@ -241,7 +245,7 @@ impl History {
         let published = if still { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
         while self.next < self.first {
             move_clock(clock, self.next);
-            sync(engine, &[STORES_UPSTREAM]).await;
+            sync(engine, &[STORES_UPSTREAM], false).await;
             self.next = self.next.saturating_add(1.day());
             self.store();
         }
@@ -251,7 +255,7 @@ impl History {
             simulator.advance(CHANGES_PER_DAY);
             if day == self.next {
                 move_clock(clock, day);
-                let appended = sync(engine, simulator::UPSTREAMS).await;
+                let appended = sync(engine, simulator::UPSTREAMS, false).await;
                 tracing::info!(day = %day, appended, "simulated a day of the demo's history");
                 self.next = day.saturating_add(1.day());
                 self.store();
@@ -261,7 +265,7 @@ impl History {
         clock.end();
         simulator.set_today(published);
         simulator.advance(CHANGES_PER_DAY);
-        let appended = sync(engine, simulator::UPSTREAMS).await;
+        let appended = sync(engine, simulator::UPSTREAMS, false).await;
         tracing::info!(day = %published, appended, "simulated the present day of the demo");
         published
     }
@@ -280,13 +284,14 @@ fn move_clock(clock: &SimulatedClock, day: Date) {
     }
 }
 
-/// Syncs some simulated upstreams once and waits until the records are projected. Returns how many facts were appended.
-async fn sync(engine: &Arc<Engine>, names: &[&str]) -> i64 {
+/// Syncs some simulated upstreams once and waits until the records are projected. Returns how many facts were appended. `is_every_store_due`: stores
+/// are polled although they were polled today. Their interval stays a day, so that their history has no holes.
+async fn sync(engine: &Arc<Engine>, names: &[&str], is_every_store_due: bool) -> i64 {
     let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
     let syncs = upstreams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => match engine.runner.sync(upstream, &settings).await {
+            Ok(settings) => match engine.runner.sync(upstream, &Settings { is_every_store_due, ..settings }).await {
                 Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
                 Err(error) => {
                     tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");

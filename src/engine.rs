@@ -311,6 +311,7 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
             .into_iter()
             .map(|store| Store { host: store.host, niche: store.niche, interval_s: store.interval_s })
             .collect(),
+        is_every_store_due: false,
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// A clock: the system's, or one of tests and demos (`[clock] fixed` and `[clock] start`).
@@ -88,6 +90,12 @@ impl Clock {
             Self::Shifted(ms) => shifted(*ms),
             Self::Simulated(clock) => clock.now(),
         }
+    }
+
+    /// Returns the current day in UTC.
+    #[must_use]
+    pub fn today(&self) -> Date {
+        self.now().to_zoned(TimeZone::UTC).date()
     }
 
     /// Returns the current time in milliseconds since 1970.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,22 @@ use url::{Host, Url};
 pub trait ChangeRecord {
     /// The change details of its changes: a struct, whose fields are serialized as members of the change.
     type Details: Serialize + DeserializeOwned + JsonSchema + Clone + Default + std::fmt::Debug + Send + Sync + 'static;
+
+    /// Sets the fields that depend on the day on which the record is read; `None` if it has none. They are stored as they were decided, changes show
+    /// them so, and every read of a record sets them for the day of its answer.
+    const ON_DAY: Option<fn(&mut Self, Date)> = None;
+
+    /// Returns the record as it is read on a day.
+    #[must_use]
+    fn on_day(mut self, day: Date) -> Self
+    where
+        Self: Sized,
+    {
+        if let Some(set) = Self::ON_DAY {
+            set(&mut self, day);
+        }
+        self
+    }
 
     /// Whether tables of current records contain the record: it exists at its upstream, and it is a record of its own.
     fn is_in_tables(&self) -> bool {

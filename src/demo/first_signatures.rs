@@ -29,7 +29,7 @@ const OWNER: &str = "acct_demo";
 pub(super) async fn sign(engine: &Arc<Engine>) {
     let signed = async {
         wait_until_signing(engine).await;
-        issue_receipt(engine).await?;
+        issue_receipt(engine, REQUEST).await?;
         wait_for_checkpoints(engine).await
     };
     match tokio::time::timeout(TIME_MAX, signed).await {
@@ -46,7 +46,15 @@ async fn wait_until_signing(engine: &Engine) {
     }
 }
 
-async fn issue_receipt(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
+/// Issues one more receipt to the agent of the first one. A failure is logged: the demo works without.
+pub(super) async fn issue_another(engine: &Engine) {
+    let request = format!("{REQUEST}_{}", engine.context.clock.now_ms());
+    if let Err(error) = issue_receipt(engine, &request).await {
+        tracing::warn!(error = ingest::reason(&*error), "a receipt of the demo could not be issued");
+    }
+}
+
+async fn issue_receipt(engine: &Engine, request: &str) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let settings = &engine.context.settings;
     let issue = IssueRequest {
         action: "send_invoice".to_owned(),
@@ -58,7 +66,7 @@ async fn issue_receipt(engine: &Engine) -> Result<(), Box<dyn StdError + Send + 
         caller: OWNER.to_owned(),
     };
     let command = ReceiptCommand::Issue(issue);
-    Ok(append_command(&engine.context, RECEIPTS.view, REQUEST, CommandPolicy::OncePerSubject, &command).await.map_err(detail)?)
+    Ok(append_command(&engine.context, RECEIPTS.view, request, CommandPolicy::OncePerSubject, &command).await.map_err(detail)?)
 }
 
 async fn wait_for_checkpoints(engine: &Arc<Engine>) -> Result<(), Box<dyn StdError + Send + Sync>> {

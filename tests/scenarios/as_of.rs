@@ -162,7 +162,7 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
         30 => ("catalysts", "catalyst_for_drug", json!({ "drug": "calderinib" })),
         31 => ("catalysts", "whats_changed_since", feed_of(random, json!({ "kind": "readout" }))),
         40 => ("cadence", "list_niches", json!({})),
-        41 => ("cadence", "calibration", json!({})),
+        41 => ("cadence", random.pick(&["calibration", "list_stores"]), json!({})),
         // Nothing is ranked during the first 14 days, so it is asked more often.
         42..=44 => ("cadence", "cadence_board", json!({ "niche": niche, "limit": limit })),
         45 | 46 => ("cadence", "predict_restock", json!({ "niche": niche, "query": word })),

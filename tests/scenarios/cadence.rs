@@ -100,6 +100,9 @@ fn the_demo_shows_what_is_promised() {
         ("/v1/board?niche=sneakers&asOf=2999-01-01", "asOf"),
         ("/v1/predict?niche=sneakers", "query"),
         ("/v1/predict?niche=sneakers&query=", "query"),
+        ("/v1/predict?item=a.example%2F1&query=runner", "item"),
+        ("/v1/predict?niche=sneakers&query=runner&store=a.example", "store"),
+        ("/stores?niche=sneaker", "niche"),
         ("/v1/predict?niche=sneakers&query=%21%3F", "query"),
         ("/v1/predict?niche=sneakers&query=runner&variant=XXXL", "variant"),
     ] {
@@ -183,6 +186,13 @@ fn the_demo_shows_what_is_promised() {
         (&json!(0.8), &json!("log-t/1"), &json!(24))
     );
 
+    // By its id, each item is found, also where the title of another begins with its title.
+    for item in &weekly {
+        let found = server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), &key);
+        assert_eq!((&found["item"]["id"], &found["item"]["item"], &found["alternatives"]), (&item["id"], &item["item"], &json!([])));
+    }
+    assert_eq!(server.send("GET", "/cadence/v1/predict?item=a.example%2F1", &key, "").status, 404);
+
     // 6. A new item has a tracker and no window.
     let new = server.json("/cadence/v1/predict?niche=sneakers&query=preview", &key);
     assert_eq!(
@@ -242,6 +252,14 @@ fn the_demo_shows_what_is_promised() {
     let report = server.json("/cadence/v1/calibration", "");
     for niche in report["niches"].as_array().unwrap() {
         println!("{niche}");
+        let key_of = niche["niche"].as_str().unwrap();
+        let item = &board(&server, key_of, "", &key)[0];
+        let fit =
+            server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), &key)["calibration"]
+                .take();
+        for field in ["niche", "forecasts", "coverage", "from", "to"] {
+            assert_eq!(fit[field], niche[field], "predictions and the report show the same: {fit}, {niche}");
+        }
         for scores in niche["labels"].as_array().unwrap().iter().chain([niche]) {
             assert!(["forecasts", "coverage", "pinball", "naivePinball"].iter().all(|field| scores[field].is_number()), "{niche}");
         }
@@ -253,6 +271,11 @@ fn the_demo_shows_what_is_promised() {
     assert_eq!(lines.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 5);
     let health = server.json("/cadence/health", "");
     assert_eq!((&health["status"], &health["stores"]), (&json!("ok"), &json!(6)));
+    let stores = server.json("/cadence/stores", "");
+    let polls: u64 = stores["stores"].as_array().unwrap().iter().map(|store| store["polls"].as_u64().unwrap()).sum();
+    assert_eq!((stores["count"].as_u64(), Some(polls)), (Some(6), health["polls"].as_u64()), "{stores}");
+    let last = stores["stores"].as_array().unwrap().iter().filter_map(|store| store["lastPoll"].as_str()).max();
+    assert_eq!(last, health["lastPoll"].as_str(), "{stores}");
     assert!(
         health["polls"].as_u64() > Some(600) && health["restocks"].as_u64() > Some(500) && health["observations"].as_u64() > Some(20_000),
         "{health}"
@@ -457,6 +480,10 @@ async fn suppressed_shops_are_hidden() {
     assert!(of_host(&hidden) == 0 && hidden["note"].as_str().unwrap().contains("items are hidden on request"), "{hidden}");
     assert_eq!(hidden["count"].as_u64().unwrap() as usize + of_host(&before.0), before.0["count"].as_u64().unwrap() as usize);
     assert_eq!(predict().await.unwrap_err().code, ErrorCode::NotFound);
+    let by_id = api.ask("cadence", "predict_restock", &json!({ "item": id }), Tier::Pro).await;
+    assert_eq!(by_id.unwrap_err().code, ErrorCode::NotFound);
+    let stores = api.ask("cadence", "list_stores", &json!({}), Tier::Anonymous).await.unwrap();
+    assert!(stores["count"] == STORES.len() - 1 && !stores.to_string().contains(host), "{stores}");
     let record = api.ask("cadence", "record", &json!({ "id": id }), Tier::Pro).await.unwrap()["record"].take();
     for shown in changes().await.as_array().unwrap().iter().chain([&record]) {
         let fields = (&shown["suppressed"], &shown["item"], &shown["url"], &shown["variants"]);

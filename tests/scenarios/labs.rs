@@ -531,7 +531,8 @@ impl Fixture {
         out.push(("events", self.events().await));
         out.push(("webhook", self.message(after + 1).await));
         let labs = services::registered().iter().find(|registration| registration.service.name == "labs").unwrap();
-        let mut rows = labs.table.as_ref().unwrap().current(&*self.http_api.context.store).await.unwrap();
+        let mut rows =
+            labs.table.as_ref().unwrap().current(&*self.http_api.context.store, self.http_api.context.clock.today()).await.unwrap();
         let mut table = String::new();
         loop {
             let batch = rows.next().await.unwrap();

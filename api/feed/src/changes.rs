@@ -102,7 +102,7 @@ pub fn example() -> Value {
 async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
     request.check(&call)?;
-    let limit = request.limit_of(&call, &mut notes);
+    let limit = request.limit_of(&call);
     let mut at = position::position(ctx, &source, request.as_of.as_deref()).await?;
     let after = match &request.cursor {
         Some(text) => {
@@ -137,6 +137,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
     let has_more = page.to < at.seq;
     let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
     notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
+    notes.extend(request.limit_note(&call, has_more));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let (from, to, today) = (page.from.to_string(), page.to.to_string(), at.today().to_string());
     let mut inputs = vec![

@@ -201,7 +201,9 @@ async fn callers_without_a_key_see_the_last_days() {
     loop {
         let page = page(&call(&ctx), &feed, question.clone()).await;
         assert_eq!(page["from"], from);
-        assert!(page["note"].as_str().unwrap().contains("7 days") && page["note"].as_str().unwrap().contains("25"), "{page}");
+        // Only a page that is cut says how many items a page has.
+        let note = page["note"].as_str().unwrap();
+        assert_eq!((note.contains("7 days"), note.contains("25")), (true, page["hasMore"] == true), "{page}");
         assert!(seqs(&page).len() <= 25);
         got.extend(seqs(&page));
         from = page["to"].as_u64().unwrap() + 1;

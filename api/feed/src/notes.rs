@@ -20,17 +20,23 @@ pub struct ResponseNotes {
     /// Changes up to this one are not shown.
     pub after: Seq,
     rows_max: usize,
+    /// Whether the call asked for more rows than the tier allows.
+    is_limited: bool,
     notes: Vec<String>,
 }
 
 impl ResponseNotes {
-    /// Limits the number of rows to what the caller's tier allows, and adds a note if that is less than requested.
+    /// Limits the number of rows to what the caller's tier allows. If that is less than requested and rows are left out, a note says so.
     #[must_use]
     pub fn limit(&mut self, limit: usize) -> usize {
-        if limit > self.rows_max {
-            self.notes.push(format!("this tier is limited to {} rows per answer; a paid key allows up to {LIMIT_MAX}", self.rows_max));
-        }
+        self.is_limited |= limit > self.rows_max;
         limit.min(self.rows_max)
+    }
+
+    /// The most rows that the caller's tier allows.
+    #[must_use]
+    pub fn rows_max(&self) -> usize {
+        self.rows_max
     }
 
     /// Shows only changes of the free window to a caller who sees the redacted form of records, and adds a note about it.
@@ -47,9 +53,12 @@ impl ResponseNotes {
         self.notes.extend(note);
     }
 
-    /// Joins all notes; `None` if there are none.
+    /// Joins all notes; `None` if there are none. `is_cut`: the answer leaves out rows.
     #[must_use]
-    pub fn note(self) -> Option<String> {
+    pub fn note(mut self, is_cut: bool) -> Option<String> {
+        if self.is_limited && is_cut {
+            self.notes.push(format!("this tier is limited to {} rows per answer; a paid key allows up to {LIMIT_MAX}", self.rows_max));
+        }
         Some(self.notes.join("; ")).filter(|note| !note.is_empty())
     }
 }
@@ -68,7 +77,7 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Respon
     // Who pays for a call gets as many rows as a paid key.
     let is_paid = matches!(call.stage, Stage::Order { .. } | Stage::Claimed(_) | Stage::Paid(_));
     let rows_max = if is_paid { LIMIT_MAX } else { ctx.settings.tiers.of(call.caller.tier).rows_max };
-    Ok(ResponseNotes { after, rows_max, notes })
+    Ok(ResponseNotes { after, rows_max, is_limited: false, notes })
 }
 
 /// The seq after which a caller without a key, or below the tier that sees whole records, may read. Adds a note if the range is limited.

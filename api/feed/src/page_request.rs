@@ -77,13 +77,16 @@ impl PageRequest {
         Ok(())
     }
 
-    /// Limits the number of items to what the caller's tier allows, and adds a note if that is less than requested.
-    pub(super) fn limit_of(&self, call: &Call, notes: &mut Vec<String>) -> usize {
+    /// How many items a page has at most: the argument `limit`, or fewer if the tier allows fewer.
+    pub(super) fn limit_of(&self, call: &Call) -> usize {
+        self.limit.min(call.context.settings.tiers.of(call.caller.tier).rows_max)
+    }
+
+    /// What a page says that the tier cut: it has more items than the tier allows, and more were requested.
+    pub(super) fn limit_note(&self, call: &Call, has_more: bool) -> Option<String> {
         let rows_max = call.context.settings.tiers.of(call.caller.tier).rows_max;
-        if self.limit > rows_max {
-            notes.push(format!("this tier is limited to {rows_max} items per page; a paid key allows up to {LIMIT_MAX}"));
-        }
-        self.limit.min(rows_max)
+        (has_more && self.limit > rows_max)
+            .then(|| format!("this tier is limited to {rows_max} items per page; a paid key allows up to {LIMIT_MAX}"))
     }
 
     /// Until when the request waits for new changes. With `asOf` there are none to wait for.

@@ -93,7 +93,7 @@ impl Feed {
         }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
         page_request.check(call)?;
-        let limit = page_request.limit_of(call, &mut notes);
+        let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
         let mut note = query.filter.look_up(ctx, &at).await?;
         let mut after = match &page_request.cursor {
@@ -278,6 +278,7 @@ impl Feed {
         let ctx = &call.context;
         let from_ms = history_from(ctx, &self.source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
         notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
+        notes.extend(query.request.page.limit_note(call, page.has_more));
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
         let (from, to) = (page.from.to_string(), page.to.to_string());
         // A filter may resolve differently later, so the same range can have other items.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
@@ -39,6 +40,25 @@ pub struct Versions<R: ChangeRecord> {
     pub versions: Vec<Version<R>>,
     /// The `seq` of the last of them, if there are earlier ones.
     pub next: Option<Seq>,
+}
+
+impl<R: ChangeRecord + Serialize> Versions<R> {
+    /// The versions as they are read on a day.
+    ///
+    /// # Errors
+    /// `internal` if a version cannot be written as JSON.
+    pub fn on_day(self, day: Date) -> Result<Self, Problem> {
+        if R::ON_DAY.is_none() {
+            return Ok(self);
+        }
+        let read = |version: Version<R>| {
+            let change = Element { record: version.change.record.on_day(day), ..version.change };
+            let before = version.before.map(|before| before.on_day(day));
+            let changed = before.as_ref().map_or_else(|| Ok(Vec::new()), |before| changed_fields(before, &change.record))?;
+            Ok(Version { change, changed, before })
+        };
+        Ok(Self { versions: self.versions.into_iter().map(read).collect::<Result<_, Problem>>()?, next: self.next })
+    }
 }
 
 /// The change that made the version of a record that is current at a position; `None` if there is no such record.

@@ -129,6 +129,14 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The public URL of the listener, without a slash at the end: that of a service without its prefix. If every service has another address, that of a
+    /// service; empty without services.
+    #[must_use]
+    pub fn site_url(&self) -> &str {
+        let of_listener = self.services.values().find_map(|service| service.base_url.strip_suffix(service.prefix.as_str()));
+        of_listener.or_else(|| self.services.values().next().map(|service| service.base_url.as_str())).unwrap_or_default()
+    }
+
     /// Settings with defaults for everything but services and tiers: generous limits, no proxies, and no caches on disk.
     #[must_use]
     pub fn new(services: BTreeMap<String, ServiceSettings>, tiers: Tiers) -> Self {

@@ -80,7 +80,7 @@ impl Problem {
         Self { parameter: hide_keys(parameter.into()), ..self }
     }
 
-    /// The problem document. `base_url` is that of the service, or empty for a `type` relative to this host.
+    /// The problem document. `base_url` is that of the service or of the listener, so that `type` is absolute.
     #[must_use]
     pub fn document(&self, base_url: &str) -> Value {
         let mut document = json!({

@@ -162,7 +162,7 @@ impl Site {
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
             let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
-            not_found(&self.context, "", &request, request.path, known).await
+            not_found(&self.context, self.context.settings.site_url(), &request, request.path, known).await
         };
         reply::finish(&mut response);
         metrics::count_response(response.status());
@@ -179,7 +179,9 @@ impl Site {
                     response::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
                     "text/plain; charset=utf-8",
                 ),
-                Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
+                Err(reason) => {
+                    reply::problem(self.context.settings.site_url(), &Problem::new(ErrorCode::Unavailable, reason).retry_after(1))
+                }
             }),
             "/metrics" => {
                 let (text, content_type) = metrics::render((self.readiness)().is_ok());
@@ -189,7 +191,7 @@ impl Site {
             }
             path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers).as_deref())),
         };
-        answer().map(|response| read_only(request.method, "", response))
+        answer().map(|response| read_only(request.method, self.context.settings.site_url(), response))
     }
 }
 
@@ -308,7 +310,7 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                 let site = Arc::clone(&site);
                 async move {
                     if let Some(Malformed(problem)) = malformed {
-                        let mut response = reply::problem("", &problem);
+                        let mut response = reply::problem(site.context.settings.site_url(), &problem);
                         reply::finish(&mut response);
                         metrics::count_response(response.status());
                         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -119,6 +119,8 @@ pub(crate) struct Rendering<'a> {
 /// Renders an answer.
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { body, etag, mut next_cursor, status } = answer;
+    let is_revalidated = rendering.read && !rendering.paid;
+    let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering) } else { (body, etag) };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let known = rendering.read && !etag.is_empty() && matches(rendering.if_none_match, &etag);
     let mut response = match body {
@@ -158,6 +160,18 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
     set(&mut response, VARY, HeaderValue::from_static("Accept, Authorization, X-API-Key"));
     response
+}
+
+/// Gives a JSON answer an ETag: the hash of its bytes. Lines of the same answer have another one.
+fn with_etag(body: Body, rendering: &Rendering<'_>) -> (Body, String) {
+    let Body::Json(value) = body else { return (body, String::new()) };
+    let text = Bytes::from(value.to_string());
+    let hash = Hash32::of(&text);
+    if rendering.form == Form::Lines {
+        (Body::Json(value), format!("\"{hash}-lines\""))
+    } else {
+        (Body::Parts(vec![text]), format!("\"{hash}\""))
+    }
 }
 
 /// Renders a problem.

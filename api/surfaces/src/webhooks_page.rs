@@ -53,7 +53,7 @@ where
             Ok(body) => body,
             Err(problem) => form(Some(&problem.detail)),
         },
-        _ => return reply::problem("", &not_allowed(request.method, METHODS)),
+        _ => return reply::problem(context.settings.site_url(), &not_allowed(request.method, METHODS)),
     };
     let mut response = response::with_content_type(response::full_body(page("Webhooks", &body).into()), "text/html; charset=utf-8");
     response::set_text(&mut response, CACHE_CONTROL, "no-store");

@@ -44,22 +44,22 @@ where
     B: Buf,
 {
     let witnessing = Witnessing::of(context);
-    let Some(own) = witnessing.own() else { return reply::problem("", &nothing_here()) };
+    let Some(own) = witnessing.own() else { return reply::problem(context.settings.site_url(), &nothing_here()) };
     if path == "add-checkpoint" {
         return match *request.method {
             Method::POST => match handle_submission(context, own, request, stream).await {
                 Ok(response) => response,
-                Err(problem) => reply::problem("", &problem),
+                Err(problem) => reply::problem(context.settings.site_url(), &problem),
             },
             Method::OPTIONS => reply::options(METHODS),
-            _ => reply::problem("", &not_allowed(request.method, METHODS)),
+            _ => reply::problem(context.settings.site_url(), &not_allowed(request.method, METHODS)),
         };
     }
     let response = match file(context, own, path, request).await {
         Ok(document) => document.response(if_none_match(&request.headers).as_deref()),
-        Err(problem) => reply::problem("", &problem),
+        Err(problem) => reply::problem(context.settings.site_url(), &problem),
     };
-    read_only(request.method, "", response)
+    read_only(request.method, context.settings.site_url(), response)
 }
 
 /// Reads a document of the witness.

@@ -82,7 +82,8 @@ impl Upstream for Shopify {
         let memories: Memories = json::read_cursor(stream.name, memory).unwrap_or_default();
         let polls = settings.stores.iter().map(|store| {
             let memory = memories.stores.get(&store.host).cloned().unwrap_or_default();
-            let step = if memory.is_due(i64::from(store.interval_s), at) { Step::first(&memory, at) } else { Step::Done };
+            let is_due = settings.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
+            let step = if is_due { Step::first(&memory, at) } else { Step::Done };
             Poll {
                 host: store.host.clone(),
                 niche: store.niche.clone(),

@@ -63,6 +63,8 @@ pub struct Settings {
     pub backfill_days: u32,
     /// The stores that an upstream of many hosts polls; empty for the others.
     pub stores: Vec<Store>,
+    /// Whether each store is polled by every sync, also before its interval has passed. Only demos do so.
+    pub is_every_store_due: bool,
 }
 
 impl Settings {

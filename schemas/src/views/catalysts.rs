@@ -38,6 +38,7 @@ pub struct Catalyst {
     /// `readout`, `pdufa` or `adcom`.
     pub kind: String,
     /// The day, `YYYY-MM-DD`; empty unless the source states a day.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub date: String,
     /// The days that the date can mean.
     pub window: Window,
@@ -51,7 +52,7 @@ pub struct Catalyst {
     pub ticker: String,
     /// CIK of the company: 10 digits.
     pub cik: String,
-    /// The drug.
+    /// The drug; empty if the source names none. Of a trial never what the drug is compared with.
     pub drug: String,
     /// Conditions that a trial studies.
     pub indication: String,
@@ -61,11 +62,12 @@ pub struct Catalyst {
     pub trial_id: String,
     /// Title of the trial or notice.
     pub title: String,
-    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. Answers show `passed` for an upcoming event whose last day is over.
+    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. On the day of an answer, `passed` if the last day of an upcoming event is over; changes show `upcoming`.
     pub status: String,
     /// How often the window changed.
     pub slips: i64,
     /// Day on which the event was first seen, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub first_seen: String,
     /// The source: `clinicaltrials.gov`, `sec.gov` or `federalregister.gov`.
     pub source: String,
@@ -74,6 +76,7 @@ pub struct Catalyst {
     /// The field of the document with the date.
     pub source_field: String,
     /// Day of the reading that last saw the date so, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub verified_as_of: String,
     /// `sha256:` and the SHA-256 of `verifyBody` in the form of RFC 8785, as hex digits.
     pub verify_hash: String,
@@ -86,8 +89,10 @@ pub struct Catalyst {
 #[serde(default)]
 pub struct Window {
     /// The first day, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub to: String,
 }
 
@@ -131,9 +136,11 @@ pub fn words(name: &str) -> impl Iterator<Item = String> {
 pub struct CatalystDetails {
     /// The day before the change; empty if it was no day. Only if the window moved.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::json_type::DayOrEmpty>")]
     pub date_before: Option<String>,
     /// The day after the change; empty if it is no day. Only if the window moved.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::json_type::DayOrEmpty>")]
     pub date_after: Option<String>,
     /// The window before the change. Only if it moved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,9 +148,14 @@ pub struct CatalystDetails {
     /// The window after the change. Only if it moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_after: Option<Window>,
-    /// By how many days the date moved, negative for an earlier one. Only if it moved from a day to a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slip_days: Option<i64>,
+    /// By how many days the date moved, negative for an earlier one; null unless it moved from a day to a day. Only if the window moved.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub slip_days: Option<Option<i64>>,
+}
+
+/// Reads a value that is given, also null.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 impl CatalystDetails {
@@ -159,13 +171,15 @@ impl CatalystDetails {
             date_after: Some(after.date.clone()),
             window_before: Some(before.window.clone()),
             window_after: Some(after.window.clone()),
-            slip_days: day(&before.date).zip(day(&after.date)).map(|(before, after)| i64::from((after - before).get_days())),
+            slip_days: Some(day(&before.date).zip(day(&after.date)).map(|(before, after)| i64::from((after - before).get_days()))),
         }
     }
 }
 
 impl ChangeRecord for Catalyst {
     type Details = CatalystDetails;
+
+    const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| record.status = record.status_on(day).to_owned());
 }
 
 impl Record for Catalyst {
@@ -310,11 +324,17 @@ mod tests {
         let moved = CatalystDetails::between(&at("2026-08-22"), &at("2026-11-22"));
         assert_eq!(
             (moved.date_before.as_deref(), moved.date_after.as_deref(), moved.slip_days),
-            (Some("2026-08-22"), Some("2026-11-22"), Some(92))
+            (Some("2026-08-22"), Some("2026-11-22"), Some(Some(92)))
         );
         let quarter = Catalyst { window: Window { from: "2026-10-01".into(), to: "2026-12-31".into() }, ..Catalyst::default() };
         let refined = CatalystDetails::between(&quarter, &at("2026-11-22"));
-        assert_eq!((refined.date_before.as_deref(), refined.slip_days), (Some(""), None));
+        assert_eq!((refined.date_before.as_deref(), refined.slip_days), (Some(""), Some(None)));
+        let json = serde_json::to_value(&refined).unwrap();
+        assert_eq!(json.get("slipDays"), Some(&serde_json::Value::Null), "{json}");
+        assert_eq!(serde_json::from_value::<CatalystDetails>(json).unwrap(), refined);
+        let unmoved = serde_json::to_value(CatalystDetails::default()).unwrap();
+        assert_eq!(unmoved, serde_json::json!({}));
+        assert_eq!(serde_json::from_value::<CatalystDetails>(unmoved).unwrap().slip_days, None);
         assert_eq!(CatalystDetails::between(&quarter, &quarter), CatalystDetails::default());
     }
 

@@ -45,6 +45,7 @@ pub struct Trademark {
     /// Status code of the register: 3 digits.
     pub status_code: String,
     /// Day of the application, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub filing_date: String,
 }
 

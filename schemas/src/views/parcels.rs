@@ -115,6 +115,7 @@ pub struct Basis {
     /// The price in dollars.
     pub sale_price: Option<i64>,
     /// The day of the sale, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub sale_date: String,
     /// The number of the deed.
     pub doc_no: String,

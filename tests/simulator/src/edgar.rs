@@ -1,5 +1,5 @@
 //! EDGAR: the feed, daily indexes, lists of filers, complete submissions, the full-text search and the list of tickers, for the last business
-//! days. Only the passing of days changes anything.
+//! days. Only the passing of days changes anything, and rounds.
 //!
 //! In each fortnight there is one company of which several insiders buy shares within days.
 
@@ -30,8 +30,11 @@ const OWNERS_FROM: u64 = 1_900_001;
 const INSIDERS: u64 = 5;
 /// For this many days the insiders of one company buy, then those of another.
 const CLUSTER_DAYS: u64 = 14;
-/// The filing agents.
+/// The filing agents: of ordinary filings, and of those of rounds.
 const AGENT: u64 = 1_683_168;
+const AGENT_OF_ROUNDS: u64 = 1_683_169;
+/// The most filings of rounds on a day.
+const ROUNDS_A_DAY_MAX: u64 = 2_000;
 /// Items of 8-Ks, some serious and some not, with their text.
 const EVENTS: &[(&str, &str)] = &[
     ("1.01", "Entry into a Material Definitive Agreement"),
@@ -116,6 +119,7 @@ impl Route {
 /// One filing.
 struct Filing {
     day: Date,
+    /// The number within the day. Those from [`A_DAY`] on are of rounds.
     index: u64,
     company: u64,
     /// The index of the reporting insider; unused for other forms.
@@ -145,8 +149,9 @@ impl Filing {
     }
 
     fn accession(&self) -> String {
-        let number = u64::from(self.day.day_of_year().unsigned_abs()) * 10 + self.index;
-        format!("{AGENT:010}-{:02}-{number:06}", self.day.year() % 100)
+        let (agent, a_day) = if self.index < A_DAY { (AGENT, 10) } else { (AGENT_OF_ROUNDS, ROUNDS_A_DAY_MAX) };
+        let number = u64::from(self.day.day_of_year().unsigned_abs()) * a_day + self.index;
+        format!("{agent:010}-{:02}-{number:06}", self.day.year() % 100)
     }
 
     /// Returns its items in the format of the lists.
@@ -188,10 +193,11 @@ fn symbol(world: &World, number: u64) -> String {
 /// Returns the day and the number within the day of an accession number.
 fn place(accession: &str) -> Option<(Date, u64)> {
     let mut parts = accession.split('-').map(|part| part.parse::<u64>().ok());
-    let (_, year, number) = (parts.next()??, parts.next()??, parts.next()??);
+    let (agent, year, number) = (parts.next()??, parts.next()??, parts.next()??);
+    let (a_day, indexes) = if agent == AGENT_OF_ROUNDS { (ROUNDS_A_DAY_MAX, A_DAY..ROUNDS_A_DAY_MAX) } else { (10, 0..A_DAY) };
     let first = Date::new(2000 + i16::try_from(year).ok()?, 1, 1).ok()?;
-    let day = first.checked_add(i64::try_from(number / 10).ok()?.checked_sub(1)?.days()).ok()?;
-    (number % 10 < A_DAY).then_some((day, number % 10))
+    let day = first.checked_add(i64::try_from(number / a_day).ok()?.checked_sub(1)?.days()).ok()?;
+    indexes.contains(&(number % a_day)).then_some((day, number % a_day))
 }
 
 fn has_filings(world: &World, day: Date) -> bool {
@@ -199,8 +205,14 @@ fn has_filings(world: &World, day: Date) -> bool {
     is_near && !matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday)
 }
 
+/// The numbers of the filings of a day.
+fn indexes(world: &World, day: Date) -> impl Iterator<Item = u64> + use<> {
+    let of_rounds = A_DAY..(A_DAY + world.rounds_on(day)).min(ROUNDS_A_DAY_MAX);
+    (0..if has_filings(world, day) { A_DAY } else { 0 }).chain(of_rounds)
+}
+
 fn filings(world: &World, day: Date) -> impl Iterator<Item = Filing> {
-    (0..if has_filings(world, day) { A_DAY } else { 0 }).map(move |index| Filing::of(world, day, index))
+    indexes(world, day).map(move |index| Filing::of(world, day, index))
 }
 
 /// Returns all filings, newest first.
@@ -224,7 +236,9 @@ pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>, plan: &Plan
         Route::Search => search::answer(world, query),
         Route::Tickers => biotech::tickers(world, plan),
         Route::Document(filing, document) => biotech::document(world, filing, document),
-        Route::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
+        Route::Submission(day, index) if indexes(world, day).any(|known| known == index) => {
+            submission(world, &Filing::of(world, day, index))
+        }
         Route::Submission(..) => missing(403, "AccessDenied"),
     }
 }

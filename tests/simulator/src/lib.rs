@@ -61,7 +61,7 @@ pub use script::Burst;
 use shopify::Visit;
 pub use shopify::{NICHES, STORES, StoreFault};
 pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark, KEY as TRADEMARKS_KEY};
-use world::{Feed, World};
+use world::{Feed, Round, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] =
@@ -237,6 +237,15 @@ impl Simulator {
         self.world.write().unwrap_or_else(PoisonError::into_inner).advance(n, at_ms)
     }
 
+    /// Lets every upstream publish something on its current day: a filing, an award of research money, a new date of a trial, a modification of a
+    /// contract, and a store that sells out or restocks. Without rounds only the days change these upstreams.
+    pub fn publish_round(&self) {
+        let at_ms = self.clock.now_ms();
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        let day = world.today;
+        world.rounds.push(Round { day, at_ms });
+    }
+
     /// Moves the upstreams' day forward. New recalls get this date; data that is added by day (filings, grants, trials, awards) is there up
     /// to this day. An earlier day is ignored.
     pub fn set_today(&self, today: Date) {
@@ -330,7 +339,9 @@ impl Simulator {
     }
 
     fn visit<'a>(&self, host: &'a str) -> Visit<'a> {
-        Visit { host, at_ms: self.clock.now_ms(), fault: lock(&self.store_faults).get(host).copied() }
+        let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
+        let rounds = (world.rounds.len(), world.rounds.last().map_or(0, |round| round.at_ms));
+        Visit { host, at_ms: self.clock.now_ms(), fault: lock(&self.store_faults).get(host).copied(), rounds }
     }
 
     fn render(&self, endpoint: Endpoint, request: Request<'_>, plan: &Plan) -> Answer {

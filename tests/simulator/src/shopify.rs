@@ -29,6 +29,9 @@ const SMALL_PAGE: u64 = 5;
 /// The numbers of products of fixed kinds.
 const GIFT_CARD: u64 = 1_000;
 const NEWCOMER: u64 = 1_001;
+/// The product that each round sells out or restocks, and its store, which has no faults of its own.
+const IN_ROUNDS: u64 = 1_002;
+const STORE_OF_ROUNDS: usize = 2;
 /// How long a newcomer is in the list, and how long it is announced before it can be bought, in days.
 const NEWCOMER_DAYS: i64 = 30;
 /// Shifts the days on which a newcomer replaces another, so that no other product leaves the list on them.
@@ -78,6 +81,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) at_ms: i64,
     /// What the caller set for the store: `None` leaves it to the store's own days.
     pub(crate) fault: Option<Option<StoreFault>>,
+    /// The number of rounds so far, and the time of the last one in milliseconds since 1970.
+    pub(crate) rounds: (usize, i64),
 }
 
 /// Answers a request to a store.
@@ -97,7 +102,10 @@ pub(crate) fn answer(seed: u64, route: Route, visit: Visit<'_>, query: &Query<'_
         _ => {}
     }
     let at_ms = if fault == Some(StoreFault::Outdated) { visit.at_ms - 2 * DAY_MS } else { visit.at_ms };
-    let numbers = numbers(store, at_ms);
+    let mut numbers = numbers(store, at_ms);
+    if store == STORE_OF_ROUNDS && visit.rounds.0 > 0 {
+        numbers.insert(0, IN_ROUNDS);
+    }
     let asked = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(30).clamp(1, LIMIT_MAX);
     let limit = if store == 1 { asked.min(SMALL_PAGE) } else { asked };
     let page: u64 = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1);
@@ -109,7 +117,8 @@ pub(crate) fn answer(seed: u64, route: Route, visit: Visit<'_>, query: &Query<'_
         _ => start,
     };
     let shown = numbers.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)).take(usize::try_from(limit).unwrap_or(usize::MAX));
-    let products: Vec<String> = shown.map(|number| product(seed, store, *number, at_ms, fault == Some(StoreFault::CentPrices))).collect();
+    let products: Vec<String> =
+        shown.map(|number| product(seed, store, *number, at_ms, visit.rounds, fault == Some(StoreFault::CentPrices))).collect();
     let mut body = format!("{{\"products\":[{}]}}", products.join(",")).into_bytes();
     if fault == Some(StoreFault::Truncated) {
         body.truncate(body.len() * 3 / 5);
@@ -171,6 +180,7 @@ fn title(store: usize, number: u64) -> String {
     match number {
         GIFT_CARD => "Gift Card".to_owned(),
         NEWCOMER => format!("{} Preview", HEADS[store]),
+        IN_ROUNDS => "Rotation Tee".to_owned(),
         // Quotation marks as shops write them.
         2 => format!("\u{201c}{}\u{201d} Classic", HEADS[(store + 3) % HEADS.len()]),
         _ => {
@@ -181,7 +191,7 @@ fn title(store: usize, number: u64) -> String {
 }
 
 /// One product as JSON.
-fn product(seed: u64, store: usize, number: u64, at_ms: i64, has_cent_prices: bool) -> String {
+fn product(seed: u64, store: usize, number: u64, at_ms: i64, (rounds, round_ms): (usize, i64), has_cent_prices: bool) -> String {
     let day = at_ms.div_euclid(DAY_MS);
     let generation = if number == NEWCOMER { (day + NEWCOMER_SHIFT).div_euclid(NEWCOMER_DAYS) } else { 0 };
     let id = 8_200_000_000_000 + store as u64 * 100_000_000 + number * 10_000 + generation.unsigned_abs();
@@ -213,6 +223,7 @@ fn product(seed: u64, store: usize, number: u64, at_ms: i64, has_cent_prices: bo
                 let from_ms = published_ms + ANNOUNCED_DAYS * DAY_MS;
                 (at_ms >= from_ms, if at_ms >= from_ms { from_ms } else { published_ms })
             }
+            IN_ROUNDS => (rounds.is_multiple_of(2), round_ms),
             _ => stock.variant(at, number.is_multiple_of(4)),
         };
         updated_ms = updated_ms.max(since_ms);
@@ -247,12 +258,31 @@ mod tests {
     const NOW_MS: i64 = 1_795_212_000_000;
 
     fn list(store: usize, at_ms: i64, query: &str) -> Value {
-        let visit = Visit { host: STORES[store].0, at_ms, fault: Some(None) };
+        list_of(store, at_ms, query, (0, 0))
+    }
+
+    fn list_of(store: usize, at_ms: i64, query: &str, rounds: (usize, i64)) -> Value {
+        let visit = Visit { host: STORES[store].0, at_ms, fault: Some(None), rounds };
         serde_json::from_slice(&answer(1, Route::Products, visit, &Query::new(query)).body).unwrap()
     }
 
     fn ids(list: &Value) -> Vec<u64> {
         list["products"].as_array().unwrap().iter().map(|product| product["id"].as_u64().unwrap()).collect()
+    }
+
+    /// Proves that rounds sell out and restock one product of one store, with the time of the round, and change no other product.
+    #[test]
+    fn rounds() {
+        let without = list(STORE_OF_ROUNDS, NOW_MS, "limit=250");
+        for round in 1..6_usize {
+            let at_ms = NOW_MS + 30_000 * i64::try_from(round).unwrap();
+            let mut with = list_of(STORE_OF_ROUNDS, NOW_MS, "limit=250", (round, at_ms));
+            let own = with["products"].as_array_mut().unwrap().remove(0);
+            assert_eq!(with, without);
+            for variant in own["variants"].as_array().unwrap() {
+                assert_eq!((&variant["available"], &variant["updated_at"]), (&(round % 2 == 0).into(), &shop_time(at_ms).into()));
+            }
+        }
     }
 
     /// Proves that the pages of every store end with an empty one, that a store may give less than asked for, and that on some days a product
@@ -328,7 +358,7 @@ mod tests {
         ] {
             assert!(faults.contains(&fault), "{fault:?}");
         }
-        let visit = Visit { host: STORES[3].0, at_ms: NOW_MS, fault: Some(Some(StoreFault::Password)) };
+        let visit = Visit { host: STORES[3].0, at_ms: NOW_MS, fault: Some(Some(StoreFault::Password)), rounds: (0, 0) };
         assert_eq!(answer(1, Route::Products, visit, &Query::new("")).content_type, Some("text/html; charset=utf-8"));
         assert_eq!(answer(1, Route::Products, Visit { host: "?", ..visit }, &Query::new("")).status, 404);
     }

@@ -11,6 +11,7 @@ mod grants;
 mod mentions;
 mod parcels;
 mod posted;
+mod rounds;
 mod trademarks;
 mod trials;
 

@@ -53,6 +53,15 @@ pub(crate) struct Fate {
     pub(crate) withdrawn: bool,
 }
 
+/// A round in which every upstream published something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// The day of the upstreams.
+    pub(crate) day: Date,
+    /// The time in milliseconds since 1970.
+    pub(crate) at_ms: i64,
+}
+
 /// The state of all records.
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -64,6 +73,8 @@ pub(crate) struct World {
     pub(crate) births: [Vec<Date>; 6],
     pub(crate) fates: HashMap<(Feed, u64), Fate>,
     pub(crate) changes: u64,
+    /// The rounds so far, in each of which every upstream published something. See [`crate::Simulator::publish_round`].
+    pub(crate) rounds: Vec<Round>,
     pub(crate) expected: Vec<Entry>,
     /// How many ordinary stories are published on a day, and how many articles a list of page views has.
     pub(crate) stories_a_day: u64,
@@ -91,6 +102,7 @@ impl World {
             births: Default::default(),
             fates,
             changes: 0,
+            rounds: Vec::new(),
             expected: Vec::new(),
             stories_a_day: records.saturating_mul(2).clamp(24, stories_a_day_max.max(24)),
             articles: records.clamp(50, articles_max.max(50)),
@@ -100,6 +112,11 @@ impl World {
 
     pub(crate) fn len(&self, feed: Feed) -> u64 {
         self.begun_with[feed as usize] + self.births[feed as usize].len() as u64
+    }
+
+    /// Returns the number of rounds on a day.
+    pub(crate) fn rounds_on(&self, day: Date) -> u64 {
+        self.rounds.iter().filter(|round| round.day == day).count() as u64
     }
 
     pub(crate) fn begun_with(&self, feed: Feed) -> u64 {

@@ -1,12 +1,14 @@
 //! `GET /v1/calibration`: how well past forecasts fitted. Every forecast is made from what was known before the restock that it is scored by.
 
+use std::ops::RangeInclusive;
+
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
 use schemas::calibration::{Interval, Tally};
 use schemas::error_code::ErrorCode;
 use schemas::forecast::{LogT, METHOD, median};
-use schemas::views::cadence::{DAY_MS, gaps};
+use schemas::views::cadence::{DAY_MS, DayStats, gaps};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -25,19 +27,29 @@ const GAPS_MIN: usize = 4;
 /// The ends of the naive window, in medians.
 const NAIVE: (f64, f64) = (0.5, 1.5);
 
-/// Scores the forecasts for all items of a niche.
+/// The first and the last day of the forecasts that are scored as they were given, YYYY-MM-DD; empty without forecasts.
+pub(super) fn shown_days(stats: &DayStats) -> (String, String) {
+    let day = |day: i64| day_text(day * DAY_MS);
+    stats.given_days().map_or_else(Default::default, |(from, to)| (day(from), day(to)))
+}
+
+/// Scores the forecasts for all items of a niche that are scored as they were given.
 #[must_use]
-fn score(catalog: &Catalog) -> Report {
-    let mut report = Report::default();
+fn score(catalog: &Catalog, stats: &DayStats) -> Report {
+    let mut report = Report { day: stats.day, ..Report::default() };
+    let Some((from, to)) = stats.given_days() else { return report };
     for entry in catalog.entries.values() {
-        score_item(&mut report, catalog, entry);
+        score_item(&mut report, catalog, entry, &(from..=to));
     }
     report
 }
 
-fn score_item(report: &mut Report, catalog: &Catalog, entry: &Entry) {
+fn score_item(report: &mut Report, catalog: &Catalog, entry: &Entry, days: &RangeInclusive<i64>) {
     let store = catalog.store(&entry.store);
     for (at, event) in entry.events.iter().enumerate().skip(GAPS_MIN + 1) {
+        if !days.contains(&event.div_euclid(DAY_MS)) {
+            continue;
+        }
         let known = entry.events.get(..at).unwrap_or_default();
         let gaps = gaps(known);
         let poll_gap_ms = store.poll_gap_ms(*event);
@@ -60,7 +72,6 @@ fn score_item(report: &mut Report, catalog: &Catalog, entry: &Entry) {
         let naive = Interval { low: NAIVE.0 * middle - padding, centre: middle, high: NAIVE.1 * middle + padding };
         let gap = (event - last) as f64 / DAY_MS as f64;
         report.tallies.add(label_of(&basis), &forecast, &naive, gap, middle);
-        report.span = Some(report.span.map_or((*event, *event), |(from, to)| (from.min(*event), to.max(*event))));
     }
 }
 
@@ -92,18 +103,21 @@ pub struct OfNiche {
     pub niche: String,
     /// Its label.
     pub label: String,
-    /// The day of the first restock that a forecast was scored by, YYYY-MM-DD; empty if there is none.
+    /// The first day of the restocks that forecasts are scored by, YYYY-MM-DD; empty if there is none. Once windows of the niche are corrected, the first
+    /// day on which they were.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
-    /// The day of the last one.
+    /// The last day.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
     /// The spread of similar items that forecasts use now.
     pub spread: Number,
     /// The correction that windows get now: 1 for none.
     pub correction: Number,
-    /// All forecasts.
+    /// All forecasts, as they were recorded with the restocks.
     #[serde(flatten)]
     pub scores: Scores,
-    /// The forecasts by confidence, the surest last.
+    /// The forecasts for items that are at their stores now, by confidence, the surest last.
     pub labels: Vec<OfLabel>,
 }
 
@@ -131,6 +145,14 @@ pub struct Scores {
     pub naive_pinball: Option<Number>,
 }
 
+impl Scores {
+    /// The scores of a niche: number and coverage as they were recorded with the restocks, the rest of the items that are known.
+    fn of_niche(stats: &DayStats, tally: &Tally) -> Self {
+        let forecasts = u64::try_from(stats.given).unwrap_or_default();
+        Self { forecasts, coverage: stats.coverage().map(|value| Number::rounded(value, 4)), ..Self::from(tally) }
+    }
+}
+
 impl From<&Tally> for Scores {
     fn from(tally: &Tally) -> Self {
         Self {
@@ -151,8 +173,9 @@ impl Read for Arguments {
             name: "calibration",
             path: "/v1/calibration",
             summary: "How well past forecasts fitted, by niche and confidence.",
-            description: "Every observed restock from an item's sixth on is compared with the forecast that was possible before it. INSUFFICIENT \
-                counts forecasts that are not given to callers.",
+            description: "Every restock of the last 90 days, from an item's sixth on, is compared with the window that was given before it: with the \
+                correction of its day, and from the first corrected day on. Predictions show the same figures. INSUFFICIENT counts forecasts that are not \
+                given to callers.",
             surface: Surface::Route,
             list: "niches",
             errors: &[ErrorCode::AsOfInvalid],
@@ -166,15 +189,19 @@ impl Read for Arguments {
         let now_ms = reader.at.now.as_millisecond();
         for (niche, Known { label, .. }) in known(reader.context(), &reader.at).await? {
             let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
+            let stats = catalog.stats.at(now_ms);
             let scored = std::sync::Arc::clone(&catalog);
             // Thousands of items take long and must not block other tasks.
-            let report = tokio::task::spawn_blocking(move || scored.report.get_or_init(|| score(&scored)).clone()).await;
+            let report = tokio::task::spawn_blocking(move || {
+                let known = scored.report.get_or_init(|| score(&scored, &stats));
+                if known.day == stats.day { known.clone() } else { score(&scored, &stats) }
+            });
+            let report = report.await;
             let report = report.map_err(|error| {
                 tracing::error!(%error, "scoring forecasts panicked");
                 Problem::new(ErrorCode::Internal, "the forecasts could not be scored")
             })?;
-            let stats = catalog.stats.at(now_ms);
-            let day = |at: Option<i64>| at.map_or_else(String::new, day_text);
+            let (from, to) = shown_days(&stats);
             let of_label = |confidence: &Confidence| {
                 let tally = report.tallies.by_label.get(confidence)?;
                 Some(OfLabel { confidence: *confidence, scores: tally.into() })
@@ -182,11 +209,11 @@ impl Read for Arguments {
             niches.push(OfNiche {
                 niche,
                 label,
-                from: day(report.span.map(|span| span.0)),
-                to: day(report.span.map(|span| span.1)),
+                from,
+                to,
                 spread: Number::rounded(stats.spread(), 4),
                 correction: Number::rounded(stats.correction(), 4),
-                scores: Scores::from(&report.tallies.total()),
+                scores: Scores::of_niche(&stats, &report.tallies.total()),
                 labels: Confidence::ALL.iter().filter_map(of_label).collect(),
             });
         }

@@ -106,7 +106,7 @@ pub(super) struct Ranked {
 }
 
 impl Entry {
-    fn new(item: Item) -> Self {
+    pub(super) fn new(item: Item) -> Self {
         let events = item.events();
         let mut counted: Vec<i64> = item.restocks.iter().filter(|restock| !restock.trickle).map(Restock::at_ms).collect();
         counted.sort_unstable();

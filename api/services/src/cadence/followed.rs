@@ -53,6 +53,8 @@ pub struct Changed {
     pub recorded_at: String,
     /// The restock that the change records; null if it records none.
     pub restock: Option<Restock>,
+    /// What the change means: `restock`, `trickle`, `launch`, `sold_out`, `removed`, `relisted`, `edited`. A new product has none.
+    pub happened: Vec<String>,
     /// The record before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Item>,
@@ -67,6 +69,7 @@ impl From<FeedItem<Item>> for Changed {
             seq: change.seq,
             recorded_at: change.recorded_at,
             restock: change.details.restock,
+            happened: change.details.happened,
             before,
         }
     }
@@ -120,6 +123,19 @@ impl WatchMessages for Cadence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that feeds, filters and messages of watches say what a change means, as the feed of all changes does.
+    #[test]
+    fn changes_say_what_happened() {
+        let details = json!({ "happened": ["restock", "edited"], "restock": { "after": "a", "before": "b", "variants": 1 } });
+        let mut change = json!({ "event": "modified", "seq": 1, "recordedAt": "", "record": { "id": "shop.example/7" } });
+        change.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
+        let change = serde_json::from_value(change).unwrap();
+        let shown = Changed::from(FeedItem { change, before: None });
+        assert_eq!(serde_json::to_value(&shown).unwrap()["happened"], details["happened"]);
+        let message = Cadence::message(WatchedEntity::default(), vec![shown]);
+        assert_eq!(message["change"]["happened"], details["happened"], "{message}");
+    }
 
     /// Proves that a watch names an item, or a niche and a query, and that it selects restocks.
     #[test]

@@ -7,6 +7,7 @@ pub mod filter;
 pub mod followed;
 pub mod health;
 pub mod list_niches;
+pub mod list_stores;
 pub mod niches;
 pub mod predict;
 pub mod prediction;
@@ -47,6 +48,7 @@ pub fn service() -> Registration {
     )
     .with(vec![
         read::operation::<list_niches::Arguments>(),
+        read::operation::<list_stores::Arguments>(),
         read::operation::<board::Arguments>(),
         read::operation::<predict::Arguments>(),
         read::operation::<calibration::Arguments>(),

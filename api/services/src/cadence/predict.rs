@@ -13,15 +13,15 @@ use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::calibration::shown_days;
 use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::niche;
+use super::niches::{Known, known, niche};
 use super::prediction::{Confidence, Prediction, predict};
 use super::words::{have, words};
 use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
-use feed::position::day_text;
 
 /// The price of a prediction in millionths of a US dollar.
 const PRICE_MICROS: u64 = 20_000;
@@ -33,12 +33,15 @@ const DISCLAIMER: &str = "An estimate from past observations; no promise of avai
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
+    /// The id of an item, as boards, changes and watches show it. Give either this, or `niche` and `query`.
+    #[schemars(length(min = 3, max = 300))]
+    pub item: Option<String>,
     /// The key of a niche, see `list_niches`.
     #[schemars(length(min = 1, max = 100))]
-    pub niche: String,
+    pub niche: Option<String>,
     /// The item to search: every word must be the beginning of a word of its title or vendor, in any case, with or without accents.
     #[schemars(length(min = 1, max = 200))]
-    pub query: String,
+    pub query: Option<String>,
     /// Only items of this store, by its host name.
     #[schemars(length(min = 1, max = 253))]
     pub store: Option<String>,
@@ -148,18 +151,20 @@ pub struct Alternative {
     pub store: String,
 }
 
-/// How past forecasts of a niche fitted, without a correction.
+/// How past forecasts of a niche fitted, as they were given.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Fit {
     /// The key of the niche.
     pub niche: String,
-    /// The number of forecasts in the 90 days before the end of the last day.
+    /// The number of forecasts that restocks of the last 90 days were compared with. Once windows of the niche are corrected, only those that were given so.
     pub forecasts: i64,
-    /// The share of them whose window held the restock; null if there is none.
+    /// The share of them whose window held the restock; null if there is none. `/v1/calibration` has the same.
     pub coverage: Option<Number>,
-    /// The first day of those forecasts, YYYY-MM-DD; empty if there is none.
+    /// The first day of those restocks, YYYY-MM-DD; empty if there is none.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
 }
 
@@ -175,26 +180,42 @@ struct Found {
     catalog: Arc<Catalog>,
 }
 
+/// The items that are asked for, the best match first. There is at least one.
+struct Matches {
+    catalog: Arc<Catalog>,
+    entries: Vec<Arc<Entry>>,
+}
+
+/// What a call asks for.
+enum Wanted<'a> {
+    /// One item, by its id.
+    Item(&'a str),
+    /// The items of a niche that a query finds.
+    Query { niche: &'a str, query: &'a str, store: Option<&'a str> },
+}
+
 impl Arguments {
+    /// Checks which arguments are given together.
+    fn wanted(&self) -> Result<Wanted<'_>, Problem> {
+        let Self { item, niche, query, store, .. } = self;
+        match (item.as_deref(), niche.as_deref(), query.as_deref()) {
+            (Some(item), None, None) if store.is_none() => Ok(Wanted::Item(item.trim())),
+            (None, Some(niche), Some(query)) => Ok(Wanted::Query { niche, query, store: store.as_deref() }),
+            (Some(_), ..) => Err(Problem::parameter("item", "item: give either `item`, or `niche` and `query`, with or without `store`")),
+            (None, Some(_), None) => Err(Problem::parameter("query", "query is missing: give `item`, or `niche` and `query`")),
+            (None, None, Some(_)) => Err(Problem::parameter("niche", "niche is missing: `query` needs `niche` with it")),
+            (None, None, None) => Err(Problem::parameter("item", "item is missing: give `item`, or `niche` and `query`")),
+        }
+    }
+
     /// Finds the item and predicts.
     async fn find(&self, reader: &mut Reader<Cadence>) -> Result<Found, Problem> {
-        let (niche, _) = niche(reader.context(), &reader.at, &self.niche).await?;
-        let wanted = words(&[&self.query]);
-        if wanted.is_empty() {
-            return Err(Problem::parameter("query", format!("query: {:?} has neither letters nor digits", self.query)));
-        }
-        let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
-        catalog.notes().for_each(|note| reader.note(note));
-        let store = self.store.as_deref().map(|store| store.trim().to_lowercase());
-        let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
-        let mut found: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
-        found.sort_by(|a, b| {
-            let rank = |entry: &Entry| std::cmp::Reverse(entry.events.len());
-            (rank(a), &a.title, &a.id).cmp(&(rank(b), &b.title, &b.id))
-        });
-        let mut found = found.into_iter();
-        let nothing = || Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?} matches {:?}", self.query));
-        let entry = found.next().ok_or_else(nothing)?;
+        let Matches { catalog, entries } = match self.wanted()? {
+            Wanted::Item(id) => by_id(reader, id).await?,
+            Wanted::Query { niche, query, store } => by_query(reader, niche, query, store).await?,
+        };
+        let mut found = entries.into_iter();
+        let entry = found.next().ok_or_else(|| Problem::new(ErrorCode::NotFound, "no item matches"))?;
         let alternatives = found.take(ALTERNATIVES_MAX).collect();
         let variant = self.variant.as_deref().map(|wanted| variant_of(&entry, wanted)).transpose()?;
         let events = variant.as_ref().map_or_else(|| entry.events.clone(), |variant| variant.events.clone());
@@ -203,6 +224,51 @@ impl Arguments {
         let (prediction, poll_gap_ms) = (predict(&basis), basis.poll_gap_ms);
         Ok(Found { entry, variant, events, prediction, poll_gap_ms, alternatives, catalog })
     }
+}
+
+/// Finds an item by its id, in the niche of its store.
+async fn by_id(reader: &mut Reader<Cadence>, id: &str) -> Result<Matches, Problem> {
+    let nothing = || Problem::new(ErrorCode::NotFound, format!("no item has the id {id:?}")).about("item");
+    let host = id.split_once('/').map(|(host, _)| host).ok_or_else(nothing)?;
+    let niches = known(reader.context(), &reader.at).await?;
+    let (niche, _) = niches.into_iter().find(|(_, known)| known.stores.iter().any(|store| store == host)).ok_or_else(nothing)?;
+    let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
+    let entry = catalog.entries.get(id).cloned().ok_or_else(nothing)?;
+    Ok(Matches { catalog, entries: vec![entry] })
+}
+
+/// Finds the items of a niche whose title and vendor match a query: those whose title is the query first, then the most often restocked.
+async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: Option<&str>) -> Result<Matches, Problem> {
+    let (niche, known) = niche(reader.context(), &reader.at, key).await?;
+    let wanted = words(&[query]);
+    if wanted.is_empty() {
+        return Err(Problem::parameter("query", format!("query: {query:?} has neither letters nor digits")));
+    }
+    let store = store.map(|store| store_of(&niche, &known, store)).transpose()?;
+    let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
+    catalog.notes().for_each(|note| reader.note(note));
+    let fits = |entry: &&Arc<Entry>| store.as_deref().is_none_or(|store| entry.store == store) && have(&entry.words, &wanted);
+    let mut entries: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
+    entries.sort_by_cached_key(|entry| rank(entry, &wanted));
+    if entries.is_empty() {
+        return Err(Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?} matches {query:?}")));
+    }
+    Ok(Matches { catalog, entries })
+}
+
+/// The place of an item among those that match the words of a query: the smallest first.
+fn rank(entry: &Entry, wanted: &[String]) -> (bool, std::cmp::Reverse<usize>, String, String) {
+    let is_titled = words(&[&entry.title]) == wanted;
+    (!is_titled, std::cmp::Reverse(entry.events.len()), entry.title.clone(), entry.id.clone())
+}
+
+/// Finds a store of a niche by its host name, in any case.
+fn store_of(niche: &str, known: &Known, text: &str) -> Result<String, Problem> {
+    let host = text.trim().to_lowercase();
+    known.stores.iter().find(|store| **store == host).cloned().ok_or_else(|| {
+        let hint = schemas::names::hint(&host, known.stores.iter().map(String::as_str));
+        Problem::parameter("store", format!("store: {text:?} is not a store of the niche {niche:?}, see `/stores`{hint}"))
+    })
 }
 
 /// Finds a variant by its title or id.
@@ -242,13 +308,13 @@ impl Found {
 
     fn fit(&self, now_ms: i64) -> Fit {
         let stats = self.catalog.stats.at(now_ms);
-        let day = |days: i64| if stats.forecasts > 0 { day_text(days * DAY_MS) } else { String::new() };
+        let (from, to) = shown_days(&stats);
         Fit {
             niche: self.catalog.niche.clone(),
-            forecasts: stats.forecasts,
-            coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 3)),
-            from: day(stats.day - 89),
-            to: day(stats.day),
+            forecasts: stats.given,
+            coverage: stats.coverage().map(|coverage| Number::rounded(coverage, 4)),
+            from,
+            to,
         }
     }
 }
@@ -268,7 +334,8 @@ impl Read for Arguments {
             path: "/v1/predict",
             when: "Use it for the next restock of one item.",
             summary: "The window in which an item is likely to be restocked next, with its confidence.",
-            description: "Of the items that match, the one with the most observed restocks is taken, then by title; `alternatives` names others. \
+            description: "With `item`, of that item. Else, of the items that match, the one whose title is the query is taken, then the one with \
+                the most observed restocks, then by title; `alternatives` names others. \
                 The window holds the next restock in 80 % of cases (method `log-t/1`, see `/v1/calibration`). `confidence`: HIGH needs 8 \
                 restocks, regular, over 6 usual gaps; MEDIUM 5 over 3; under 3 restocks, 14 days of history, or with many polls missing it is \
                 INSUFFICIENT, without a window. An estimate from past observations; no promise of availability.",
@@ -323,5 +390,83 @@ impl Read for Arguments {
             through_date: standing.through_date,
             snapshot_count: standing.snapshot_count,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::views::cadence::{Item, Restock};
+
+    use super::*;
+
+    fn entry(id: &str, title: &str, restocks: usize) -> Entry {
+        let restock = |n: usize| {
+            let day = |hour: usize| format!("2026-01-{:02}T{hour:02}:00:00Z", n + 1);
+            Restock { after: day(0), before: day(12), variants: 2, trickle: false }
+        };
+        let restocks = (0..restocks).map(restock).collect();
+        Entry::new(Item { id: id.to_owned(), item: title.to_owned(), vendor: "Hill".to_owned(), restocks, ..Item::default() })
+    }
+
+    /// Proves that an item whose title is the query comes before those whose title only begins so, however often they were restocked; that the number
+    /// of restocks decides among the others, then title and id.
+    #[test]
+    fn equal_titles_come_first() {
+        let entries = [
+            entry("a/1", "Court Print 11", 9),
+            entry("a/2", "Court Print 1", 2),
+            entry("a/3", "Court Print 10", 9),
+            entry("b/1", "COURT  PRINT 1!", 2),
+            entry("a/4", "Court Print 1 Deluxe", 12),
+        ];
+        let of = |query: &str| {
+            let wanted = words(&[query]);
+            let mut found: Vec<&Entry> = entries.iter().filter(|entry| have(&entry.words, &wanted)).collect();
+            found.sort_by_cached_key(|entry| rank(entry, &wanted));
+            found.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("court print 1"), ["b/1", "a/2", "a/4", "a/3", "a/1"]);
+        assert_eq!(of("Court Print 10"), ["a/3"]);
+        assert_eq!(of("court hill"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
+        assert_eq!(of("print court 1"), ["a/4", "a/3", "a/1", "b/1", "a/2"]);
+    }
+
+    /// Proves which arguments belong together, and that the missing or superfluous one is named.
+    #[test]
+    fn arguments_that_belong_together() {
+        let of = |given: Value| {
+            let arguments: Arguments = serde_json::from_value(given).unwrap();
+            arguments.wanted().map(|_| ()).map_err(|problem| problem.parameter)
+        };
+        for good in [
+            json!({ "item": "a/1" }),
+            json!({ "item": "a/1", "variant": "M" }),
+            json!({ "niche": "n", "query": "q" }),
+            json!({ "niche": "n", "query": "q", "store": "a" }),
+        ] {
+            assert_eq!(of(good.clone()), Ok(()), "{good}");
+        }
+        for (bad, parameter) in [
+            (json!({}), "item"),
+            (json!({ "niche": "n" }), "query"),
+            (json!({ "query": "q" }), "niche"),
+            (json!({ "store": "a" }), "item"),
+            (json!({ "item": "a/1", "niche": "n" }), "item"),
+            (json!({ "item": "a/1", "query": "q" }), "item"),
+            (json!({ "item": "a/1", "store": "a" }), "item"),
+        ] {
+            assert_eq!(of(bad.clone()), Err(parameter.to_owned()), "{bad}");
+        }
+    }
+
+    /// Proves that a store that the niche does not have is named, with the nearest one that it has.
+    #[test]
+    fn unknown_stores_are_named() {
+        let known = Known { label: String::new(), stores: vec!["harbor-kicks.example".into(), "north.example".into()] };
+        assert_eq!(store_of("n", &known, " North.EXAMPLE "), Ok("north.example".to_owned()));
+        for (text, part) in [("nort.example", "did you mean \"north.example\"?"), ("zzz", "is not a store"), ("", "is not a store")] {
+            let problem = store_of("n", &known, text).unwrap_err();
+            assert!(problem.parameter == "store" && problem.detail.contains(part), "{problem:?}");
+        }
     }
 }

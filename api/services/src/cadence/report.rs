@@ -9,6 +9,6 @@ use super::prediction::Confidence;
 pub struct Report {
     /// The scores by confidence.
     pub tallies: Tallies<Confidence>,
-    /// The first and the last restock that a forecast was scored by, in milliseconds since 1970.
-    pub span: Option<(i64, i64)>,
+    /// The day until whose end forecasts are scored, in days since 1970.
+    pub day: i64,
 }

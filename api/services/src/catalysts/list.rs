@@ -6,6 +6,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
+use schemas::details::ChangeRecord as _;
 use schemas::error_code::ErrorCode;
 use schemas::views::catalysts::{Catalyst, LONG_SUFFIX, MONTH_DAYS, MONTH_SUFFIX, YEAR_DAYS};
 use serde::Serialize;
@@ -224,14 +225,12 @@ pub(super) async fn of_list(
 /// Builds the answer, with the notes that every list has.
 async fn events(
     reader: &mut Reader<Catalysts>,
-    mut catalysts: Vec<Catalyst>,
+    catalysts: Vec<Catalyst>,
     total: Option<u64>,
     next: Option<String>,
     (from, to): (Date, Date),
 ) -> Result<Events, Problem> {
-    for record in &mut catalysts {
-        record.status = record.status_on(from).to_owned();
-    }
+    let catalysts: Vec<Catalyst> = catalysts.into_iter().map(|record| record.on_day(from)).collect();
     let completeness = reader.completeness().await?;
     reader.note(READOUTS.to_owned());
     let stale = from.saturating_sub(STALE_DAYS.days()).to_string();

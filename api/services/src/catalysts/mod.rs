@@ -31,7 +31,7 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 pub fn service() -> Registration {
     let changes = Definition {
         summary: "New and modified catalysts since a cursor, oldest first.",
-        description: "A date that moved is one change with `dateBefore`, `dateAfter`, `windowBefore`, `windowAfter` and, between two days, `slipDays`. Keep \
+        description: "A date that moved is one change with `dateBefore`, `dateAfter`, `windowBefore`, `windowAfter` and `slipDays` (null unless between two days). Keep \
             the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor belongs to its \
             filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter \
             adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use feed::etag::{etag, matches_etag};
 use feed::position::{Position, position};
 use feed::{Feeds, Source};
+use jiff::civil::Date;
 use operation::context::{Part, store_problem};
 use operation::problem::Problem;
 use operation::schema;
@@ -20,8 +21,8 @@ use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::position::Seq;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use table_file::{Column, Format, Kind};
 use tokio::sync::Semaphore;
@@ -31,7 +32,7 @@ use view_store::feed::{FEED_BLOCK_LEN, FeedCache, FeedReader};
 use super::files::{self, FileRows};
 
 /// The version of the form of the files, part of the ETag. Increase it when the same position is written with other bytes.
-const RENDERING: &str = "2";
+const RENDERING: &str = "3";
 /// How many files a process writes at the same time. Each holds the rows of one Parquet row group in memory.
 const RUNNING_MAX: usize = 2;
 /// When a caller may try again while too many files are being written, in seconds.
@@ -48,17 +49,28 @@ pub struct RecordTable {
     /// The source of the service's changes.
     pub source: Source,
     fields: Arc<[Column]>,
-    is_listed: fn(&Value) -> bool,
+    listed: Listed,
+}
+
+/// The fields of a record as it is read on a day, from those that the feed has; `None` if tables leave the record out.
+type Listed = fn(Fields, Date) -> Option<Fields>;
+type Fields = serde_json::Map<String, Value>;
+
+/// See [`Listed`].
+fn listed<R: ChangeRecord + Serialize + DeserializeOwned>(fields: Fields, day: Date) -> Option<Fields> {
+    let fields = Value::Object(fields);
+    let record = R::deserialize(&fields).ok().filter(ChangeRecord::is_in_tables)?;
+    let fields = if R::ON_DAY.is_some() { serde_json::to_value(record.on_day(day)).ok()? } else { fields };
+    if let Value::Object(fields) = fields { Some(fields) } else { None }
 }
 
 impl RecordTable {
     /// The table of a service, whose records are `R`.
     #[must_use]
-    pub fn of<R: ChangeRecord + JsonSchema + DeserializeOwned>(source: Source) -> Self {
+    pub fn of<R: ChangeRecord + JsonSchema + Serialize + DeserializeOwned>(source: Source) -> Self {
         let mut fields = Column::of_schema(&schema::output::<R>());
         fields.retain(|field| FIRST.iter().all(|(name, _)| *name != field.name));
-        let is_listed = |record: &Value| R::deserialize(record).is_ok_and(|record| record.is_in_tables());
-        Self { source, fields: fields.into(), is_listed }
+        Self { source, fields: fields.into(), listed: listed::<R> }
     }
 
     /// The columns.
@@ -67,27 +79,30 @@ impl RecordTable {
         FIRST.into_iter().map(|(name, kind)| Column::new(name, kind)).chain(self.fields.iter().cloned()).collect()
     }
 
-    /// The rows of the current records.
+    /// The rows of the current records, as they are read on a day.
     ///
     /// # Errors
     /// When the view cannot be read.
-    pub async fn current(&self, store: &dyn ViewStore) -> Result<Rows, view_store::Error> {
+    pub async fn current(&self, store: &dyn ViewStore, day: Date) -> Result<Rows, view_store::Error> {
         let view = store.live(self.source.view).await?;
         let upto = view.checkpoint().await?.seq;
-        Ok(self.rows(FeedReader::new(view, self.source.feed, Arc::new(FeedCache::default())), upto))
+        Ok(self.rows(FeedReader::new(view, self.source.feed, Arc::new(FeedCache::default())), upto, day))
     }
 
-    /// The rows as of `upto`, which must not be above the view's checkpoint.
+    /// The rows as of `upto`, which must not be above the view's checkpoint, as they are read on a day.
     #[must_use]
-    pub fn rows(&self, reader: FeedReader, upto: Seq) -> Rows {
-        Rows { table: self.clone(), reader, next: upto.0, seen: HashSet::new() }
+    pub fn rows(&self, reader: FeedReader, upto: Seq, day: Date) -> Rows {
+        Rows { table: self.clone(), reader, day, next: upto.0, seen: HashSet::new() }
     }
 
-    /// The row of a change.
-    fn row(&self, mut change: Change) -> Vec<Value> {
-        let own = [json!(change.record.id), json!(change.seq), json!(change.recorded_at)];
-        let mut field = |column: &Column| change.record.fields.get_mut(&column.name).map(Value::take).unwrap_or_default();
-        own.into_iter().chain(self.fields.iter().map(&mut field)).collect()
+    /// The row of a change; `None` if tables leave its record out.
+    fn row(&self, change: Change, day: Date) -> Option<Vec<Value>> {
+        let Change { seq, recorded_at, record: Record { id, mut fields } } = change;
+        fields.insert("id".to_owned(), json!(id));
+        let mut fields = (self.listed)(fields, day)?;
+        let own = [json!(id), json!(seq), json!(recorded_at)];
+        let mut field = |column: &Column| fields.get_mut(&column.name).map(Value::take).unwrap_or_default();
+        Some(own.into_iter().chain(self.fields.iter().map(&mut field)).collect())
     }
 }
 
@@ -105,13 +120,15 @@ struct Change {
 struct Record {
     id: String,
     #[serde(flatten)]
-    fields: serde_json::Map<String, Value>,
+    fields: Fields,
 }
 
 /// The rows of a table, read block by block.
 pub struct Rows {
     table: RecordTable,
     reader: FeedReader,
+    /// The day on which the records are read.
+    day: Date,
     /// The newest change that was not read yet; 0 after the last.
     next: u64,
     /// Hashes of the ids of the records that were met.
@@ -140,20 +157,13 @@ impl Rows {
                 let change = block.shown(at).then(|| serde_json::from_slice::<Change>(&block.elements(at, at + 1)).ok()).flatten();
                 if let Some(change) = change
                     && self.seen.insert(Hash32::of(change.record.id.as_bytes()))
-                    && self.is_listed(&change)
                 {
-                    rows.push(self.table.row(change));
+                    rows.extend(self.table.row(change, self.day));
                 }
             }
             self.next = first.saturating_sub(1);
         }
         Ok(rows)
-    }
-
-    fn is_listed(&self, change: &Change) -> bool {
-        let mut record = change.record.fields.clone();
-        record.insert("id".to_owned(), change.record.id.clone().into());
-        (self.table.is_listed)(&Value::Object(record))
     }
 }
 
@@ -209,13 +219,42 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
         let busy = |_| Problem::new(ErrorCode::Unavailable, "other files are being written; try again").retry_after(BUSY_RETRY_S);
         let permit = RUNNING.try_acquire().map_err(busy)?;
         // The first block is read before the answer begins, so that a store that is not available gives a problem.
+        let day = at.today();
         let Position { view, seq, .. } = at;
         let reader = Feeds::of(ctx).reader(&source, view);
         if seq.0 > 0 {
             reader.block(seq).await.map_err(store_problem)?;
         }
         let name = format!("{}-{file}", source.service);
-        Body::File(files::file(name, format, table.columns(), table.rows(reader, seq), permit))
+        Body::File(files::file(name, format, table.columns(), table.rows(reader, seq, day), permit))
     };
     Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+    use schemas::views::catalysts::{Catalyst, Window};
+    use schemas::views::labs::Lead;
+
+    use super::*;
+
+    fn fields<R: Serialize>(record: &R) -> Fields {
+        serde_json::to_value(record).unwrap().as_object().unwrap().clone()
+    }
+
+    /// Proves that a file shows a record as it is read on the day of the file, and leaves out what lists leave out.
+    #[test]
+    fn records_of_a_day() {
+        let window = Window { from: "2026-12-01".into(), to: "2026-12-31".into() };
+        let upcoming = Catalyst { id: "a".into(), status: "upcoming".into(), window, ..Catalyst::default() };
+        let on = |day: Date| listed::<Catalyst>(fields(&upcoming), day).unwrap();
+        assert_eq!(on(date(2026, 12, 31)), fields(&upcoming));
+        assert_eq!(on(date(2027, 1, 1)), fields(&Catalyst { status: "passed".into(), ..upcoming.clone() }));
+        let met = Catalyst { status: "met".into(), ..upcoming };
+        assert_eq!(listed::<Catalyst>(fields(&met), date(2027, 1, 1)), Some(fields(&met)));
+        let lead = Lead { id: "b".into(), ..Lead::default() };
+        assert_eq!(listed::<Lead>(fields(&lead), date(2027, 1, 1)), Some(fields(&lead)));
+        assert_eq!(listed::<Lead>(fields(&Lead { withdrawn: true, ..lead }), date(2027, 1, 1)), None);
+    }
 }

@@ -5,6 +5,8 @@ pub mod changes_since;
 pub mod checkpoints;
 pub mod consistency;
 pub mod exports;
+#[cfg(test)]
+mod exports_tests;
 pub mod files;
 pub mod filters;
 pub mod followed;

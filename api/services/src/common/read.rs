@@ -11,8 +11,9 @@ use std::borrow::Cow;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Operation};
+use operation::{Answer, Body, Call, Definition, Operation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemas::error_code::ErrorCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -91,7 +92,27 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
     let answer = own.answer(filter, &mut reader).await?;
-    Answer::json(&Noted { answer, note: reader.into_note() })
+    let Body::Json(answer) = Answer::json(&answer)?.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    let is_cut = is_cut(&answer, T::definition().list, reader.rows_max());
+    Answer::json(&Noted { answer, note: reader.into_note(is_cut) })
+}
+
+/// Whether an answer leaves out rows: it continues, it says so, or it has fewer rows than there are. One that says none of it may leave out rows if it
+/// has as many as the tier allows.
+fn is_cut(answer: &Value, list: &str, rows_max: usize) -> bool {
+    if let Some(next) = answer.get("next") {
+        return !next.is_null();
+    }
+    if let Some(truncated) = answer.get("truncated").and_then(Value::as_bool) {
+        return truncated;
+    }
+    let rows = answer.get(list).and_then(Value::as_array).map(Vec::len);
+    match (answer.get("total").and_then(Value::as_u64), rows) {
+        (Some(total), Some(rows)) => total > rows as u64,
+        (None, Some(rows)) => rows >= rows_max,
+        // Several lists, each of them limited.
+        (_, None) => true,
+    }
 }
 
 /// An answer with its note.
@@ -110,8 +131,35 @@ impl<A: JsonSchema> JsonSchema for Noted<A> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = A::json_schema(generator);
-        let note = json_schema!({ "type": ["string", "null"], "description": "What to know about the answer: limits that apply to it, and upstreams that did not answer." });
+        let note = json_schema!({ "type": "string", "description": "What to know about the answer: limits that apply to it, and upstreams that did not answer. Left out if there is nothing to say." });
         properties_of(&mut schema).insert("note".to_owned(), note.to_value());
         schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves when an answer leaves out rows, by each sign that answers give.
+    #[test]
+    fn answers_that_leave_out_rows() {
+        let rows = |count: usize| vec![json!({}); count];
+        for (answer, expected) in [
+            (json!({ "items": rows(25), "next": "x" }), true),
+            (json!({ "items": rows(25), "next": null }), false),
+            (json!({ "items": rows(3), "next": null, "total": 9 }), false),
+            (json!({ "items": rows(25), "truncated": true }), true),
+            (json!({ "items": rows(25), "truncated": false }), false),
+            (json!({ "items": rows(25), "total": 26 }), true),
+            (json!({ "items": rows(25), "total": 25 }), false),
+            (json!({ "items": rows(25), "total": null }), true),
+            (json!({ "items": rows(24) }), false),
+            (json!({ "others": rows(1) }), true),
+        ] {
+            assert_eq!(is_cut(&answer, "items", 25), expected, "{answer}");
+        }
     }
 }

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use super::read::properties_of;
 
 /// The version of the form of the answers, part of the ETag. Increase it when the same version of a record is answered with other bytes.
-const RENDERING: &str = "1";
+const RENDERING: &str = "2";
 /// How many versions an answer holds by default.
 const VERSIONS_DEFAULT: usize = 50;
 /// The errors of both operations.
@@ -195,6 +195,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
     let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+    let change = Element { record: change.record.on_day(at.today()), ..change };
     // A list shows every record that is free on the day, whenever it changed.
     let redacted = match redaction {
         Some(redaction) => {
@@ -203,7 +204,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
         }
         None => None,
     };
-    let (after, note, today) = (notes.after, notes.note(), today_of(redaction, &at));
+    let (after, note, today) = (notes.after, notes.note(false), today_of::<R>(redaction, &at));
     if change.seq <= after {
         return Err(too_old(source));
     }
@@ -242,8 +243,9 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
         notes.limit_to_free_window(&call, &source, &at).await?;
     }
     let limit = notes.limit(limit);
-    let (after, note) = (notes.after, notes.note());
-    let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?;
+    let after = notes.after;
+    let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?.on_day(at.today())?;
+    let note = notes.note(found.next.is_some());
     if redaction.is_some() || found.versions.is_empty() {
         let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
         match redaction {
@@ -253,7 +255,7 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
             None => {}
         }
     }
-    let today = today_of(redaction, &at);
+    let today = today_of::<R>(redaction, &at);
     let [first, last] = [found.versions.first(), found.versions.last()].map(|version| version.map_or(Seq(0), |version| version.change.seq));
     let etag = etag(
         &*at.view,
@@ -339,9 +341,9 @@ fn id_of(change: &serde_json::Map<String, Value>) -> Option<Value> {
     change.get("record")?.get("id").cloned()
 }
 
-/// The day of the answer, on which what a redaction shows depends; empty for callers who see whole records.
-fn today_of(redaction: Option<&Redaction>, at: &Position) -> String {
-    redaction.map_or_else(String::new, |_| at.today().to_string())
+/// The day of the answer if the answer depends on it: for a redacted form, and for a record with fields that depend on the day. Else empty.
+fn today_of<R: ChangeRecord>(redaction: Option<&Redaction>, at: &Position) -> String {
+    if redaction.is_some() || R::ON_DAY.is_some() { at.today().to_string() } else { String::new() }
 }
 
 fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
@@ -470,6 +472,55 @@ mod tests {
             world.commit().await;
             assert!(!again().await, "the record changed");
         }
+    }
+
+    /// A recall whose title depends on the day.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Dated {
+        id: String,
+        title: String,
+        date: String,
+    }
+
+    impl ChangeRecord for Dated {
+        type Details = schemas::details::NoDetails;
+
+        const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| {
+            if record.date < day.to_string() {
+                record.title = "over".to_owned();
+            }
+        });
+    }
+
+    /// Proves that fields that depend on the day are those of the day of the answer, by id and in histories and at earlier times, that `changed` names
+    /// what differs in the versions that are shown, and that an answer of yesterday is not revalidated.
+    #[tokio::test]
+    async fn fields_of_the_day() {
+        let mut world = World::new().await;
+        let of = |date: &str| Recall { id: "CPSC:1".into(), title: "open".into(), date: date.into(), ..Recall::default() };
+        world.change(START_MS, &of("2026-11-02"));
+        world.change(START_MS + 1, &of("2026-11-04"));
+        world.commit().await;
+        let operations = operations::<Dated>(SOURCE);
+        let day_ms = 24 * HOUR_MS;
+        for (days, expected, changed) in
+            [(0, ["open", "open"], &["date"][..]), (2, ["open", "over"], &["date", "title"]), (4, ["over", "over"], &["date"])]
+        {
+            let ctx = world.context(START_MS + days * day_ms + HOUR_MS);
+            let record = value(&ctx, &operations[0], json!({ "id": "CPSC:1" })).await;
+            assert_eq!(record["record"]["title"], expected[0], "after {days} days");
+            let history = value(&ctx, &operations[1], json!({ "id": "CPSC:1" })).await;
+            let versions = history["versions"].as_array().unwrap();
+            let titles: Vec<&str> = versions.iter().map(|version| version["record"]["title"].as_str().unwrap()).collect();
+            assert_eq!((titles, &versions[0]["changed"]), (vec![expected[0], expected[1]], &json!(changed)), "after {days} days");
+        }
+        let late = world.context(START_MS + 4 * day_ms);
+        let then = value(&late, &operations[0], json!({ "id": "CPSC:1", "asOf": "2026-11-01" })).await;
+        assert_eq!(then["record"]["title"], "open");
+        let etag = ask(&late, &operations[0], json!({ "id": "CPSC:1" })).await.unwrap().etag;
+        let next_day = world.context(START_MS + 5 * day_ms);
+        let again = Call { if_none_match: Some(etag), ..call(&next_day) };
+        assert!(!matches!((operations[0].run)(again, json!({ "id": "CPSC:1" })).await.unwrap().body, Body::NotModified));
     }
 
     /// Proves that a caller without a key sees only what changed within the free window, as in the service's feeds.

@@ -216,22 +216,57 @@ fn type_of(schema: &Value, types: &Map<String, Value>) -> Value {
     }
 }
 
-/// The type of a field that has one of several: the only one, or a list of the names of all.
+/// The type of a field that has one of several: the only one, or a list of the names of all, each once. JSON Schema knows no other list.
 fn one_of(branches: impl Iterator<Item = Value>) -> Value {
     let mut several: Vec<Value> = branches.collect();
     several.dedup();
     if several.len() == 1 {
         return several.pop().unwrap_or_default();
     }
-    let title = several.iter().find_map(|branch| branch.get("title")).cloned();
-    let kinds: Option<Vec<Value>> = several.iter().map(|branch| branch.get("type").cloned()).collect();
-    match (kinds, title) {
-        (Some(kinds), Some(title)) => json!({ "type": kinds, "title": title }),
-        (Some(kinds), None) => json!({ "type": kinds }),
-        (None, _) => json!({}),
+    let mut kinds: Vec<Value> = Vec::new();
+    for branch in &several {
+        // A branch without a type takes every value.
+        let Some(own) = branch.get("type") else { return json!({}) };
+        let own = own.as_array().map_or(std::slice::from_ref(own), Vec::as_slice);
+        kinds.extend(own.iter().filter(|kind| !kinds.contains(kind)).cloned().collect::<Vec<_>>());
+    }
+    let kinds = if kinds.len() == 1 { kinds.pop().unwrap_or_default() } else { Value::Array(kinds) };
+    match several.iter().find_map(|branch| branch.get("title")) {
+        Some(title) => json!({ "type": kinds, "title": title }),
+        None => json!({ "type": kinds }),
     }
 }
 
 fn object(schema: Value) -> Arc<Map<String, Value>> {
     Arc::new(if let Value::Object(fields) = schema { fields } else { Map::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the type of a field with several forms is one name, or a list of different names, whatever the forms are.
+    #[test]
+    fn forms_of_a_field() {
+        let types = json!({ "Lead": { "type": "object" }, "Band": { "type": "string" }, "Any": {} });
+        let types = types.as_object().unwrap();
+        let named = |name: &str| json!({ "$ref": format!("{REFERENCE}{name}") });
+        let nothing = json!({ "type": "null" });
+        for (branches, expected) in [
+            (vec![named("Lead"), json!({ "type": "object" })], json!({ "type": "object", "title": "Lead" })),
+            (vec![named("Lead"), nothing.clone()], json!({ "type": ["object", "null"], "title": "Lead" })),
+            (vec![named("Lead"), json!({ "type": ["object", "null"] })], json!({ "type": ["object", "null"], "title": "Lead" })),
+            (vec![json!({ "type": ["string", "null"] }), nothing.clone()], json!({ "type": ["string", "null"] })),
+            (vec![named("Band"), nothing.clone(), json!({ "type": "string", "const": "" })], json!({ "type": ["string", "null"] })),
+            (vec![json!({ "anyOf": [named("Band"), nothing.clone()] }), nothing.clone()], json!({ "type": ["string", "null"] })),
+            (vec![named("Band"), named("Band")], json!({ "type": "string" })),
+            (vec![named("Any"), nothing.clone()], json!({})),
+        ] {
+            let found = type_of(&json!({ "anyOf": branches }), types);
+            assert_eq!(found, expected, "{branches:?}");
+            assert!(jsonschema::draft202012::meta::is_valid(&found), "{found}");
+        }
+        assert!(!jsonschema::draft202012::meta::is_valid(&json!({ "type": ["object", "object"] })));
+        assert!(!jsonschema::draft202012::meta::is_valid(&json!({ "type": [["string", "null"], "null"] })));
+    }
 }

@@ -45,6 +45,33 @@ fn definitions() {
     }
 }
 
+/// Proves that every schema that a surface serves is valid JSON Schema: clients refuse a tool whose schema is not, and every call of it.
+#[test]
+fn schemas_are_valid() {
+    for service in services::all() {
+        let settings = ServiceSettings::new(format!("https://highwater.example/{}", service.name), format!("/{}", service.name));
+        let check = |place: &str, schema: &Value| {
+            let wrong = jsonschema::draft202012::meta::validate(schema).err();
+            assert!(wrong.is_none(), "{} {place}: {wrong:?} in {schema}", service.name);
+        };
+        for tool in tools(&service.operations, &settings) {
+            check(&tool.name, &serde_json::to_value(&tool.input_schema).unwrap());
+            if let Some(output) = &tool.output_schema {
+                check(&tool.name, &serde_json::to_value(output).unwrap());
+            }
+        }
+        for operation in &service.operations {
+            check(operation.name, &operation.input);
+            check(operation.name, &operation.output);
+            check(operation.name, &operation.named_output.schema);
+        }
+        let document = crate::openapi::document(&service, &settings).unwrap();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            check(name, schema);
+        }
+    }
+}
+
 /// Proves that no list of tools costs a model more than it may: few tools, each with a short description that says when to use it.
 #[test]
 fn tools_are_short() {

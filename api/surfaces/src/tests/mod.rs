@@ -272,7 +272,8 @@ impl Read {
         assert_eq!(self.header("cache-control"), "no-store");
         assert_eq!(document["status"], self.status.as_u16());
         let code = document["code"].as_str().unwrap().to_owned();
-        assert!(document["type"].as_str().unwrap().ends_with(&format!("/docs/errors#{code}")), "{document}");
+        let kind = document["type"].as_str().unwrap();
+        assert!(kind.starts_with("https://") && kind.ends_with(&format!("/docs/errors#{code}")), "{document}");
         assert!(!document["title"].as_str().unwrap().is_empty() && !document["detail"].as_str().unwrap().is_empty(), "{document}");
         (code, document["parameter"].as_str().unwrap_or_default().to_owned())
     }

@@ -75,6 +75,29 @@ async fn deleting() {
     assert!(get(&fixture, "/fake/docs").await.body.contains("curl -X DELETE"), "the reference shows how");
 }
 
+/// Proves that every JSON answer to a read has an ETag, which differs between answers and forms, and by which it is revalidated; and that an answer to a
+/// write has none.
+#[tokio::test]
+async fn lists_are_revalidated() {
+    let fixture = Fixture::new(|_| {});
+    let (one, lines) = ("/fake/api/items?limit=1", "application/x-ndjson");
+    let read = get(&fixture, one).await;
+    let other = get(&fixture, "/fake/api/items?limit=2").await;
+    let as_lines = send(&fixture, ask().path(one).header("accept", lines)).await;
+    assert!(read.header("etag").len() > 10 && read.header("cache-control") == "no-cache", "{:?}", read.headers);
+    assert_eq!(get(&fixture, one).await.header("etag"), read.header("etag"));
+    assert!(other.header("etag") != read.header("etag") && as_lines.header("etag") != read.header("etag"));
+    for (accept, tag, status) in [
+        ("application/json", read.header("etag"), 304),
+        (lines, as_lines.header("etag"), 304),
+        (lines, read.header("etag"), 200),
+        ("application/json", other.header("etag"), 200),
+    ] {
+        let again = send(&fixture, ask().path(one).header("accept", accept).header("if-none-match", tag)).await;
+        assert_eq!((again.status.as_u16(), again.body.is_empty()), (status, status == 304), "{accept} {tag}");
+    }
+}
+
 /// Proves that spliced pages and lines are sent unchanged, with their length, and that a caller who has them gets 304.
 #[tokio::test]
 async fn pages_and_validators() {

@@ -25,7 +25,7 @@ pub(super) fn rescore(niche: &mut NicheStats, before: Option<&Item>, after: &Ite
     let newest_before = events_before.last().copied().unwrap_or(i64::MIN);
     for event in events_after.iter().filter(|event| **event > newest_before && !events_before.contains(event)) {
         if let Some(needed) = needed(niche, &events_after, *event, padding) {
-            niche.score(needed);
+            niche.score(*event, needed);
         }
     }
 }

@@ -140,6 +140,35 @@ fn readouts_end() {
     assert_eq!(gone.one("ctgov:NCT00000001").status, "withdrawn");
 }
 
+/// Proves which intervention is the drug: one that the title names, else the first by name; genes and combinations count, comparators and other types
+/// never do.
+#[test]
+fn drugs_of_trials() {
+    for (title, interventions, drug) in [
+        ("Study of a vector", &[("GENETIC", "AAV9-ABC"), ("DRUG", "Placebo")][..], "AAV9-ABC"),
+        ("Study of a patch", &[("DRUG", "Matching placebo"), ("COMBINATION_PRODUCT", "Acme patch")], "Acme patch"),
+        ("Study of Bolunib", &[("BIOLOGICAL", "Acmezumab"), ("DRUG", "Bolunib")], "Bolunib"),
+        ("Bolunib and acmezumab", &[("BIOLOGICAL", "Acmezumab"), ("DRUG", "BOLUNIB")], "BOLUNIB"),
+        ("Acme-10 in adults", &[("DRUG", "ACME"), ("DRUG", "ACME 10"), ("DRUG", "Acme-1")], "ACME 10"),
+        ("An open study", &[("DRUG", "Zepvia"), ("BIOLOGICAL", "acmezumab"), ("DRUG", "Vehicle cream")], "acmezumab"),
+        ("Placebo-controlled study of sham", &[("DRUG", "Placebo"), ("DRUG", "Sham injection"), ("GENETIC", "Normal saline")], ""),
+        ("Acme against standard of care", &[("DRUG", "Standard-of-Care chemotherapy"), ("BEHAVIORAL", "Acme")], ""),
+        ("Study of Shamab", &[("DRUG", "Shamab")], "Shamab"),
+    ] {
+        let of = |(kind, name): &(&str, &str)| Intervention { kind: (*kind).into(), name: (*name).into() };
+        for is_reversed in [false, true] {
+            let mut listed: Vec<Intervention> = interventions.iter().map(of).collect();
+            if is_reversed {
+                listed.reverse();
+            }
+            let engine = engine(&[trial("2026-07", |trial| (trial.title, trial.interventions) = (title.into(), listed))]);
+            assert_eq!(engine.one("ctgov:NCT00000001").drug, drug, "{title}");
+        }
+    }
+    let device = |trial: &mut TrialFact| trial.interventions = vec![Intervention { kind: "DEVICE".into(), name: "Acme".into() }];
+    assert!(engine(&[trial("2026-07", device)]).records().is_empty());
+}
+
 /// Proves that a moved date is one change with both dates, and that a reading without a difference is none.
 #[test]
 fn slips() {
@@ -148,7 +177,7 @@ fn slips() {
     let moved = engine(&[trial("2026-08-22", |_| {}), trial("2026-11-22", |_| {})]);
     let record = moved.one("ctgov:NCT00000001");
     assert_eq!((record.slips, moved.changes_of_records().count()), (1, 2));
-    assert_eq!((moved.details().slip_days, moved.details().date_before.as_deref()), (Some(92), Some("2026-08-22")));
+    assert_eq!((moved.details().slip_days, moved.details().date_before.as_deref()), (Some(Some(92)), Some("2026-08-22")));
 
     let filed = [
         sentence(FIRST, "2026-03-01", "ex99-1.htm", 1, "The FDA set a PDUFA target action date of August 22, 2026 for acmezumab."),
@@ -164,7 +193,7 @@ fn slips() {
     let record = moved.one("pdufa:0000000012:acmezumab");
     assert_eq!((&*record.date, record.slips, &*record.status), ("2026-11-22", 1, "upcoming"));
     let details = moved.details();
-    assert_eq!((details.date_after.as_deref(), details.slip_days), (Some("2026-11-22"), Some(92)));
+    assert_eq!((details.date_after.as_deref(), details.slip_days), (Some("2026-11-22"), Some(Some(92))));
     assert_eq!(record.verify_body["accession"], SECOND);
 }
 

@@ -1,7 +1,10 @@
 //! Readouts: the day on which a company's trial of phase 2 or 3 has taken its last data. The announcement follows later.
 
+use std::cmp::Reverse;
+
 use schemas::dates::registry_date;
 use schemas::facts::trials::TrialFact;
+use schemas::phrases::words;
 use schemas::views::catalysts::Catalyst;
 
 use super::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
@@ -9,8 +12,10 @@ use crate::service::Undecided;
 
 /// The field of the registry that holds the date.
 const FIELD: &str = "protocolSection.statusModule.primaryCompletionDateStruct";
-/// Interventions that compare, in lower case.
-const COMPARATORS: [&str; 4] = ["placebo", "standard of care", "vehicle", "saline"];
+/// The types of interventions that count as drugs.
+const DRUGS: [&str; 4] = ["DRUG", "BIOLOGICAL", "GENETIC", "COMBINATION_PRODUCT"];
+/// Names of what a drug is compared with, in lower case.
+const COMPARATORS: [&str; 7] = ["placebo", "placebos", "sham", "vehicle", "standard of care", "standard care", "saline"];
 /// How many conditions a record names.
 const CONDITIONS_MAX: usize = 3;
 
@@ -23,7 +28,7 @@ pub(super) fn id(key: &str) -> String {
 pub(super) fn is_candidate(trial: &TrialFact) -> bool {
     trial.sponsor_class == "INDUSTRY"
         && trial.phase.split('/').any(|phase| matches!(phase, "PHASE2" | "PHASE3"))
-        && drug(trial).is_some()
+        && drugs(trial).next().is_some()
         && registry_date(&trial.primary_completion).is_some()
 }
 
@@ -36,17 +41,22 @@ fn status(trial: &TrialFact) -> &'static str {
     }
 }
 
-/// Returns the first drug: one that the title names, else the first that is no comparator. The registry's order is not kept in facts.
-fn drug(trial: &TrialFact) -> Option<&str> {
-    let is_drug = |kind: &str| matches!(kind, "DRUG" | "BIOLOGICAL");
-    let drugs = || trial.interventions.iter().filter(|one| is_drug(&one.kind) && !one.name.is_empty()).map(|one| one.name.as_str());
-    let is_comparator = |name: &str| {
-        let name = name.to_lowercase();
-        COMPARATORS.iter().any(|comparator| name.contains(comparator))
-    };
-    let title = trial.title.to_lowercase();
-    let titled = drugs().filter(|name| !is_comparator(name)).find(|name| title.contains(&name.to_lowercase()));
-    titled.or_else(|| drugs().find(|name| !is_comparator(name))).or_else(|| drugs().next())
+/// Returns the names of the interventions that count as drugs.
+fn drugs(trial: &TrialFact) -> impl Iterator<Item = &str> {
+    let of_drugs = trial.interventions.iter().filter(|one| DRUGS.contains(&one.kind.as_str()) && !one.name.is_empty());
+    of_drugs.map(|one| one.name.as_str())
+}
+
+/// Returns the drug that the title names, the first one of several; else the first by name. A comparator is none: empty if there is nothing else.
+/// The registry's order is not kept in facts.
+fn drug(trial: &TrialFact) -> &str {
+    let is_comparator = |name: &&str| COMPARATORS.iter().any(|one| words(name).contains(&words(one)));
+    let mut names: Vec<&str> = drugs(trial).filter(|name| !is_comparator(name)).collect();
+    names.sort_by_key(|name| (name.to_lowercase(), *name));
+    let title = words(&trial.title);
+    // Of two names that begin at the same word the longer one.
+    let titled = names.iter().filter_map(|name| Some((title.find(&words(name))?, Reverse(name.len()), *name))).min();
+    titled.map(|(_, _, name)| name).or_else(|| names.first().copied()).unwrap_or_default()
 }
 
 /// Decides the readout of a trial. A trial that was never expected to read out gets no record.
@@ -87,7 +97,7 @@ fn readout(id: &str, trial: &TrialFact, status: &str, day: &str) -> Catalyst {
         kind: "readout".to_owned(),
         date_type: trial.primary_completion_type.clone(),
         company: trial.sponsor.clone(),
-        drug: drug(trial).unwrap_or_default().to_owned(),
+        drug: drug(trial).to_owned(),
         indication: trial.conditions.iter().take(CONDITIONS_MAX).cloned().collect::<Vec<_>>().join("; "),
         phase: trial.phase.clone(),
         trial_id: trial.number.clone(),

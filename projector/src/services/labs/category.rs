@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use schemas::views::labs::Evidence;
 use schemas::views::labs::lexicon::{Category, GENERAL, LEXICON};
 
-use schemas::phrases::{Phrases, words};
+use schemas::phrases::{Phrase, Phrases, words};
 
 /// How much a phrase in a title counts.
 const TITLE_WEIGHT: i64 = 3;
@@ -88,22 +88,38 @@ impl Classifier {
         }
     }
 
-    /// Adds the phrases that occur in one of a field's texts, each once, with their categories.
+    /// Adds the phrases that occur in one of a field's texts, each once, with their categories. A phrase does not count where it lies inside a longer
+    /// one: "mouse" in "mouse model".
     fn find<'a>(&'a self, field: &str, weight: i64, texts: impl IntoIterator<Item = &'a str>, found: &mut Vec<(usize, Evidence)>) {
         let mut seen: HashSet<&str> = HashSet::new();
         for text in texts {
-            let text = words(text);
-            let list: Vec<&str> = text.split_ascii_whitespace().collect();
-            for at in 0..list.len() {
-                for phrase in self.phrases.beginning(list.get(at..).unwrap_or_default()) {
-                    if let Some(category) = self.categories.get(&phrase.shown)
-                        && seen.insert(&phrase.shown)
-                    {
-                        found.push((*category, Evidence { phrase: phrase.shown.clone(), field: field.to_owned(), weight }));
-                    }
+            for phrase in self.longest(text) {
+                if let Some(category) = self.categories.get(&phrase.shown)
+                    && seen.insert(&phrase.shown)
+                {
+                    found.push((*category, Evidence { phrase: phrase.shown.clone(), field: field.to_owned(), weight }));
                 }
             }
         }
+    }
+
+    /// The phrases of a text that lie in no longer one, in the order of their first words.
+    fn longest(&self, text: &str) -> Vec<&Phrase> {
+        let text = words(text);
+        let list: Vec<&str> = text.split_ascii_whitespace().collect();
+        let mut found = Vec::new();
+        // Where the phrases so far end. One that begins later and ends by then lies inside one of them.
+        let mut end = 0;
+        for at in 0..list.len() {
+            let longest = self.phrases.beginning(list.get(at..).unwrap_or_default()).max_by_key(|phrase| phrase.words());
+            if let Some(phrase) = longest
+                && at + phrase.words() > end
+            {
+                end = at + phrase.words();
+                found.push(phrase);
+            }
+        }
+        found
     }
 }
 
@@ -122,6 +138,10 @@ mod tests {
 
     fn of<'a>(title: &'a str, terms: &'a [String]) -> Texts<'a> {
         Texts { title, terms, summary: "" }
+    }
+
+    fn of_terms(terms: &[String]) -> Texts<'_> {
+        Texts { title: "", terms, summary: "" }
     }
 
     fn evidence(list: &[(&str, &str, i64)]) -> Vec<Evidence> {
@@ -145,6 +165,48 @@ mod tests {
         let terms = ["electrophysiology".to_owned(), "mouse".to_owned()];
         let found = two.classify(&of("Neural circuits of sleep", &terms));
         assert_eq!(found, Found { category: "General laboratory".to_owned(), ..Found::default() });
+    }
+
+    /// Proves that a phrase does not count where it lies inside a longer one, of the same or another category, at its beginning, middle or end; that it
+    /// counts where it occurs elsewhere in the field, or overlaps; and that one mention alone is too low.
+    #[test]
+    fn the_longest_phrase_counts() {
+        let all = lexicon(&[
+            ("Animals", &["knock in mouse model", "model", "mouse", "mouse model"]),
+            ("Cells", &["cell culture", "culture", "single cell", "stem cell"]),
+        ]);
+        let of = |title: &str| -> Vec<String> {
+            let mut found = Vec::new();
+            all.find("title", 3, [title], &mut found);
+            found.into_iter().map(|(_, evidence)| evidence.phrase).collect()
+        };
+        for (title, expected) in [
+            ("A mouse model", &["mouse model"][..]),
+            ("A knock-in mouse model", &["knock in mouse model"]),
+            ("A knock-in mouse", &["mouse"]),
+            ("A mouse model and a mouse", &["mouse model", "mouse"]),
+            ("A mouse, a mouse model, a model", &["mouse", "mouse model", "model"]),
+            ("Mouse model model", &["mouse model", "model"]),
+            ("Single cell culture", &["single cell", "cell culture"]),
+            ("Stem cell culture in culture", &["stem cell", "cell culture", "culture"]),
+        ] {
+            assert_eq!(of(title), expected, "{title}");
+        }
+        let terms = |terms: &[&str]| {
+            let terms: Vec<String> = terms.iter().map(|term| (*term).to_owned()).collect();
+            all.classify(&of_terms(&terms)).category
+        };
+        assert_eq!((terms(&["mouse model"]).as_str(), terms(&["mouse", "model"]).as_str()), (GENERAL, "Animals"));
+        assert_eq!(terms(&["mouse model", "mouse"]), "Animals");
+    }
+
+    /// Proves for the lexicon of this version that each of its phrases is found alone as itself, whichever of its words are phrases, too.
+    #[test]
+    fn phrases_of_the_lexicon() {
+        for phrase in LEXICON.entries.iter().flat_map(|category| &category.words) {
+            let shown: Vec<&str> = CLASSIFIER.longest(phrase).into_iter().map(|found| found.shown.as_str()).collect();
+            assert_eq!(shown, [phrase.as_str()]);
+        }
     }
 
     /// Proves the example of the contract with the lexicon of this version.

@@ -256,6 +256,8 @@ pub struct NicheStats {
     pub spreads: BTreeMap<u32, u64>,
     /// For each day the number of forecasts by the correction that they needed to be right, in 64ths.
     pub scores: BTreeMap<i64, BTreeMap<u32, u64>>,
+    /// For each day how many of them were right with the correction that they were given with.
+    pub held: BTreeMap<i64, u64>,
 }
 
 /// The statistics of a niche at the end of a day, which hold on the days after it.
@@ -274,11 +276,31 @@ pub struct DayStats {
     pub forecasts: i64,
     /// How many of them were right without a correction.
     pub covered: i64,
+    /// The first day of the forecasts that are scored as they were given, in days since 1970. Windows of before the first correction are not those that
+    /// are given now.
+    #[serde(default)]
+    pub given_from: i64,
+    /// The number of forecasts since that day.
+    #[serde(default)]
+    pub given: i64,
+    /// How many of them were right with the correction that they were given with.
+    #[serde(default)]
+    pub held: i64,
 }
 
 impl Default for DayStats {
     fn default() -> Self {
-        Self { day: 0, closed_ms: 0, spread: to_fraction(SPREAD_DEFAULT), correction: to_fraction(1.0), forecasts: 0, covered: 0 }
+        Self {
+            day: 0,
+            closed_ms: 0,
+            spread: to_fraction(SPREAD_DEFAULT),
+            correction: to_fraction(1.0),
+            forecasts: 0,
+            covered: 0,
+            given_from: 0,
+            given: 0,
+            held: 0,
+        }
     }
 }
 
@@ -295,10 +317,16 @@ impl DayStats {
         self.correction as f64 / FRACTION
     }
 
-    /// The coverage of the scored forecasts without a correction; `None` without forecasts.
+    /// The coverage of the forecasts as they were given; `None` without forecasts.
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
-        (self.forecasts > 0).then(|| self.covered as f64 / self.forecasts as f64)
+        (self.given > 0).then(|| self.held as f64 / self.given as f64)
+    }
+
+    /// The first and the last day of the forecasts that are scored as they were given, in days since 1970; `None` without forecasts.
+    #[must_use]
+    pub fn given_days(&self) -> Option<(i64, i64)> {
+        (self.given > 0).then_some((self.given_from, self.day))
     }
 }
 
@@ -335,6 +363,17 @@ impl NicheStats {
         self.days.drain(..excess);
         self.day = day;
         self.scores.retain(|scored, _| *scored > day - SCORED_DAYS);
+        self.held.retain(|scored, _| *scored > day - SCORED_DAYS);
+    }
+
+    /// The first scored day on which forecasts were given with a correction; the first scored day if none was. Days that an older version scored do not
+    /// count.
+    fn given_from(&self) -> Option<i64> {
+        let is_corrected = |day: &&i64| {
+            let before = self.days.iter().rev().find(|closed| closed.day < **day);
+            before.is_some_and(|closed| closed.correction != DayStats::default().correction)
+        };
+        self.held.keys().find(is_corrected).or_else(|| self.held.keys().next()).copied()
     }
 
     fn closed(&self, at_ms: i64) -> DayStats {
@@ -357,6 +396,9 @@ impl NicheStats {
             correction = high;
         }
         let int = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let given_from = self.given_from().unwrap_or_default();
+        let is_given = |day: &i64| self.held.contains_key(day) && *day >= given_from;
+        let given: u64 = self.scores.iter().filter(|(day, _)| is_given(day)).flat_map(|(_, scores)| scores.values()).sum();
         DayStats {
             day: self.day,
             closed_ms: at_ms,
@@ -364,6 +406,9 @@ impl NicheStats {
             correction: to_fraction(correction),
             forecasts: int(forecasts),
             covered: int(covered_under(1.0)),
+            given_from,
+            given: int(given),
+            held: int(self.held.range(given_from..).map(|(_, held)| held).sum()),
         }
     }
 
@@ -392,24 +437,72 @@ impl NicheStats {
         }
     }
 
-    /// Adds a forecast of the open day by the smallest correction under which it would have been right.
-    pub fn score(&mut self, needed: f64) {
-        *self.scores.entry(self.day).or_default().entry(step_of(needed, SCORE_STEP, SCORE_MAX)).or_default() += 1;
+    /// Adds a forecast of the open day by the smallest correction under which it would have been right. It was given with the correction of the time of
+    /// its event.
+    pub fn score(&mut self, at_ms: i64, needed: f64) {
+        let step = step_of(needed, SCORE_STEP, SCORE_MAX);
+        *self.scores.entry(self.day).or_default().entry(step).or_default() += 1;
+        let is_held = self.is_held(at_ms, step);
+        *self.held.entry(self.day).or_default() += u64::from(is_held);
     }
 
     /// Takes back a forecast of a day, whose event turned out to be none.
     pub fn unscore(&mut self, at_ms: i64, needed: f64) {
         let step = step_of(needed, SCORE_STEP, SCORE_MAX);
         let day = at_ms.div_euclid(DAY_MS);
-        if let Some(count) = self.scores.get_mut(&day).and_then(|scores| scores.get_mut(&step)) {
-            *count = count.saturating_sub(1);
+        let is_held = self.is_held(at_ms, step);
+        if let Some(count) = self.scores.get_mut(&day).and_then(|scores| scores.get_mut(&step)).filter(|count| **count > 0) {
+            *count -= 1;
+            if let Some(held) = self.held.get_mut(&day) {
+                *held = held.saturating_sub(u64::from(is_held));
+            }
         }
+    }
+
+    /// Whether the correction at a time is enough for a forecast that needed some.
+    fn is_held(&self, at_ms: i64, needed_step: u32) -> bool {
+        f64::from(needed_step) * SCORE_STEP <= self.at(at_ms).correction()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that forecasts are scored with the correction with which they were given, and, once windows are corrected, from the first corrected day on;
+    /// that a forecast can be taken back; and that days that older versions closed have no such score.
+    #[test]
+    fn forecasts_are_scored_as_given() {
+        let mut niche = NicheStats::default();
+        let day_ms = |day: i64| day * DAY_MS;
+        niche.close_days(day_ms(10));
+        // 300 forecasts of which 290 are right without a correction, and 240 with 0.5.
+        for (count, needed) in [(240, 0.5), (50, 0.9), (10, 1.5)] {
+            (0..count).for_each(|_| niche.score(day_ms(10) + 1, needed));
+        }
+        niche.close_days(day_ms(11));
+        let uncorrected = niche.at(day_ms(12));
+        assert_eq!((uncorrected.given_days(), uncorrected.given, uncorrected.held), (Some((10, 10)), 300, 290));
+        assert!(uncorrected.correction() < 0.6, "{uncorrected:?}");
+        // On the next day the narrowed windows are given.
+        (0..10).for_each(|n| niche.score(day_ms(11) + 1, if n < 6 { 0.4 } else { 0.9 }));
+        niche.close_days(day_ms(12));
+        let corrected = niche.at(day_ms(13));
+        assert_eq!((corrected.given_days(), corrected.coverage(), corrected.forecasts), (Some((11, 11)), Some(0.6), 310));
+        niche.unscore(day_ms(11) + 1, 0.4);
+        niche.unscore(day_ms(11) + 1, 0.9);
+        niche.close_days(day_ms(13));
+        assert_eq!((niche.at(day_ms(14)).given, niche.at(day_ms(14)).held), (8, 5));
+        let old: DayStats =
+            serde_json::from_str(r#"{"day":7,"closedMs":1,"spread":5000,"correction":10000,"forecasts":9,"covered":8}"#).unwrap();
+        assert_eq!((old.coverage(), old.given_days()), (None, None));
+        let mut upgraded = NicheStats { day: 20, scores: BTreeMap::from([(19, BTreeMap::from([(10, 50)]))]), ..NicheStats::default() };
+        upgraded.close_days(day_ms(21));
+        assert_eq!(upgraded.at(day_ms(22)).given_days(), None);
+        upgraded.score(day_ms(21) + 1, 0.9);
+        upgraded.close_days(day_ms(22));
+        assert_eq!((upgraded.at(day_ms(23)).given_days(), upgraded.at(day_ms(23)).coverage()), (Some((21, 21)), Some(1.0)));
+    }
 
     /// Proves that the polls until a time are counted one by one while they are kept, and by days beyond; and that a poll reads back.
     #[test]

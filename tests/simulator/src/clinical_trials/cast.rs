@@ -43,7 +43,23 @@ const PARTS: &[Part] = &[
 
 /// Returns the studies as the registry shows them today.
 pub(super) fn all(world: &World) -> impl Iterator<Item = Study> {
-    PARTS.iter().enumerate().map(|(index, part)| study(world, index as u64, part))
+    PARTS.iter().enumerate().map(|(index, part)| study(world, index as u64, part)).chain(of_rounds(world))
+}
+
+/// The ends of data taking of the study of rounds, in days after the start: each round moves it to the next one of so many.
+const ROUND_DAYS: u64 = 300;
+const ROUNDS_MAX: u64 = 60;
+
+/// Returns the study whose date each round moves; none before the first round.
+fn of_rounds(world: &World) -> Option<Study> {
+    let last = world.rounds.last()?;
+    let index = PARTS.len() as i64;
+    let place = Place { day: day_before(world.first_today, POSTED_DAYS + index), index: A_DAY_MAX - 1 };
+    let primary_days = ROUND_DAYS + world.rounds.len() as u64 % ROUNDS_MAX;
+    let part = part("Calderinib in a Trial That Is Rescheduled Often", ["RECRUITING", "RECRUITING"], primary_days);
+    let mut study = Study::of(world, place);
+    study.replace(last.day, |value| change(value, world.first_today, last.day, &part, false));
+    Some(study)
 }
 
 fn study(world: &World, index: u64, part: &Part) -> Study {

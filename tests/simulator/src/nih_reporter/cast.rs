@@ -1,6 +1,6 @@
 //! Awards with a part to play: what readers of the database meet sooner or later, each on a known day around the start.
 //!
-//! Titles are unique. The days are counted from the day of the start; an award is shown from its day of publication on.
+//! Titles are unique but for awards of rounds. The days are counted from the day of the start; an award is shown from its day of publication on.
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
@@ -94,10 +94,25 @@ const PARTS: &[Part] = &[
     part("MRI scanner under a second number", "R01", 3, Some(TWO_NUMBERS[1]), |_, _| {}),
 ];
 
+/// The titles of the awards of rounds, in turn.
+const ROUNDS: [&str; 4] = [
+    "Confocal microscopy of living neurons",
+    "Flow cytometry of T cells in the skin",
+    "Mass spectrometry of the aging lens",
+    "Whole genome sequencing of rare retinal disease",
+];
+/// The first application number of these awards, counted from that of the others.
+const ROUNDS_FROM: u64 = 10_000;
+
 /// Returns the awards that the database shows today, oldest number first.
 pub(super) fn records(world: &World) -> Vec<Value> {
     let parts = PARTS.iter().enumerate().filter(|(_, part)| is_shown(world, part.title));
-    parts.filter_map(|(index, part)| record(world, index as u64, part)).collect()
+    let of_rounds = world.rounds.iter().enumerate().filter_map(|(at, round)| {
+        let days_before = i64::from((world.first_today - round.day).get_days());
+        let part = Part { days_before, ..part(ROUNDS[at % ROUNDS.len()], "R01", 0, Some(OTHER), |_, _| {}) };
+        record(world, ROUNDS_FROM + at as u64, &part)
+    });
+    parts.filter_map(|(index, part)| record(world, index as u64, part)).chain(of_rounds).collect()
 }
 
 /// Whether a day after the start has come.

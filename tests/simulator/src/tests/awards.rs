@@ -3,9 +3,9 @@
 use super::*;
 
 const AWARDS: &str = "/api/v2/search/spending_by_award/";
-const TRANSACTIONS: &str = "/api/v2/search/spending_by_transaction/";
-const CONTRACTS: [&str; 4] = ["A", "B", "C", "D"];
-const VEHICLES: [&str; 3] = ["IDV_B_B", "IDV_C", "IDV_E"];
+pub(super) const TRANSACTIONS: &str = "/api/v2/search/spending_by_transaction/";
+pub(super) const CONTRACTS: [&str; 4] = ["A", "B", "C", "D"];
+pub(super) const VEHICLES: [&str; 3] = ["IDV_B_B", "IDV_C", "IDV_E"];
 const ACTION_FIELDS: [&str; 6] = ["Award ID", "Mod", "Action Date", "Transaction Amount", "naics_code", "Awarding Agency"];
 const AWARD_FIELDS: [&str; 6] = ["Award ID", "Award Amount", "End Date", "Last Modified Date", "Recipient Name", "NAICS"];
 
@@ -15,7 +15,7 @@ fn post(sim: &Simulator, path: &str, body: &Value) -> (u16, Value) {
 }
 
 /// Builds filters for contracts by a date in a window.
-fn filters(by: &str, from: &str, to: &str) -> Value {
+pub(super) fn filters(by: &str, from: &str, to: &str) -> Value {
     json!({"award_type_codes": CONTRACTS, "time_period": [{"start_date": from, "end_date": to, "date_type": by}]})
 }
 
@@ -27,7 +27,7 @@ fn count(sim: &Simulator, path: &str, filters: &Value) -> u64 {
 }
 
 /// Returns all rows of a search, page by page.
-fn read(sim: &Simulator, path: &str, filters: &Value, sort: &str, order: &str, limit: u64) -> Vec<Value> {
+pub(super) fn read(sim: &Simulator, path: &str, filters: &Value, sort: &str, order: &str, limit: u64) -> Vec<Value> {
     let fields: &[&str] = if path == AWARDS { &AWARD_FIELDS } else { &ACTION_FIELDS };
     let mut all = Vec::new();
     for page in 1.. {

@@ -11,7 +11,7 @@ fn search(sim: &Simulator, body: &Value) -> Value {
 }
 
 /// Returns all records of some criteria, page by page. Each answer must announce the same total.
-fn read(sim: &Simulator, criteria: &Value, limit: usize, order: &str) -> Vec<Value> {
+pub(super) fn read(sim: &Simulator, criteria: &Value, limit: usize, order: &str) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     loop {
         let body = json!({"criteria": criteria, "offset": all.len(), "limit": limit, "sort_field": "appl_id", "sort_order": order});

@@ -12,7 +12,7 @@ fn at<'a>(study: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Returns all studies of a search, page by page.
-fn read(sim: &Simulator, query: &str) -> Vec<Value> {
+pub(super) fn read(sim: &Simulator, query: &str) -> Vec<Value> {
     let (mut all, mut total, mut token) = (Vec::new(), None, String::new());
     loop {
         let page = value(&get(sim, PATH, &format!("{query}&countTotal=true{token}")));

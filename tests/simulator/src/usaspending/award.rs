@@ -3,9 +3,9 @@
 use jiff::civil::Date;
 
 use super::words::{AGENCIES, Agency, CONTRACTS, RECIPIENTS, Recipient, VEHICLES, WORK};
-use crate::days::{Daily, Place, after, business_day_after};
+use crate::days::{A_DAY_MAX, Daily, Place, after, business_day_after};
 use crate::random::Random;
-use crate::world::{World, day_before};
+use crate::world::{Round, World, day_before};
 
 /// How many base awards are added; actions on older awards come in addition.
 const DAILY: Daily = Daily { kind: 102, a_day: 4 };
@@ -57,7 +57,30 @@ pub(super) struct Award {
 /// Returns all awards of which something is published, the permanent vehicles first.
 pub(super) fn all(world: &World) -> impl Iterator<Item = Award> {
     let permanent = (0..PERMANENT).map(permanent);
-    permanent.chain(DAILY.all(world)).filter_map(|place| Award::of(world, place))
+    permanent.chain(DAILY.all(world)).filter_map(|place| Award::of(world, place)).chain(of_rounds(world))
+}
+
+/// How long before the start the award of rounds was made: long enough that its base is published, whoever made it.
+const ROUNDS_AWARD_DAYS: i64 = 200;
+/// The number of the first modification of a round, and what a round adds, in cents.
+const ROUNDS_FROM: usize = 10_000;
+const ROUND_CENTS: i64 = 1_234_500;
+
+/// Returns the award that each round modifies; none before the first round.
+fn of_rounds(world: &World) -> Option<Award> {
+    world.rounds.last()?;
+    let mut award = Award::of(world, Place { day: day_before(world.first_today, ROUNDS_AWARD_DAYS), index: A_DAY_MAX - 2 })?;
+    award.actions.truncate(1);
+    let modification = |(at, round): (usize, &Round)| Action {
+        number: format!("P{:05}", ROUNDS_FROM + at),
+        day: round.day,
+        letter: Some("C"),
+        cents: ROUND_CENTS,
+        modified: round.day,
+    };
+    award.actions.extend(world.rounds.iter().enumerate().map(modification));
+    award.end = after(world.first_today, 365);
+    Some(award)
 }
 
 fn permanent(vehicle: u64) -> Place {

@@ -221,8 +221,14 @@ impl<S: WatchableFeed> Reader<S> {
         self.notes.add(note.into());
     }
 
-    pub(super) fn into_note(self) -> Option<String> {
-        self.notes.note()
+    /// The most rows that the caller's tier allows.
+    pub(super) fn rows_max(&self) -> usize {
+        self.notes.rows_max()
+    }
+
+    /// The note of the answer. `is_cut`: it leaves out rows.
+    pub(super) fn into_note(self, is_cut: bool) -> Option<String> {
+        self.notes.note(is_cut)
     }
 
     /// The window of the last `days`. What was published up to `late_days` before it counts as well.
