@@ -107,11 +107,39 @@ impl<'a, R: ChangeRecord> Criteria<'a, R> {
     }
 }
 
+/// A field of a filter whose values are recorded ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// The name of the field: a text, or a list of texts.
+    pub field: &'static str,
+    /// The dimension of terms whose values are proposed.
+    pub dimension: &'static str,
+    /// Whether values are codes, which are written in capitals.
+    pub is_code: bool,
+}
+
+impl Named {
+    /// A field with names, or parts of names.
+    #[must_use]
+    pub const fn name(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: false }
+    }
+
+    /// A field with codes.
+    #[must_use]
+    pub const fn code(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: true }
+    }
+}
+
 /// A filter of one service's changes. Its canonical form is its JSON, with the fields in the order of declaration and without the fields that are
 /// not set.
 pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + Send + Sync + 'static {
     /// The records that the filter is applied to.
     type Record: Record;
+
+    /// The fields whose values are recorded ones. A note names a value that nothing recorded has, see `crate::unknown`.
+    const NAMED: &'static [Named] = &[];
 
     /// Checks and normalizes the filter, so that it can be compared and saved.
     ///
@@ -146,6 +174,22 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     /// When the feed cannot be read.
     fn look_up(&mut self, _ctx: &Context, _at: &Position) -> impl Future<Output = Result<Option<String>, Problem>> + Send {
         std::future::ready(Ok(None))
+    }
+
+    /// Whether what a field names was found by [`look_up`](Self::look_up); `None` if a search has to find it.
+    fn resolves(&self, _field: &str) -> Option<bool> {
+        None
+    }
+
+    /// The filter that also matches what it leaves out by default.
+    #[must_use]
+    fn widest(self) -> Self {
+        self
+    }
+
+    /// Why no record can match the filter, if its fields exclude each other.
+    fn contradiction(&self) -> Option<String> {
+        None
     }
 
     /// A value of a dimension that matches every search. Changes with this value are candidates in addition to those with the values found.

@@ -142,6 +142,25 @@ impl<R: Record> Names<R> {
     }
 }
 
+/// The values of a dimension in the changes up to a position, as the index has them; none if its values are not held in memory.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn values_of<R: Record>(
+    ctx: &Context,
+    source: &Source,
+    tables: &'static RecordTables,
+    at: &Position,
+    dimension: &'static str,
+) -> Result<Arc<BTreeSet<String>>, Problem> {
+    if !R::SEARCHED.contains(&dimension) {
+        return Ok(Arc::default());
+    }
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
+    names.at(&reader, dimension, at.last).await
+}
+
 /// The values of a searched dimension that contain a text, as the index has them; `None` if there are more than `values_max`.
 ///
 /// # Errors
@@ -155,9 +174,7 @@ pub async fn names_containing<R: Record>(
     part: &str,
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
-    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
-    let values = values_containing(&*names.at(&reader, dimension, at.last).await?, part, values_max);
+    let values = values_containing(&*values_of::<R>(ctx, source, tables, at, dimension).await?, part, values_max);
     Ok((values.len() <= values_max).then_some(values))
 }
 

@@ -169,6 +169,8 @@ impl ChangeRecord for Catalyst {
 }
 
 impl Record for Catalyst {
+    const SEARCHED: &'static [&'static str] = &["ticker", "trial", "drugname"];
+
     fn id(&self) -> &str {
         &self.id
     }
@@ -179,7 +181,7 @@ impl Record for Catalyst {
 
     fn terms(&self) -> Vec<Term> {
         let of = |dimension: &'static str, value: &str| Term::new(dimension, value);
-        [of("kind", &self.kind), of("ticker", &self.ticker), of("trial", &self.trial_id)]
+        [of("kind", &self.kind), of("ticker", &self.ticker), of("trial", &self.trial_id), of("drugname", &self.drug)]
             .into_iter()
             .chain(self.phases().map(|phase| of("phase", phase)))
             .chain(drug_prefixes(&self.drug).map(|prefix| of("drug", &prefix)))
@@ -350,7 +352,17 @@ mod tests {
         let terms: Vec<String> = record.terms().iter().map(Term::text).collect();
         assert_eq!(
             terms,
-            ["kind/readout", "ticker/acme", "trial/nct1", "phase/phase2", "phase/phase3", "drug/101", "drug/acm", "drug/bol"]
+            [
+                "kind/readout",
+                "ticker/acme",
+                "trial/nct1",
+                "drugname/acme-101 (bolunib)",
+                "phase/phase2",
+                "phase/phase3",
+                "drug/101",
+                "drug/acm",
+                "drug/bol"
+            ]
         );
     }
 }

@@ -21,7 +21,8 @@ const VALUE_CHARS_MAX: usize = 200;
 
 /// A record that readers see.
 pub trait Record: ChangeRecord + Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
-    /// The term dimensions in which readers search for a part of a value, not for the whole value.
+    /// The term dimensions whose values are held in memory: those in which readers search for a part of a value, and those whose nearest values are
+    /// proposed for a value that nothing has.
     const SEARCHED: &'static [&'static str] = &[];
 
     /// Returns the identity of the record within the service.

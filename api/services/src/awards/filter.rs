@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::records::{dollars, is_backfill};
-use feed::filter::{self, TermQuery, check_range, contains, has_words};
+use feed::filter::{self, Named, TermQuery, check_range, contains, has_words};
 use operation::problem::Problem;
 
 /// How many prefixes of industry codes a filter has at most.
@@ -73,6 +73,9 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Award;
 
+    const NAMED: &'static [Named] =
+        &[Named::code("naics", "naics"), Named::name("agency", "agency"), Named::name("recipient", "recipient")];
+
     fn normalize(mut self) -> Result<Self, Problem> {
         for code in &mut self.naics {
             *code = code.trim().to_owned();
@@ -94,6 +97,10 @@ impl filter::Filter for Filter {
 
     fn check_ranges(&self) -> Result<(), Problem> {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
+    }
+
+    fn widest(self) -> Self {
+        self.with_backfill()
     }
 
     fn matches(&self, change: &Change) -> bool {

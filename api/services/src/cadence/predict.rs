@@ -1,5 +1,6 @@
 //! `GET /v1/predict`: when an item is likely to be restocked next.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use operation::problem::Problem;
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::forecast::{COVERAGE, METHOD};
+use schemas::nearest_values::nearest_values;
 use schemas::views::accounts::Tier;
 use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
@@ -16,12 +18,13 @@ use serde_json::{Value, json};
 use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::niche;
+use super::niches::{Niches, niche};
 use super::prediction::{Confidence, Prediction, predict};
 use super::words::{have, words};
 use crate::common::number::Number;
 use crate::common::read::{Read, Reader};
 use feed::position::day_text;
+use operation::context::Part;
 
 /// The price of a prediction in millionths of a US dollar.
 const PRICE_MICROS: u64 = 20_000;
@@ -179,6 +182,7 @@ impl Arguments {
     /// Finds the item and predicts.
     async fn find(&self, reader: &mut Reader<Cadence>) -> Result<Found, Problem> {
         let (niche, _) = niche(reader.context(), &reader.at, &self.niche).await?;
+        self.store.as_deref().map_or(Ok(()), |store| Niches::of(reader.context()).check_store("store", store))?;
         let wanted = words(&[&self.query]);
         if wanted.is_empty() {
             return Err(Problem::parameter("query", format!("query: {:?} has neither letters nor digits", self.query)));
@@ -193,7 +197,15 @@ impl Arguments {
             (rank(a), &a.title, &a.id).cmp(&(rank(b), &b.title, &b.id))
         });
         let mut found = found.into_iter();
-        let nothing = || Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?} matches {:?}", self.query));
+        let nothing = || {
+            let titles: BTreeSet<String> = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
+            let nearest: Vec<String> =
+                nearest_values(&self.query, &titles, ALTERNATIVES_MAX).into_iter().map(|title| format!("{title:?}")).collect();
+            let of_store = store.as_ref().map_or_else(String::new, |store| format!(" at {store}"));
+            let hint = if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) };
+            Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?}{of_store} matches {:?}{hint}", self.query))
+                .about("query")
+        };
         let entry = found.next().ok_or_else(nothing)?;
         let alternatives = found.take(ALTERNATIVES_MAX).collect();
         let variant = self.variant.as_deref().map(|wanted| variant_of(&entry, wanted)).transpose()?;

@@ -9,6 +9,7 @@ use super::filter::{Filter, ticker};
 use super::followed::Catalysts;
 use super::list::{Events, extent, of_list};
 use crate::common::read::{Read, Reader};
+use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 
@@ -60,6 +61,10 @@ impl Read for Arguments {
         definition()
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, &self.ticker, self.days, self.limit, false).await
     }
@@ -86,6 +91,10 @@ impl Read for ToolArguments {
             when: "Use it for the next events of one listed company.",
             ..definition()
         }
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {

@@ -10,6 +10,7 @@ use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
 use super::list::{Events, extent, of_list};
 use crate::common::read::{Read, Reader};
+use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 
@@ -53,6 +54,11 @@ impl Read for Arguments {
         definition()
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("name", &self.name)?;
+        Filter { drug: Some(self.name.clone()), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, "name", &self.name, self.days, self.limit, false).await
     }
@@ -80,6 +86,11 @@ impl Read for ToolArguments {
             example: json!({ "drug": "calderinib" }),
             ..definition()
         }
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("drug", &self.drug)?;
+        Filter { drug: Some(self.drug.clone()), ..Filter::default() }.normalize()
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {

@@ -6,7 +6,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery};
+use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
 use schemas::names::hint;
 
@@ -108,6 +108,8 @@ fn known(parameter: &'static str, text: &str, all: &[&'static str]) -> Result<St
 
 impl filter::Filter for Filter {
     type Record = Catalyst;
+
+    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("trial", "trial"), Named::name("drug", "drugname")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());

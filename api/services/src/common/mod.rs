@@ -18,6 +18,7 @@ pub mod number;
 pub mod prover;
 pub mod read;
 pub mod records;
+pub(crate) mod unknown;
 pub mod watchlist;
 pub mod witness;
 pub mod yearly;

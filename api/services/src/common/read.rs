@@ -13,6 +13,7 @@ use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemas::error_code::ErrorCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -90,8 +91,19 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let answer = own.answer(filter, &mut reader).await?;
+    let answer = own.answer(filter.clone(), &mut reader).await?;
+    let answer = serde_json::to_value(answer).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
+    })?;
+    reader.note_unknown(&filter, shows_nothing(&answer)).await?;
     Answer::json(&Noted { answer, note: reader.into_note() })
+}
+
+/// Whether every list of an answer is empty.
+fn shows_nothing(answer: &Value) -> bool {
+    let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+    answer.as_object().is_some_and(|fields| fields.values().all(is_empty))
 }
 
 /// An answer with its note.
@@ -110,7 +122,7 @@ impl<A: JsonSchema> JsonSchema for Noted<A> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = A::json_schema(generator);
-        let note = json_schema!({ "type": ["string", "null"], "description": "What to know about the answer: limits that apply to it, and upstreams that did not answer." });
+        let note = json_schema!({ "type": ["string", "null"], "description": "What to know about the answer: limits that apply to it, values that nothing recorded has, and upstreams that did not answer." });
         properties_of(&mut schema).insert("note".to_owned(), note.to_value());
         schema
     }

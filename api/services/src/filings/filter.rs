@@ -12,7 +12,7 @@ use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
-use feed::filter::{self, Criteria, TermQuery, is_one_of};
+use feed::filter::{self, Criteria, Named, TermQuery, is_one_of};
 use feed::position::Position;
 use feed::query::newest;
 use operation::context::Context;
@@ -70,6 +70,8 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Filing;
 
+    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("cik", "cik")];
+
     fn normalize(mut self) -> Result<Self, Problem> {
         self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
         self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
@@ -79,15 +81,23 @@ impl filter::Filter for Filter {
         Ok(self)
     }
 
+    fn resolves(&self, field: &str) -> Option<bool> {
+        (field == "ticker").then_some(!self.companies.is_empty())
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let item = self.item.as_ref().filter(|_| !self.form.is_empty() && !self.form.iter().any(|form| form.starts_with("8-K")))?;
+        Some(format!("no filing can match: only a form 8-K has the item {item}"))
+    }
+
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
 
     async fn look_up(&mut self, ctx: &Context, at: &Position) -> Result<Option<String>, Problem> {
-        let mut notes = unknown_forms(ctx, at, &self.form).await?;
+        let notes = unknown_forms(ctx, at, &self.form).await?;
         if let Some(ticker) = self.ticker.clone() {
             self.companies = companies_of(ctx, at, &ticker).await?;
-            notes.extend(self.companies.is_empty().then(|| unknown_ticker(&ticker)));
         }
         Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
     }
@@ -145,11 +155,6 @@ pub(super) fn trades_of_ticker(ticker: &str) -> Criteria<'_, Filing> {
 
 fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
     Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
-}
-
-/// The note about an unknown ticker.
-pub(super) fn unknown_ticker(ticker: &str) -> String {
-    format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")
 }
 
 /// Notes about forms that are neither usual nor recorded, with the nearest usual ones. New forms appear, so none is refused.
