@@ -34,6 +34,7 @@ pub mod receipt;
 pub mod suppressed_keys;
 pub mod suppression;
 pub mod tables;
+pub mod tickers;
 pub mod topic_lexicon;
 pub mod topics;
 pub mod tree;

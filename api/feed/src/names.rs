@@ -146,7 +146,7 @@ impl<R: Record> Names<R> {
 ///
 /// # Errors
 /// When rows cannot be read.
-pub(super) async fn values_of<R: Record>(
+pub async fn values_of<R: Record>(
     ctx: &Context,
     source: &Source,
     tables: &'static RecordTables,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
-use super::list::{Events, extent, of_list};
+use super::list::{Events, extent, of_lists};
 use crate::common::read::{Read, Reader};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
@@ -106,8 +106,8 @@ async fn events(
     limit: usize,
     is_preview: bool,
 ) -> Result<Events, Problem> {
-    let list = format!("drug/{}", drug_letters(parameter, name)?);
+    let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_list(reader, &list, extent, days, &is_own).await
+    of_lists(reader, &lists, extent, days, &is_own).await
 }

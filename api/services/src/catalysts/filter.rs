@@ -9,19 +9,18 @@ use super::Change;
 use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
 use schemas::names::hint;
+use schemas::tickers::{names_ticker, tickers};
 
 /// The phases of trials, as the registry names them.
 const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];
-/// The longest ticker, in bytes.
-const TICKER_BYTES_MAX: usize = 10;
 
 /// A filter of catalysts: an event matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
-    /// Ticker of the company, in any case: BRK-B, also written BRK.B.
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Of several tickers each counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 10))]
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// Words of a drug's name: every word must begin a word of the name. One of them has at least three letters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +45,7 @@ impl Filter {
     #[must_use]
     pub fn takes(&self, record: &Catalyst) -> bool {
         let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
-        is(&self.ticker, &|ticker| record.ticker.replace('.', "-").eq_ignore_ascii_case(ticker))
+        is(&self.ticker, &|ticker| names_ticker(&record.ticker, &tickers(ticker)))
             && is(&self.drug, &|drug| names_drug(&record.drug, drug))
             && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial))
             && is(&self.kind, &|kind| record.kind == kind)
@@ -60,17 +59,17 @@ pub(super) fn names_drug(drug: &str, query: &str) -> bool {
     words(query).all(|word| names.iter().any(|name| name.starts_with(&word)))
 }
 
-/// Checks a ticker, and returns it as the regulator writes it: capitals, with a dash for a dot.
+/// Checks a text that names tickers, and returns them as the regulator writes them: capitals, with a dash before the class of shares. Commas separate
+/// several.
 ///
 /// # Errors
 /// `parameter-invalid`.
 pub(super) fn ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let ticker = text.trim().to_ascii_uppercase().replace('.', "-");
-    let is_ticker = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-';
-    if (1..=TICKER_BYTES_MAX).contains(&ticker.len()) && ticker.bytes().all(is_ticker) {
-        return Ok(ticker);
+    let named = tickers(text);
+    if named.is_empty() {
+        return Err(Problem::parameter(parameter, format!("{text:?} is not a ticker: 1 to 10 letters, digits, dots and dashes")));
     }
-    Err(Problem::parameter(parameter, format!("{text:?} is not a ticker: 1 to {TICKER_BYTES_MAX} letters, digits, dots and dashes")))
+    Ok(named.join(", "))
 }
 
 /// Checks the words of a drug's name, and returns the letters that select the list to search: the first ones of the longest word.
@@ -134,7 +133,9 @@ impl filter::Filter for Filter {
         // The most selective search first.
         [
             exact("trial", self.trial.as_deref().map(normal)),
-            exact("ticker", self.ticker.as_deref().map(normal)),
+            self.ticker.as_deref().map(|ticker| {
+                TermQuery::Exact("ticker", tickers(ticker).into_iter().flat_map(|one| [one.replace('-', "."), one]).collect())
+            }),
             exact("drug", letters),
             exact("phase", self.phase.as_deref().map(normal)),
             exact("kind", self.kind.clone()),
@@ -170,6 +171,8 @@ mod tests {
             (json!({}), true),
             (json!({"ticker": "brk.b", "kind": "Readout", "phase": "phase3", "trial": "nct00000001", "drug": "BOLU acme"}), true),
             (json!({"ticker": "BRK"}), false),
+            (json!({"ticker": "NYSE: BRK/B"}), true),
+            (json!({"ticker": "$brk.a, (BRK B)"}), true),
             (json!({"drug": "olunib"}), false),
             (json!({"kind": "pdufa"}), false),
             (json!({"phase": "PHASE4"}), false),
@@ -177,7 +180,9 @@ mod tests {
         ] {
             assert_eq!(of(filter.clone()).unwrap().takes(&record), fits, "{filter}");
         }
-        assert_eq!(of(json!({"ticker": "brk.b"})).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#);
+        for spelling in ["brk.b", "BRK-B", "(BRK/B)", "NYSE:BRK.B"] {
+            assert_eq!(of(json!({ "ticker": spelling })).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#, "{spelling}");
+        }
     }
 
     /// Proves that bad values are refused with the field and the nearest known value.
@@ -186,7 +191,7 @@ mod tests {
         for (filter, field, part) in [
             (json!({"kind": "readot"}), "kind", "readout"),
             (json!({"phase": "PHASE33"}), "phase", "PHASE3"),
-            (json!({"ticker": "A B"}), "ticker", "not a ticker"),
+            (json!({"ticker": "!?"}), "ticker", "not a ticker"),
             (json!({"drug": "a b c"}), "drug", "3 letters"),
         ] {
             let problem = of(filter.clone()).unwrap_err();

@@ -7,12 +7,14 @@ use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;
+use schemas::tickers::{names_ticker, spellings, tickers};
 use schemas::values::USUAL_FORMS;
 use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
 use feed::filter::{self, Criteria, Named, TermQuery, is_one_of};
+use feed::names::values_of;
 use feed::position::Position;
 use feed::query::newest;
 use operation::context::Context;
@@ -22,6 +24,8 @@ use operation::problem::Problem;
 pub(super) const FORMS_MAX: usize = 20;
 /// How many trades are read to find the companies of a ticker.
 const TICKER_TRADES: usize = 50;
+/// How many spellings of a ticker are looked up.
+const SPELLINGS_MAX: usize = 48;
 
 /// A filter of filings: a filing matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,9 +35,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub form: Vec<String>,
-    /// Ticker, exact. Tickers are learnt from insiders' filings.
+    /// Ticker in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Of several tickers each counts. Tickers are learnt from insiders' filings.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 12))]
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// The number (CIK) of the filer, exact, with or without leading zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +81,7 @@ impl filter::Filter for Filter {
         self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
         self.form.sort_unstable();
         self.form.dedup();
-        self.ticker = self.ticker.map(|ticker| ticker.trim().to_uppercase());
+        self.ticker = self.ticker.map(|ticker| checked_ticker("ticker", &ticker)).transpose()?;
         Ok(self)
     }
 
@@ -147,10 +151,33 @@ pub(super) fn trades_of_company(cik: &str) -> Criteria<'_, Filing> {
     trades_found_by(TermQuery::Exact("cik", vec![cik.to_owned()])).and(move |change| change.record.cik == cik)
 }
 
-/// Changes of trades in the securities of one issuer, by its ticker.
-pub(super) fn trades_of_ticker(ticker: &str) -> Criteria<'_, Filing> {
-    trades_found_by(TermQuery::Exact("ticker", vec![ticker.to_owned()]))
-        .and(move |change| change.record.ticker.eq_ignore_ascii_case(ticker))
+/// Changes of trades in the securities of some issuers, by their numbers.
+pub(super) fn trades_of_companies(companies: &[String]) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("cik", companies.to_vec())).and(move |change| companies.contains(&change.record.cik))
+}
+
+/// Checks a text that names tickers. It stays as it is given, in capitals: a cursor is bound to it.
+fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    if tickers(text).is_empty() {
+        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} names no ticker")));
+    }
+    Ok(text.trim().to_uppercase())
+}
+
+/// The spellings of some tickers in the index: the usual ones, and those of filers.
+async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> Result<Vec<String>, Problem> {
+    let known = values_of::<Filing>(ctx, &FEED.source, FEED.tables, at, "ticker").await?;
+    let letters: Vec<String> = wanted.iter().filter_map(|ticker| ticker.split('-').next()).map(str::to_lowercase).collect();
+    let is_of_filer = |value: &&String| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
+    let of_filers = known.iter().filter(is_of_filer).cloned();
+    let usual = wanted.iter().flat_map(|ticker| spellings(ticker));
+    let mut all = Vec::new();
+    for spelling in of_filers.chain(usual) {
+        if all.len() < SPELLINGS_MAX && !all.contains(&spelling) {
+            all.push(spelling);
+        }
+    }
+    Ok(all)
 }
 
 fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
@@ -174,12 +201,15 @@ async fn unknown_forms(ctx: &Context, at: &Position, forms: &[String]) -> Result
     Ok(notes)
 }
 
-/// The companies with a ticker, according to insiders' filings up to a position.
+/// The companies with one of the tickers that a text names, according to insiders' filings up to a position.
 ///
 /// # Errors
 /// When the feed cannot be read.
 pub(super) async fn companies_of(ctx: &Context, at: &Position, ticker: &str) -> Result<Vec<String>, Problem> {
-    let found = newest(ctx, &FEED, at, trades_of_ticker(ticker), Seq(0), TICKER_TRADES).await?;
+    let wanted = tickers(ticker);
+    let spelled = TermQuery::Exact("ticker", recorded_spellings(ctx, at, &wanted).await?);
+    let of_ticker = trades_found_by(spelled).and(|change| names_ticker(&change.record.ticker, &wanted));
+    let found = newest(ctx, &FEED, at, of_ticker, Seq(0), TICKER_TRADES).await?;
     let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
     Ok(companies.into_iter().collect())
 }
@@ -218,6 +248,11 @@ mod tests {
         for wrong in ["", "x", "12345678901", "-1"] {
             assert_eq!(padded(wrong).unwrap_err().parameter, "cik", "{wrong}");
         }
+        for (ticker, canonical) in [("brk.b", "BRK.B"), (" NYSE: xyz ", "NYSE: XYZ"), ("GOOG/GOOGL", "GOOG/GOOGL")] {
+            assert_eq!(of(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");
+        }
+        let no_ticker = Filter { ticker: Some("!?".into()), ..Filter::default() };
+        assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");
         let trade = Filing { kind: "trade".into(), ..filing };
         assert!(!Filter::default().takes(&trade));
     }
