@@ -18,6 +18,7 @@ pub mod error_code;
 pub mod event;
 pub mod evidence;
 pub mod facts;
+pub mod folding;
 pub mod forecast;
 mod funding;
 pub mod hash;

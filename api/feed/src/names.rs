@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
+use schemas::folding::folded;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
@@ -178,10 +179,15 @@ pub async fn names_containing<R: Record>(
     Ok((values.len() <= values_max).then_some(values))
 }
 
-/// The values that contain a text, at most `values_max` plus one: the extra value shows that there are too many.
+/// The values that contain a text, without case and accents, at most `values_max` plus one: the extra value shows that there are too many.
 pub(super) fn values_containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
-    let part = normal(part);
-    values.iter().filter(|value| value.contains(&part)).take(values_max + 1).cloned().collect()
+    let part = folded(&normal(part));
+    if part.is_empty() {
+        return Vec::new();
+    }
+    // Values are stored in lower case, so one without accents is folded.
+    let has_part = |value: &&String| if value.is_ascii() { value.contains(&part) } else { folded(value).contains(&part) };
+    values.iter().filter(has_part).take(values_max + 1).cloned().collect()
 }
 
 /// The values that start with one of the prefixes.
@@ -206,6 +212,10 @@ mod tests {
         let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
         assert_eq!(values_containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
         assert_eq!(values_containing(&values, "15", 1).len(), 2);
+        let named: BTreeSet<String> = ["universit\u{e9} laval", "universite\u{301} de caen", "rice"].map(str::to_owned).into();
+        assert_eq!(values_containing(&named, "UNIVERSITE", 9).len(), 2, "without accents, in either normal form");
+        assert_eq!(values_containing(&named, "universit\u{e9} de", 9), ["universite\u{301} de caen"]);
+        assert_eq!(values_containing(&named, "\u{301}", 9), Vec::<String>::new());
         assert_eq!(values_starting_with(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
         assert_eq!(values_starting_with(&values, &["9".into()]), Vec::<String>::new());
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term, day_number, normal};
 use crate::details::ChangeRecord;
+use crate::folding::folded_words;
 use crate::hash::Hash32;
 
 /// The kinds of events.
@@ -239,7 +240,7 @@ impl Redact for Catalyst {
 
 /// Returns the first letters of each word of a drug's name; a shorter word as it is.
 pub fn drug_prefixes(drug: &str) -> impl Iterator<Item = String> {
-    let mut prefixes: Vec<String> = words(drug).map(|word| word.chars().take(DRUG_LETTERS).collect()).collect();
+    let mut prefixes: Vec<String> = words(drug).chain(folded_words(drug)).map(|word| word.chars().take(DRUG_LETTERS).collect()).collect();
     prefixes.sort_unstable();
     prefixes.dedup();
     prefixes.into_iter()

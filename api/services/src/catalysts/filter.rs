@@ -1,13 +1,14 @@
 //! The filter of catalysts. Feeds, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
-use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, words};
+use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
 use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
+use schemas::folding::folded_words;
 use schemas::names::hint;
 use schemas::tickers::{names_ticker, tickers};
 
@@ -55,8 +56,8 @@ impl Filter {
 
 /// Whether every word of a query begins a word of a drug's name.
 pub(super) fn names_drug(drug: &str, query: &str) -> bool {
-    let names: Vec<String> = words(drug).collect();
-    words(query).all(|word| names.iter().any(|name| name.starts_with(&word)))
+    let names = folded_words(drug);
+    folded_words(query).iter().all(|word| names.iter().any(|name| name.starts_with(word)))
 }
 
 /// Checks a text that names tickers, and returns them as the regulator writes them: capitals, with a dash before the class of shares. Commas separate
@@ -77,7 +78,7 @@ pub(super) fn ticker(parameter: &'static str, text: &str) -> Result<String, Prob
 /// # Errors
 /// `parameter-invalid` if no word is long enough.
 pub(super) fn drug_letters(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let longest = words(text).max_by_key(|word| word.chars().count()).unwrap_or_default();
+    let longest = folded_words(text).into_iter().max_by_key(|word| word.chars().count()).unwrap_or_default();
     if longest.chars().count() < DRUG_LETTERS {
         return Err(Problem::parameter(parameter, format!("{text:?} has no word of at least {DRUG_LETTERS} letters or digits")));
     }
@@ -174,6 +175,7 @@ mod tests {
             (json!({"ticker": "NYSE: BRK/B"}), true),
             (json!({"ticker": "$brk.a, (BRK B)"}), true),
             (json!({"drug": "olunib"}), false),
+            (json!({"drug": "b\u{f3}lunib"}), true),
             (json!({"kind": "pdufa"}), false),
             (json!({"phase": "PHASE4"}), false),
             (json!({"trial": "NCT00000002"}), false),

@@ -69,7 +69,7 @@ pub struct Arguments {
     pub from: Option<String>,
     /// The last recall date, YYYY-MM-DD, inclusive.
     pub to: Option<String>,
-    /// Definition that must all occur in title, brand or hazard, in any case, each as a word or the beginning of one.
+    /// Words that must all occur in title, brand or hazard, in any case, with or without accents, each as a word or the beginning of one.
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
     /// How many recalls to return at most.
@@ -150,7 +150,7 @@ pub fn operation() -> Operation {
         summary: "Product recalls of CPSC, FDA, NHTSA and USDA, newest first, filtered by category, agency, date and words.",
         when: "Use it for any question about recalls of a product, brand or agency.",
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
-            `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
+            `keyword`: every word of it must occur in title, brand or hazard, ignoring case and accents, as a word or the beginning of one; there is \
             no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies \
             announced is one record; with `agency` it shows the title, URL and date of that agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,

@@ -19,7 +19,7 @@ use super::words::{Document, days};
 use crate::recalls::rows::Filter;
 
 /// The version of the index. It changes whenever the same changes give another index.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The memory for unwritten documents in bytes: the minimum of the engine.
 const WRITER_BYTES: usize = 15_000_000;
 

@@ -1,5 +1,6 @@
 //! The words of texts and queries, and the documents of the keyword index.
 
+use schemas::folding::folded_words;
 use schemas::position::Seq;
 use schemas::views::recalls::{Recall, day_of};
 
@@ -13,11 +14,10 @@ const KEYWORD_CHARS_MAX: usize = 200;
 /// How many words a keyword has at most.
 const KEYWORD_WORDS_MAX: usize = 16;
 
-/// The words of a text: runs of letters and digits in lower case. Each letter is converted separately, so that a prefix remains a prefix.
+/// The words of a text: runs of letters and digits without case and accents. Each letter is converted separately, so that a prefix remains a prefix.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
-    let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
-    runs.map(|run| run.chars().take(WORD_CHARS_MAX).flat_map(char::to_lowercase).collect()).collect()
+    folded_words(text).into_iter().map(|word| word.chars().take(WORD_CHARS_MAX).collect()).collect()
 }
 
 /// The distinct words of a keyword, sorted.
@@ -98,7 +98,7 @@ mod tests {
     /// Proves how texts are split into words, and that the words of a query match only whole words and prefixes.
     #[test]
     fn words_and_beginnings() {
-        assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "\u{e9}clair", "s"]);
+        assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "eclair", "s"]);
         let record =
             Recall { title: "Chocolate Eclairs".to_owned(), brand: "ACME".to_owned(), hazard: "may burn".to_owned(), ..Recall::default() };
         let document = Document::new(Seq(1), &record);
@@ -106,6 +106,11 @@ mod tests {
             [("eclair", true), ("CHOC acme", true), ("burn may", true), ("colate", false), ("acme x", false), ("burning", false)]
         {
             assert_eq!(document.has(&query_words(query).unwrap()), found, "{query}");
+        }
+        let title = "Ha\u{308}agen-Dazs JALAPE\u{d1}O \u{130}stanbul Wei\u{df}wurst".to_owned();
+        let accented = Document::new(Seq(1), &Recall { title, ..Recall::default() });
+        for query in ["haagen", "H\u{e4}agen-dazs", "jalapeno", "JALAPEN\u{303}O", "istanbul", "\u{130}stan", "weisswurst", "Wei\u{df}"] {
+            assert!(accented.has(&query_words(query).unwrap()), "{query}");
         }
         assert!(query_words(" !? ").is_err());
         assert!(query_words(&"a".repeat(201)).is_err());
