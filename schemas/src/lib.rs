@@ -27,6 +27,7 @@ pub mod json_type;
 pub mod names;
 pub mod nearest_values;
 pub mod note;
+pub mod numbers;
 pub mod phrases;
 pub mod plain_words;
 pub mod position;

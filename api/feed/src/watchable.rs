@@ -46,6 +46,14 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Replaces what the filter of a new watch names by what is recorded under another name now: a trial by its current number.
+    ///
+    /// # Errors
+    /// `unavailable` when the store fails.
+    fn resolve(_ctx: &Context, filter: Self::Filter) -> impl Future<Output = Result<Self::Filter, Problem>> + Send {
+        std::future::ready(Ok(filter))
+    }
+
     /// An example filter.
     fn example_filter() -> Value;
 

@@ -155,6 +155,18 @@ pub fn normal(value: &str) -> String {
     out
 }
 
+/// The key of decision state: the number under which the record with an earlier number is continued.
+#[must_use]
+pub fn alias_key(number: &str) -> String {
+    format!("alias/{number}")
+}
+
+/// The key of decision state: the earlier numbers of the record with a number.
+#[must_use]
+pub fn former_key(number: &str) -> String {
+    format!("former/{number}")
+}
+
 /// Decision state: rows of the service's `sources` table that later decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,12 +1,15 @@
 //! The filter of catalysts. Feeds, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
-use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS};
+use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, TABLES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
+use crate::common::numbers::numbers_of_trial;
 use feed::filter::{self, Named, TermQuery};
+use feed::position::Position;
+use operation::context::Context;
 use operation::problem::Problem;
 use schemas::folding::folded_words;
 use schemas::names::hint;
@@ -27,7 +30,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 3, max = 100))]
     pub drug: Option<String>,
-    /// Number of a trial: NCT04207047.
+    /// Number of a trial, also an older one: NCT04207047.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub trial: Option<String>,
@@ -39,6 +42,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub phase: Option<String>,
+    /// The numbers of the trial, older ones too, which `look_up` sets.
+    #[serde(skip)]
+    pub(crate) numbers: Vec<String>,
 }
 
 impl Filter {
@@ -48,10 +54,19 @@ impl Filter {
         let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
         is(&self.ticker, &|ticker| names_ticker(&record.ticker, &tickers(ticker)))
             && is(&self.drug, &|drug| names_drug(&record.drug, drug))
-            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial))
+            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial) || self.numbers.contains(&record.trial_id))
             && is(&self.kind, &|kind| record.kind == kind)
             && is(&self.phase, &|phase| record.phases().any(|one| one == phase))
     }
+}
+
+/// The ids that a number can mean: those of a trial's readout by any of its numbers, or a text as ids are written.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn ids_of(at: &Position, text: &str) -> Result<Vec<String>, Problem> {
+    let trials = numbers_of_trial(&TABLES, at, text).await?;
+    Ok(trials.iter().map(|number| format!("ctgov:{number}")).chain([text.trim().to_lowercase()]).collect())
 }
 
 /// Whether every word of a query begins a word of a drug's name.
@@ -128,12 +143,19 @@ impl filter::Filter for Filter {
         self.takes(&change.record)
     }
 
+    async fn look_up(&mut self, _: &Context, at: &Position) -> Result<Option<String>, Problem> {
+        if let Some(trial) = &self.trial {
+            self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
+        }
+        Ok(None)
+    }
+
     fn term_queries(&self) -> Vec<TermQuery> {
         let exact = |dimension: &'static str, value: Option<String>| value.map(|value| TermQuery::Exact(dimension, vec![value]));
         let letters = self.drug.as_deref().and_then(|drug| drug_letters("drug", drug).ok());
         // The most selective search first.
         [
-            exact("trial", self.trial.as_deref().map(normal)),
+            self.trial.as_ref().map(|trial| TermQuery::Exact("trial", self.numbers.iter().chain([trial]).cloned().collect())),
             self.ticker.as_deref().map(|ticker| {
                 TermQuery::Exact("ticker", tickers(ticker).into_iter().flat_map(|one| [one.replace('-', "."), one]).collect())
             }),

@@ -15,6 +15,7 @@ pub(crate) mod last_entry;
 pub(crate) mod last_run;
 pub mod list_page;
 pub mod number;
+pub mod numbers;
 pub mod prover;
 pub mod read;
 pub mod records;
