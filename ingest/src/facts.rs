@@ -10,6 +10,7 @@ use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id, run_key};
 use schemas::facts::{self, FactData};
+use schemas::folding::other_normal_forms;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::topics::{REJECTED, Topic};
@@ -34,8 +35,9 @@ pub struct Hashed {
     pub observation: Observation,
     /// The hash of the observation's canonical form.
     pub content_hash: Hash32,
-    /// The hash that earlier versions of this program gave the same content, if it differs.
-    pub former_hash: Option<Hash32>,
+    /// Other hashes of the same content: that of earlier versions of this program, and those of its texts in other normal forms. A text is the same whether
+    /// its accents are characters of their own.
+    pub same_hashes: Vec<Hash32>,
 }
 
 impl Hashed {
@@ -49,13 +51,16 @@ impl Hashed {
             let reason = format!("the record has {} bytes, more than {RECORD_BYTES_MAX}", canonical.len());
             return Err(Reject { reference: observation.key, reason, raw: canonical });
         }
-        let former = observation.former.as_ref().map(|former| content_hash(FactKind::Observed, &former.canonical()));
-        Ok(Self { content_hash: content_hash(FactKind::Observed, &canonical), former_hash: former, observation })
+        let hash = |canonical: &[u8]| content_hash(FactKind::Observed, canonical);
+        let former = observation.former.as_ref().map(|former| hash(&former.canonical()));
+        let other_forms = other_normal_forms(&canonical);
+        let same_hashes = former.into_iter().chain(other_forms.iter().map(|form| hash(form))).collect();
+        Ok(Self { content_hash: hash(&canonical), same_hashes, observation })
     }
 
     /// Whether the fact at a head has other content.
     fn differs_from(&self, head: &Head) -> bool {
-        head.content_hash != self.content_hash && Some(head.content_hash) != self.former_hash
+        head.content_hash != self.content_hash && !self.same_hashes.contains(&head.content_hash)
     }
 }
 
@@ -322,4 +327,31 @@ struct FactContent<'a> {
 
 fn content_hash_of(kind: FactKind, text: &str) -> Hash32 {
     content_hash(kind, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::facts::recalls::RecallFact;
+
+    use super::*;
+
+    /// Proves that an observation in another normal form of its texts is the fact that is recorded, in both directions; that a corrected accent or case
+    /// is another one; and that a fact has the hash of its own text.
+    #[test]
+    fn normal_forms_are_no_change() {
+        let of = |title: &str| {
+            let data = FactData::Recall(Box::new(RecallFact { title: title.into(), hazard: "it burns".into(), ..RecallFact::default() }));
+            let canonical = data.canonical();
+            let hashed = Hashed::new(Observation::new("openfda.food/1".to_owned(), data)).unwrap();
+            assert_eq!(hashed.content_hash, content_hash(FactKind::Observed, &canonical));
+            hashed
+        };
+        let differs = |recorded: &str, observed: &str| {
+            let head = Head { version: 1, id: Hash32::ZERO, content_hash: of(recorded).content_hash };
+            of(observed).differs_from(&head)
+        };
+        let (composed, decomposed) = ("Caf\u{e9}", "Cafe\u{301}");
+        assert!(!differs(decomposed, composed) && !differs(composed, decomposed) && !differs(composed, composed));
+        assert!(differs(composed, "Cafe") && differs("Cafe", composed) && differs(composed, "CAF\u{c9}") && !differs("Cafe", "Cafe"));
+    }
 }

@@ -236,6 +236,7 @@ async fn events_of_companies_and_drugs() {
     }
     let nobody = day.paid("/v1/company?ticker=ZZZZ");
     assert_eq!((&nobody["count"], &nobody["total"]), (&json!(0), &json!(0)));
+    assert!(text(&nobody, "note").contains("nothing recorded has the ticker \"ZZZZ\", the nearest known are"), "{nobody}");
     day.end().await;
 }
 
@@ -253,7 +254,7 @@ async fn bad_values_are_refused() {
         ("/v1/upcoming?phase=PHASE33", "phase", "PHASE3"),
         ("/v1/upcoming?after=xyz", "after", "next"),
         ("/v1/company?ticker=", "ticker", ""),
-        ("/v1/company?ticker=A%20B", "ticker", "ticker"),
+        ("/v1/company?ticker=A%5EB", "ticker", "ticker"),
         ("/v1/drug?name=ab", "name", ""),
         ("/v1/drug?name=a+b+c", "name", "3 letters"),
         ("/v1/company", "ticker", "missing"),

@@ -6,6 +6,7 @@ use operation::context::Context;
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
+use schemas::folding::{folded, folded_words};
 use schemas::position::Seq;
 use schemas::views::records::{Record, normal};
 use serde::de::DeserializeOwned;
@@ -107,11 +108,39 @@ impl<'a, R: ChangeRecord> Criteria<'a, R> {
     }
 }
 
+/// A field of a filter whose values are recorded ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// The name of the field: a text, or a list of texts.
+    pub field: &'static str,
+    /// The dimension of terms whose values are proposed.
+    pub dimension: &'static str,
+    /// Whether values are codes, which are written in capitals.
+    pub is_code: bool,
+}
+
+impl Named {
+    /// A field with names, or parts of names.
+    #[must_use]
+    pub const fn name(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: false }
+    }
+
+    /// A field with codes.
+    #[must_use]
+    pub const fn code(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: true }
+    }
+}
+
 /// A filter of one service's changes. Its canonical form is its JSON, with the fields in the order of declaration and without the fields that are
 /// not set.
 pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + Send + Sync + 'static {
     /// The records that the filter is applied to.
     type Record: Record;
+
+    /// The fields whose values are recorded ones. A note names a value that nothing recorded has, see `crate::unknown`.
+    const NAMED: &'static [Named] = &[];
 
     /// Checks and normalizes the filter, so that it can be compared and saved.
     ///
@@ -146,6 +175,22 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     /// When the feed cannot be read.
     fn look_up(&mut self, _ctx: &Context, _at: &Position) -> impl Future<Output = Result<Option<String>, Problem>> + Send {
         std::future::ready(Ok(None))
+    }
+
+    /// Whether what a field names was found by [`look_up`](Self::look_up); `None` if a search has to find it.
+    fn resolves(&self, _field: &str) -> Option<bool> {
+        None
+    }
+
+    /// The filter that also matches what it leaves out by default.
+    #[must_use]
+    fn widest(self) -> Self {
+        self
+    }
+
+    /// Why no record can match the filter, if its fields exclude each other.
+    fn contradiction(&self) -> Option<String> {
+        None
     }
 
     /// A value of a dimension that matches every search. Changes with this value are candidates in addition to those with the values found.
@@ -194,10 +239,11 @@ pub fn check_range<T: PartialOrd + Display>(low: (&str, Option<T>), high: (&str,
     Ok(())
 }
 
-/// Whether a value contains a text, under the normalization of terms.
+/// Whether a value contains a text, without case and accents. Nothing contains a text without letters, digits and signs.
 #[must_use]
 pub fn contains(value: &str, part: &str) -> bool {
-    normal(value).contains(&normal(part))
+    let part = folded(&normal(part));
+    !part.is_empty() && folded(&normal(value)).contains(&part)
 }
 
 /// Whether a value is in a list, under the normalization of terms.
@@ -207,14 +253,11 @@ pub fn is_one_of(value: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| normal(wanted) == value)
 }
 
-/// Whether every word of `wanted` occurs in one of the texts, as a word or the beginning of a word, ignoring case.
+/// Whether every word of `wanted` occurs in one of the texts, as a word or the beginning of a word, without case and accents.
 #[must_use]
 pub fn has_words(texts: &[&str], wanted: &str) -> bool {
-    let split = |text: &str| -> Vec<String> {
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
-    };
-    let words: Vec<String> = texts.iter().flat_map(|text| split(text)).collect();
-    split(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
+    let words: Vec<String> = texts.iter().flat_map(|text| folded_words(text)).collect();
+    folded_words(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
 }
 
 /// Decodes an element of the feed.
@@ -249,5 +292,9 @@ mod tests {
         assert!(contains("ACME  Holdings", "me hold") && !contains("ACME", "acme corp"));
         assert!(is_one_of("8-K", &["10-k".into(), "8-k".into()]) && !is_one_of("8-K/A", &["8-K".into()]));
         assert!(has_words(&["Cloud migration", "Phase II"], "PHASE mig") && !has_words(&["Cloud"], "loud"));
+        for (value, part) in [("Universit\u{e9} de Montr\u{e9}al", "universite"), ("Wei\u{df} AG", "WEISS"), ("cafe\u{301}", "CAF\u{c9}")] {
+            assert!(contains(value, part) && contains(value, value) && has_words(&[value], part), "{value} {part}");
+        }
+        assert!(!contains("ACME", "\u{301}") && !contains("ACME", " "));
     }
 }

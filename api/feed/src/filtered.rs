@@ -19,6 +19,7 @@ use super::testing::{Chance, call};
 use super::things::{
     LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
 };
+use super::unknown::{Recorded, unknown_values};
 use super::{cursor, names};
 use crate::Feeds;
 
@@ -304,4 +305,52 @@ async fn a_reader_that_waits_is_woken() {
     ctx.stopping.send_replace(true);
     let Body::Json(page) = waiting.await.unwrap().body else { panic!() };
     assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
+}
+
+/// Proves that an empty page names a value that nothing recorded has, with the nearest recorded ones, also of a name that was recorded a moment ago;
+/// that a page without news about a known value says nothing; and that a value that nothing has is noted before the limits of the search.
+#[tokio::test]
+async fn unknown_values_are_noted() {
+    let mut things = Things::filled(&SMALL, 31, 300).await;
+    things.change(&Thing { id: "thing/x".to_owned(), kind: "a".to_owned(), name: "Häagen Dairy".to_owned(), size: 5 });
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let note = async |wants: Value, start: &str| {
+        let mut question = query(serde_json::from_value(wants).unwrap());
+        question.request.page.start = Some(start.to_owned());
+        page(&keyed(&ctx), &feed, question).await["note"].as_str().unwrap_or_default().to_owned()
+    };
+    for (wants, expected) in [
+        (json!({ "name": "Nmae 7" }), Some("nothing recorded has the name \"Nmae 7\", the nearest known are \"name 7\"")),
+        (json!({ "name": "dairi" }), Some("nothing recorded has the name \"dairi\", the nearest known are \"häagen dairy\"")),
+        (json!({ "kind": "qqq", "name": "name" }), Some("nothing recorded has the kind \"qqq\"")),
+        (json!({ "name": "name 7" }), None),
+        (json!({ "kind": "A" }), None),
+    ] {
+        let said = note(wants.clone(), "latest").await;
+        assert_eq!(expected.is_some(), said.contains("nothing recorded has"), "{wants}: {said}");
+        assert!(said.contains(expected.unwrap_or_default()), "{wants}: {said}");
+    }
+    assert!(!note(json!({ "kind": "a" }), "earliest").await.contains("nothing recorded has"));
+}
+
+/// Proves that a caller who sees redacted records learns nothing about recorded values from a note: a known and an unknown value get the same words.
+#[tokio::test]
+async fn notes_reveal_nothing_to_limited_callers() {
+    let things = Things::filled(&SMALL, 32, 200).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let source = feed.source.redacted::<Thing>();
+    let at = position(&ctx, &source, None).await.unwrap();
+    let recorded = Recorded { ctx: &ctx, source: &source, tables: things.tables, at: &at };
+    let said = async |name: &str, call: &Call, is_empty: bool| {
+        let wants = Wants { name: Some(name.to_owned()), ..Wants::default() };
+        unknown_values(call, &recorded, &wants, is_empty).await.unwrap().join("; ")
+    };
+    let (free, paid) = (call(&ctx), keyed(&ctx));
+    for name in ["name 7", "nmae 7"] {
+        assert_eq!(said(name, &free, true).await, format!("this tier is shown nothing with the name {name:?}"));
+        assert_eq!(said(name, &free, false).await, "");
+    }
+    assert_eq!(said("name 7", &paid, true).await, "");
+    assert!(said("nmae 7", &paid, true).await.contains("\"name 7\""));
 }

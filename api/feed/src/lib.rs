@@ -35,6 +35,7 @@ mod tests;
 #[cfg(test)]
 mod things;
 pub mod through;
+pub mod unknown;
 pub mod versions;
 pub mod watchable;
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
+use schemas::folding::folded;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
@@ -142,6 +143,25 @@ impl<R: Record> Names<R> {
     }
 }
 
+/// The values of a dimension in the changes up to a position, as the index has them; none if its values are not held in memory.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn values_of<R: Record>(
+    ctx: &Context,
+    source: &Source,
+    tables: &'static RecordTables,
+    at: &Position,
+    dimension: &'static str,
+) -> Result<Arc<BTreeSet<String>>, Problem> {
+    if !R::SEARCHED.contains(&dimension) {
+        return Ok(Arc::default());
+    }
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
+    names.at(&reader, dimension, at.last).await
+}
+
 /// The values of a searched dimension that contain a text, as the index has them; `None` if there are more than `values_max`.
 ///
 /// # Errors
@@ -155,16 +175,19 @@ pub async fn names_containing<R: Record>(
     part: &str,
     values_max: usize,
 ) -> Result<Option<Vec<String>>, Problem> {
-    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-    let names: Arc<Names<R>> = Feeds::of(ctx).names(source, tables, &*at.view);
-    let values = values_containing(&*names.at(&reader, dimension, at.last).await?, part, values_max);
+    let values = values_containing(&*values_of::<R>(ctx, source, tables, at, dimension).await?, part, values_max);
     Ok((values.len() <= values_max).then_some(values))
 }
 
-/// The values that contain a text, at most `values_max` plus one: the extra value shows that there are too many.
+/// The values that contain a text, without case and accents, at most `values_max` plus one: the extra value shows that there are too many.
 pub(super) fn values_containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
-    let part = normal(part);
-    values.iter().filter(|value| value.contains(&part)).take(values_max + 1).cloned().collect()
+    let part = folded(&normal(part));
+    if part.is_empty() {
+        return Vec::new();
+    }
+    // Values are stored in lower case, so one without accents is folded.
+    let has_part = |value: &&String| if value.is_ascii() { value.contains(&part) } else { folded(value).contains(&part) };
+    values.iter().filter(has_part).take(values_max + 1).cloned().collect()
 }
 
 /// The values that start with one of the prefixes.
@@ -189,6 +212,10 @@ mod tests {
         let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
         assert_eq!(values_containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
         assert_eq!(values_containing(&values, "15", 1).len(), 2);
+        let named: BTreeSet<String> = ["universit\u{e9} laval", "universite\u{301} de caen", "rice"].map(str::to_owned).into();
+        assert_eq!(values_containing(&named, "UNIVERSITE", 9).len(), 2, "without accents, in either normal form");
+        assert_eq!(values_containing(&named, "universit\u{e9} de", 9), ["universite\u{301} de caen"]);
+        assert_eq!(values_containing(&named, "\u{301}", 9), Vec::<String>::new());
         assert_eq!(values_starting_with(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
         assert_eq!(values_starting_with(&values, &["9".into()]), Vec::<String>::new());
     }

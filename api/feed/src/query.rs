@@ -32,6 +32,7 @@ use super::page_request::FilteredPageRequest;
 use super::position::{self, DAY_MS, Position, day_text, start_ms};
 use super::select::{Direction, Selection};
 use super::start::{catch_up, later, start};
+use super::unknown::{Recorded, unknown_values};
 use super::{Source, cursor};
 use crate::Feeds;
 
@@ -129,6 +130,10 @@ impl Feed {
             page = self.page(ctx, &at, &query, after, page.to, limit).await?;
         }
         notes.extend(note);
+        if call.form != Form::Events {
+            let recorded = Recorded { ctx, source: &self.source, tables: self.tables, at: &at };
+            notes.extend(unknown_values(call, &recorded, &query.filter, page.items.is_empty()).await?);
+        }
         let next = cursor::encode(&ctx.secrets, self.source.service, page.to, &filter);
         self.render(call, &at, page, next, &filter, notes, &query, show).await
     }

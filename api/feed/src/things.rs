@@ -23,7 +23,7 @@ use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View, ViewStore};
 
 use super::Source;
-use super::filter::{Element, Filter, TermQuery, contains};
+use super::filter::{Element, Filter, Named, TermQuery, contains};
 use super::page_request::{FilteredPageRequest, PageRequest};
 use super::query::{Feed, Item, Query};
 use super::testing::{Chance, START_MS, World, call};
@@ -124,6 +124,8 @@ impl Wants {
 
 impl Filter for Wants {
     type Record = Thing;
+
+    const NAMED: &'static [Named] = &[Named::code("kind", "kind"), Named::name("name", "name")];
 
     fn matches(&self, change: &Element<Thing>) -> bool {
         let thing = &change.record;

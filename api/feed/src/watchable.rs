@@ -3,7 +3,7 @@
 use operation::context::Context;
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::views::records::normal;
+use schemas::folding::folded;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -46,6 +46,14 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Replaces what the filter of a new watch names by what is recorded under another name now: a trial by its current number.
+    ///
+    /// # Errors
+    /// `unavailable` when the store fails.
+    fn resolve(_ctx: &Context, filter: Self::Filter) -> impl Future<Output = Result<Self::Filter, Problem>> + Send {
+        std::future::ready(Ok(filter))
+    }
+
     /// An example filter.
     fn example_filter() -> Value;
 
@@ -58,7 +66,7 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
 /// # Errors
 /// `parameter-invalid`, naming the field.
 pub fn watched_name(parameter: &'static str, field: &str, name: &str) -> Result<String, Problem> {
-    if normal(name).chars().count() < WATCHED_CHARS_MIN {
+    if folded(name).chars().count() < WATCHED_CHARS_MIN {
         return Err(Problem::parameter(parameter, format!("{field}: is shorter than {WATCHED_CHARS_MIN} characters")));
     }
     Ok(name.trim().to_owned())

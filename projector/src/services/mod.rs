@@ -1,6 +1,7 @@
 //! The services, one file or folder each.
 
 pub mod accounts;
+mod aliases;
 pub mod aviation;
 pub mod awards;
 pub mod cadence;

@@ -9,6 +9,7 @@ use schemas::avro;
 use schemas::change::ChangeKind;
 use schemas::details::ChangeRecord;
 use schemas::event::Fact;
+use schemas::folding::is_same_content;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::receipt::SigningKeys;
@@ -334,7 +335,7 @@ fn difference<R: Record>(id: &str, before: Option<(R, Seq, Seq)>, after: Option<
         // A record that was gone before it was ever shown is not a change.
         None if !after.is_listed() => return None,
         None => (ChangeKind::New, None, Seq(0), Seq(0)),
-        Some((before, _, _)) if before == after => return None,
+        Some((before, _, _)) if is_same_content(&before, &after) => return None,
         Some((before, seq, since)) => (ChangeKind::Modified, Some(before), seq, since),
     };
     Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
@@ -374,4 +375,21 @@ fn row_json(seq: Seq, since: Seq, record: &[u8]) -> Bytes {
     out.extend_from_slice(record);
     out.push(b'}');
     Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::views::research::Funding;
+
+    use super::*;
+
+    /// Proves that a record in another normal form of its texts is no change, and that a corrected accent or case is one.
+    #[test]
+    fn normal_forms_are_no_change() {
+        let of = |org: &str| Funding { id: "grant/1".into(), org: org.into(), ..Funding::default() };
+        let change = |before: &str, after: &str| difference("grant/1", Some((of(before), Seq(1), Seq(0))), Some(of(after))).is_some();
+        let (composed, decomposed) = ("Universit\u{e9}", "Universite\u{301}");
+        assert!(!change(decomposed, composed) && !change(composed, decomposed) && !change(composed, composed));
+        assert!(change(composed, "Universite") && change(composed, "UNIVERSIT\u{c9}") && change("Universite", decomposed));
+    }
 }

@@ -10,6 +10,7 @@ use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 use schemas::views::research::{Funding, TABLES, Topic as RecordTopic};
 
+use super::aliases;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
@@ -45,7 +46,11 @@ impl Rules for ResearchRules {
     }
 
     fn reads(fact: &Fact<ResearchFact>) -> Vec<Read> {
-        vec![Read::Record(id_of(&fact.key))]
+        let mut reads = vec![Read::Record(id_of(&fact.key))];
+        if let Some(ResearchFact::Trial(trial)) = &fact.data {
+            reads.extend(aliases::reads(&trial.number, &trial.aliases));
+        }
+        reads
     }
 
     fn change_details(record: &Funding, _change: &RecordChange<Funding>) -> LinkDetails {
@@ -58,6 +63,7 @@ impl Rules for ResearchRules {
         let record = match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ResearchFact::Grant(grant))) => Funding { id, ..Funding::of_grant(grant) },
             (FactKind::Observed, Some(ResearchFact::Trial(trial))) => {
+                aliases::remember(state, &trial.number, &trial.aliases)?;
                 let before = state.record(&id)?;
                 trial_record(id, trial, before.as_ref())
             }
@@ -124,8 +130,11 @@ fn same_evidence(one: &str, other: &str) -> bool {
 mod tests {
     use schemas::facts::grants::grant_class;
     use schemas::facts::trials::sponsor_class;
+    use schemas::key;
+    use schemas::views::records::{alias_key, former_key};
 
     use super::*;
+    use crate::folded::{Folded, fact};
 
     /// Proves how a grant and a trial become records, with the registry's classes mapped to the contract's four.
     #[test]
@@ -156,5 +165,35 @@ mod tests {
         let other = trial_record("trial/1".into(), &shown(&["Heart Failure"], &["tumor"]), Some(&before));
         assert!(other.conditions == ["Heart Failure"] && other.topics != before.topics);
         assert!(record.states.is_empty() && Funding::of_grant(&GrantFact::default()).states.is_empty());
+    }
+    /// Proves that the earlier numbers of a trial lead to its current one, also after a fact that no longer names them, and that a trial without earlier
+    /// numbers leaves nothing behind.
+    #[test]
+    fn earlier_numbers() {
+        let observed = |number: &str, aliases: &[&str]| {
+            let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+            let trial = TrialFact { number: number.into(), aliases, ..TrialFact::default() };
+            fact(format!("clinical_trials/{number}"), FactKind::Observed, 0, Some(ResearchFact::Trial(Box::new(trial))))
+        };
+        let mut engine = Folded::<Research>::default();
+        for (number, aliases) in
+            [("NCT00000002", &["NCT00000001"][..]), ("NCT00000002", &["NCT00000003"]), ("NCT00000002", &[]), ("NCT00000009", &[])]
+        {
+            engine.decide(&observed(number, aliases));
+        }
+        let sources: Vec<String> =
+            engine.table(TABLES.sources).map(|(key, value)| format!("{key:?} {}", String::from_utf8_lossy(value))).collect();
+        assert_eq!(sources.len(), 3, "{sources:?}");
+        for (key, value) in [
+            (alias_key("NCT00000001"), r#""NCT00000002""#),
+            (alias_key("NCT00000003"), r#""NCT00000002""#),
+            (former_key("NCT00000002"), r#"["NCT00000001","NCT00000003"]"#),
+        ] {
+            assert_eq!(
+                engine.rows.get(&(TABLES.sources.name, key![key.as_str()])).map(|value| &value[..]),
+                Some(value.as_bytes()),
+                "{key}"
+            );
+        }
     }
 }

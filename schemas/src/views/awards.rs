@@ -7,6 +7,7 @@ use super::recalls::day_of;
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
 pub use crate::dollars::Dollars;
+use crate::numbers::compact;
 
 /// An award as readers see it, with its latest action. `""` and `None` mean unknown; amounts are US cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -131,6 +132,7 @@ impl Record for Award {
             Term::new("recipient", &self.parent_recipient),
             Term::new("uei", &self.recipient_uei),
             Term::new("uei", &self.parent_recipient_uei),
+            Term::new("piid", &compact(&self.piid)),
         ]
         .into_iter()
         .flatten()

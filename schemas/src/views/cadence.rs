@@ -125,7 +125,7 @@ impl ChangeRecord for Item {
 }
 
 impl Record for Item {
-    const SEARCHED: &'static [&'static str] = &["item"];
+    const SEARCHED: &'static [&'static str] = &["item", "store", "id"];
 
     fn id(&self) -> &str {
         &self.id

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term, day_number, normal};
 use crate::details::ChangeRecord;
+use crate::folding::folded_words;
 use crate::hash::Hash32;
 
 /// The kinds of events.
@@ -183,6 +184,8 @@ impl ChangeRecord for Catalyst {
 }
 
 impl Record for Catalyst {
+    const SEARCHED: &'static [&'static str] = &["ticker", "trial", "drugname"];
+
     fn id(&self) -> &str {
         &self.id
     }
@@ -193,7 +196,7 @@ impl Record for Catalyst {
 
     fn terms(&self) -> Vec<Term> {
         let of = |dimension: &'static str, value: &str| Term::new(dimension, value);
-        [of("kind", &self.kind), of("ticker", &self.ticker), of("trial", &self.trial_id)]
+        [of("kind", &self.kind), of("ticker", &self.ticker), of("trial", &self.trial_id), of("drugname", &self.drug)]
             .into_iter()
             .chain(self.phases().map(|phase| of("phase", phase)))
             .chain(drug_prefixes(&self.drug).map(|prefix| of("drug", &prefix)))
@@ -251,7 +254,7 @@ impl Redact for Catalyst {
 
 /// Returns the first letters of each word of a drug's name; a shorter word as it is.
 pub fn drug_prefixes(drug: &str) -> impl Iterator<Item = String> {
-    let mut prefixes: Vec<String> = words(drug).map(|word| word.chars().take(DRUG_LETTERS).collect()).collect();
+    let mut prefixes: Vec<String> = words(drug).chain(folded_words(drug)).map(|word| word.chars().take(DRUG_LETTERS).collect()).collect();
     prefixes.sort_unstable();
     prefixes.dedup();
     prefixes.into_iter()
@@ -370,7 +373,17 @@ mod tests {
         let terms: Vec<String> = record.terms().iter().map(Term::text).collect();
         assert_eq!(
             terms,
-            ["kind/readout", "ticker/acme", "trial/nct1", "phase/phase2", "phase/phase3", "drug/101", "drug/acm", "drug/bol"]
+            [
+                "kind/readout",
+                "ticker/acme",
+                "trial/nct1",
+                "drugname/acme-101 (bolunib)",
+                "phase/phase2",
+                "phase/phase3",
+                "drug/101",
+                "drug/acm",
+                "drug/bol"
+            ]
         );
     }
 }

@@ -82,6 +82,8 @@ impl ChangeRecord for Filing {
 }
 
 impl Record for Filing {
+    const SEARCHED: &'static [&'static str] = &["ticker", "cik"];
+
     fn id(&self) -> &str {
         &self.id
     }

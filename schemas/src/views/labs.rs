@@ -113,7 +113,7 @@ impl ChangeRecord for Lead {
 }
 
 impl Record for Lead {
-    const SEARCHED: &'static [&'static str] = &["org", "pi"];
+    const SEARCHED: &'static [&'static str] = &["org", "pi", "activity"];
 
     fn id(&self) -> &str {
         &self.id

@@ -21,7 +21,8 @@ const VALUE_CHARS_MAX: usize = 200;
 
 /// A record that readers see.
 pub trait Record: ChangeRecord + Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
-    /// The term dimensions in which readers search for a part of a value, not for the whole value.
+    /// The term dimensions whose values are held in memory: those in which readers search for a part of a value, and those whose nearest values are
+    /// proposed for a value that nothing has.
     const SEARCHED: &'static [&'static str] = &[];
 
     /// Returns the identity of the record within the service.
@@ -152,6 +153,18 @@ pub fn normal(value: &str) -> String {
         out.truncate(end);
     }
     out
+}
+
+/// The key of decision state: the number under which the record with an earlier number is continued.
+#[must_use]
+pub fn alias_key(number: &str) -> String {
+    format!("alias/{number}")
+}
+
+/// The key of decision state: the earlier numbers of the record with a number.
+#[must_use]
+pub fn former_key(number: &str) -> String {
+    format!("former/{number}")
 }
 
 /// Decision state: rows of the service's `sources` table that later decisions need.

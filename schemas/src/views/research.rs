@@ -112,7 +112,7 @@ impl ChangeRecord for Funding {
 }
 
 impl Record for Funding {
-    const SEARCHED: &'static [&'static str] = &["institution", "sponsor", "pi"];
+    const SEARCHED: &'static [&'static str] = &["institution", "sponsor", "pi", "ic"];
 
     fn id(&self) -> &str {
         &self.id

@@ -7,7 +7,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery};
+use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
 
 /// The kinds of products.
@@ -90,6 +90,8 @@ fn word_of(parameter: &'static str, given: Option<String>, known: &[&'static str
 
 impl filter::Filter for Filter {
     type Record = AirworthinessDirective;
+
+    const NAMED: &'static [Named] = &[Named::name("make", "make")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         self.product = word_of("product", self.product, &PRODUCTS)?;

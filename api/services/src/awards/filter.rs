@@ -1,13 +1,14 @@
 //! The filter of awards. Feeds, lists, digests, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
+use schemas::numbers::{compact, number_of};
 use schemas::views::awards::Award;
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::records::{dollars, is_backfill};
-use feed::filter::{self, TermQuery, check_range, contains, has_words};
+use feed::filter::{self, Named, TermQuery, check_range, contains, has_words};
 use operation::problem::Problem;
 
 /// How many prefixes of industry codes a filter has at most.
@@ -29,7 +30,8 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 200))]
     pub recipient: Option<String>,
-    /// Definition that must all occur in the description of the award, of its latest action or of its codes, each as a word or the beginning of one.
+    /// Words that must all occur in the description of the award, of its latest action or of its codes, each as a word or the beginning of one; or the
+    /// number (PIID) of the award or of its vehicle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
@@ -64,6 +66,7 @@ impl Filter {
                 .is_none_or(|part| [&award.recipient, &award.parent_recipient].iter().any(|name| contains(name, part)))
             && self.keyword.as_deref().is_none_or(|words| {
                 has_words(&[&award.description, &award.action_description, &award.naics_description, &award.psc_description], words)
+                    || number_of(words).is_some_and(|number| [&award.piid, &award.parent_piid].iter().any(|own| compact(own) == number))
             })
             && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
             && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
@@ -72,6 +75,9 @@ impl Filter {
 
 impl filter::Filter for Filter {
     type Record = Award;
+
+    const NAMED: &'static [Named] =
+        &[Named::code("naics", "naics"), Named::name("agency", "agency"), Named::name("recipient", "recipient")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         for code in &mut self.naics {
@@ -94,6 +100,10 @@ impl filter::Filter for Filter {
 
     fn check_ranges(&self) -> Result<(), Problem> {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
+    }
+
+    fn widest(self) -> Self {
+        self.with_backfill()
     }
 
     fn matches(&self, change: &Change) -> bool {
@@ -122,6 +132,8 @@ mod tests {
             recipient: "ACME FEDERAL LLC".into(),
             parent_recipient: "ACME HOLDINGS INC".into(),
             description: "Cloud migration support".into(),
+            piid: "W912DR20C0001".into(),
+            parent_piid: "GS00Q14OADU402".into(),
             amount_cents: Some(1_250_000),
             ..Award::default()
         };
@@ -135,6 +147,10 @@ mod tests {
             (serde_json::json!({"naics": ["5416"]}), false),
             (serde_json::json!({"agency": "defense"}), false),
             (serde_json::json!({"keyword": "loud"}), false),
+            (serde_json::json!({"keyword": "w912dr-20-c-0001"}), true),
+            (serde_json::json!({"keyword": "GS00Q14OADU402"}), true),
+            (serde_json::json!({"keyword": "w912dr20c0002"}), false),
+            (serde_json::json!({"keyword": "w912dr20c"}), false),
             (serde_json::json!({"minAmount": 12500, "maxAmount": 12500}), true),
             (serde_json::json!({"maxAmount": 12499.99}), false),
         ] {

@@ -52,7 +52,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Awards>())
     .with(vec![keys::operation()])
-    .with(history::operations::<Award>(SOURCE))
+    .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::words::{have, words};
-use feed::filter::{self, TermQuery};
+use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
 
 /// A filter: items match if they match every given field.
@@ -37,6 +37,8 @@ pub struct Filter {
 
 impl filter::Filter for Filter {
     type Record = Item;
+
+    const NAMED: &'static [Named] = &[Named::name("store", "store"), Named::name("item", "id")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         if let Some(query) = &self.query

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use super::niches::check_niche;
+use super::niches::{Niches, check_niche};
 use super::{FEED, SOURCE};
 use feed::filter::Filter as _;
 use feed::position::position;
 use feed::query::{Feed, Item as FeedItem};
 use feed::watchable::WatchableFeed;
-use operation::context::Context;
+use operation::context::{Context, Part};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -96,6 +96,10 @@ impl WatchableFeed for Cadence {
     }
 
     async fn check(ctx: &Context, filter: &Filter) -> Result<(), Problem> {
+        let stores = Niches::of(ctx);
+        for (parameter, text) in [("store", &filter.store), ("item", &filter.item)] {
+            text.as_deref().map_or(Ok(()), |text| stores.check_store(parameter, text))?;
+        }
         let Some(niche) = &filter.niche else { return Ok(()) };
         check_niche(ctx, &position(ctx, &SOURCE, None).await?, niche).await
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use feed::position::Position;
 use operation::context::{Context, Part, store_problem, stored};
+use operation::known::unknown_value;
 use operation::problem::Problem;
 use schemas::key;
 use schemas::names::hint;
@@ -32,6 +33,20 @@ impl Niches {
     #[must_use]
     pub(super) fn has_store(&self, host: &str) -> bool {
         self.stores.is_empty() || self.stores.contains_key(host)
+    }
+
+    /// Checks the store that a parameter names, or the store of the item that it names. Nothing is ever recorded of one that is not configured.
+    ///
+    /// # Errors
+    /// `parameter-invalid` with the configured stores and the nearest one.
+    pub(super) fn check_store(&self, parameter: &'static str, text: &str) -> Result<(), Problem> {
+        let host = text.split('/').next().unwrap_or_default().trim().to_lowercase();
+        if self.has_store(&host) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.stores.keys().map(String::as_str).collect();
+        let unknown = unknown_value(&format!("the store {host:?}"), &host, &known);
+        Err(Problem::parameter(parameter, format!("{parameter}: {unknown}")))
     }
 }
 
@@ -109,4 +124,30 @@ fn key_of<'a>(text: &str, mut keys: impl Iterator<Item = &'a String> + Clone) ->
         let hint = hint(text, hints.map(String::as_str));
         Problem::parameter("niche", format!("niche: {text:?} is not a niche{hint}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a store, or an item of a store, that is not configured is refused with the nearest one, and that every store is known without any
+    /// configured one.
+    #[test]
+    fn stores_are_a_closed_list() {
+        let niches = || [("sneakers".to_owned(), "Sneakers".to_owned())].into_iter();
+        let configured = Niches::new(niches(), [("shop.example".to_owned(), "sneakers".to_owned())].into_iter());
+        for text in ["shop.example", " SHOP.example ", "shop.example/7"] {
+            assert_eq!(configured.check_store("store", text), Ok(()), "{text}");
+        }
+        for text in ["shp.example", "shp.example/7"] {
+            let problem = configured.check_store("item", text).unwrap_err();
+            assert_eq!(problem.parameter, "item");
+            assert!(
+                problem.detail.contains("shp.example") && problem.detail.contains("did you mean \"shop.example\""),
+                "{}",
+                problem.detail
+            );
+        }
+        assert_eq!(Niches::new(niches(), std::iter::empty()).check_store("store", "any.example"), Ok(()));
+    }
 }

@@ -1,5 +1,6 @@
 //! `GET /v1/predict`: when an item is likely to be restocked next.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use operation::problem::Problem;
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::forecast::{COVERAGE, METHOD};
+use schemas::nearest_values::nearest_values;
 use schemas::views::accounts::Tier;
 use schemas::views::cadence::DAY_MS;
 use serde::{Deserialize, Serialize};
@@ -251,7 +253,12 @@ async fn by_query(reader: &mut Reader<Cadence>, key: &str, query: &str, store: O
     let mut entries: Vec<Arc<Entry>> = catalog.entries.values().filter(fits).cloned().collect();
     entries.sort_by_cached_key(|entry| rank(entry, &wanted));
     if entries.is_empty() {
-        return Err(Problem::new(ErrorCode::NotFound, format!("no item of the niche {niche:?} matches {query:?}")));
+        let titles: BTreeSet<String> = catalog.entries.values().map(|entry| entry.title.to_lowercase()).collect();
+        let nearest: Vec<String> = nearest_values(query, &titles, ALTERNATIVES_MAX).into_iter().map(|title| format!("{title:?}")).collect();
+        let of_store = store.as_ref().map_or_else(String::new, |store| format!(" at {store}"));
+        let hint = if nearest.is_empty() { String::new() } else { format!("; the nearest are {}", nearest.join(", ")) };
+        let nothing = format!("no item of the niche {niche:?}{of_store} matches {query:?}{hint}");
+        return Err(Problem::new(ErrorCode::NotFound, nothing).about("query"));
     }
     Ok(Matches { catalog, entries })
 }

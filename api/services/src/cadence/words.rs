@@ -1,11 +1,11 @@
 //! The words of titles and queries: in any case, with and without accents.
 
-use schemas::plain_words::plain_words;
+use schemas::folding::folded_words;
 
 /// The words of some texts.
 #[must_use]
 pub(super) fn words(texts: &[&str]) -> Vec<String> {
-    texts.iter().flat_map(|text| plain_words(text)).collect()
+    texts.iter().flat_map(|text| folded_words(text)).collect()
 }
 
 /// Whether each of the wanted words is the beginning of one of the words.

@@ -1,14 +1,16 @@
 //! `GET /v1/company` and the MCP tool `catalyst_for_company`: the events of one company.
 
 use schemars::JsonSchema;
+use schemas::tickers::{names_ticker, tickers};
 use schemas::views::catalysts::Catalyst;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::filter::{Filter, ticker};
 use super::followed::Catalysts;
-use super::list::{Events, extent, of_list};
+use super::list::{Events, extent, of_lists};
 use crate::common::read::{Read, Reader};
+use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 
@@ -16,8 +18,8 @@ use operation::{Definition, Surface};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Ticker of the company, in any case: BRK-B, also written BRK.B.
-    #[schemars(length(min = 1, max = 10))]
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: String,
     /// How many days ahead an upcoming event's window may begin. Without a paid key at most 30 are served.
     #[serde(default = "days_default")]
@@ -60,6 +62,10 @@ impl Read for Arguments {
         definition()
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, &self.ticker, self.days, self.limit, false).await
     }
@@ -69,8 +75,8 @@ impl Read for Arguments {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolArguments {
-    /// Ticker of the company, in any case: BRK-B, also written BRK.B.
-    #[schemars(length(min = 1, max = 10))]
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: String,
 }
 
@@ -88,14 +94,19 @@ impl Read for ToolArguments {
         }
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, &self.ticker, days_default(), limit_default(), true).await
     }
 }
 
 async fn events(reader: &mut Reader<Catalysts>, text: &str, days: i64, limit: usize, is_preview: bool) -> Result<Events, Problem> {
-    let ticker = ticker("ticker", text)?;
+    let wanted = tickers(text);
     let extent = extent(reader, days, limit, is_preview);
-    let is_own = |record: &Catalyst| record.ticker.replace('.', "-") == ticker;
-    of_list(reader, &format!("ticker/{ticker}"), extent, days, &is_own).await
+    let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
+    let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
+    of_lists(reader, &lists, extent, days, &is_own).await
 }

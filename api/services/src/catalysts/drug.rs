@@ -8,8 +8,9 @@ use serde_json::json;
 use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
-use super::list::{Events, extent, of_list};
+use super::list::{Events, extent, of_lists};
 use crate::common::read::{Read, Reader};
+use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 
@@ -53,6 +54,11 @@ impl Read for Arguments {
         definition()
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("name", &self.name)?;
+        Filter { drug: Some(self.name.clone()), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, "name", &self.name, self.days, self.limit, false).await
     }
@@ -82,6 +88,11 @@ impl Read for ToolArguments {
         }
     }
 
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("drug", &self.drug)?;
+        Filter { drug: Some(self.drug.clone()), ..Filter::default() }.normalize()
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         events(reader, "drug", &self.drug, days_default(), limit_default(), true).await
     }
@@ -95,8 +106,8 @@ async fn events(
     limit: usize,
     is_preview: bool,
 ) -> Result<Events, Problem> {
-    let list = format!("drug/{}", drug_letters(parameter, name)?);
+    let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_list(reader, &list, extent, days, &is_own).await
+    of_lists(reader, &lists, extent, days, &is_own).await
 }

@@ -1,33 +1,36 @@
 //! The filter of catalysts. Feeds, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
-use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, words};
+use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, TABLES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery};
+use crate::common::numbers::numbers_of_trial;
+use feed::filter::{self, Named, TermQuery};
+use feed::position::Position;
+use operation::context::Context;
 use operation::problem::Problem;
+use schemas::folding::folded_words;
 use schemas::names::hint;
+use schemas::tickers::{names_ticker, tickers};
 
 /// The phases of trials, as the registry names them.
 const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];
-/// The longest ticker, in bytes.
-const TICKER_BYTES_MAX: usize = 10;
 
 /// A filter of catalysts: an event matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
-    /// Ticker of the company, in any case: BRK-B, also written BRK.B.
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Of several tickers each counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 10))]
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// Words of a drug's name: every word must begin a word of the name. One of them has at least three letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 3, max = 100))]
     pub drug: Option<String>,
-    /// Number of a trial: NCT04207047.
+    /// Number of a trial, also an older one: NCT04207047.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub trial: Option<String>,
@@ -39,6 +42,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub phase: Option<String>,
+    /// The numbers of the trial, older ones too, which `look_up` sets.
+    #[serde(skip)]
+    pub(crate) numbers: Vec<String>,
 }
 
 impl Filter {
@@ -46,31 +52,40 @@ impl Filter {
     #[must_use]
     pub fn takes(&self, record: &Catalyst) -> bool {
         let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
-        is(&self.ticker, &|ticker| record.ticker.replace('.', "-").eq_ignore_ascii_case(ticker))
+        is(&self.ticker, &|ticker| names_ticker(&record.ticker, &tickers(ticker)))
             && is(&self.drug, &|drug| names_drug(&record.drug, drug))
-            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial))
+            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial) || self.numbers.contains(&record.trial_id))
             && is(&self.kind, &|kind| record.kind == kind)
             && is(&self.phase, &|phase| record.phases().any(|one| one == phase))
     }
 }
 
-/// Whether every word of a query begins a word of a drug's name.
-pub(super) fn names_drug(drug: &str, query: &str) -> bool {
-    let names: Vec<String> = words(drug).collect();
-    words(query).all(|word| names.iter().any(|name| name.starts_with(&word)))
+/// The ids that a number can mean: those of a trial's readout by any of its numbers, or a text as ids are written.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn ids_of(at: &Position, text: &str) -> Result<Vec<String>, Problem> {
+    let trials = numbers_of_trial(&TABLES, at, text).await?;
+    Ok(trials.iter().map(|number| format!("ctgov:{number}")).chain([text.trim().to_lowercase()]).collect())
 }
 
-/// Checks a ticker, and returns it as the regulator writes it: capitals, with a dash for a dot.
+/// Whether every word of a query begins a word of a drug's name.
+pub(super) fn names_drug(drug: &str, query: &str) -> bool {
+    let names = folded_words(drug);
+    folded_words(query).iter().all(|word| names.iter().any(|name| name.starts_with(word)))
+}
+
+/// Checks a text that names tickers, and returns them as the regulator writes them: capitals, with a dash before the class of shares. Commas separate
+/// several.
 ///
 /// # Errors
 /// `parameter-invalid`.
 pub(super) fn ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let ticker = text.trim().to_ascii_uppercase().replace('.', "-");
-    let is_ticker = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-';
-    if (1..=TICKER_BYTES_MAX).contains(&ticker.len()) && ticker.bytes().all(is_ticker) {
-        return Ok(ticker);
+    let named = tickers(text);
+    if named.is_empty() {
+        return Err(Problem::parameter(parameter, format!("{text:?} is not a ticker: 1 to 10 letters, digits, dots and dashes")));
     }
-    Err(Problem::parameter(parameter, format!("{text:?} is not a ticker: 1 to {TICKER_BYTES_MAX} letters, digits, dots and dashes")))
+    Ok(named.join(", "))
 }
 
 /// Checks the words of a drug's name, and returns the letters that select the list to search: the first ones of the longest word.
@@ -78,7 +93,7 @@ pub(super) fn ticker(parameter: &'static str, text: &str) -> Result<String, Prob
 /// # Errors
 /// `parameter-invalid` if no word is long enough.
 pub(super) fn drug_letters(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let longest = words(text).max_by_key(|word| word.chars().count()).unwrap_or_default();
+    let longest = folded_words(text).into_iter().max_by_key(|word| word.chars().count()).unwrap_or_default();
     if longest.chars().count() < DRUG_LETTERS {
         return Err(Problem::parameter(parameter, format!("{text:?} has no word of at least {DRUG_LETTERS} letters or digits")));
     }
@@ -109,6 +124,8 @@ fn known(parameter: &'static str, text: &str, all: &[&'static str]) -> Result<St
 impl filter::Filter for Filter {
     type Record = Catalyst;
 
+    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("trial", "trial"), Named::name("drug", "drugname")];
+
     fn normalize(mut self) -> Result<Self, Problem> {
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         self.ticker = given(self.ticker).map(|text| ticker("ticker", &text)).transpose()?;
@@ -126,13 +143,22 @@ impl filter::Filter for Filter {
         self.takes(&change.record)
     }
 
+    async fn look_up(&mut self, _: &Context, at: &Position) -> Result<Option<String>, Problem> {
+        if let Some(trial) = &self.trial {
+            self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
+        }
+        Ok(None)
+    }
+
     fn term_queries(&self) -> Vec<TermQuery> {
         let exact = |dimension: &'static str, value: Option<String>| value.map(|value| TermQuery::Exact(dimension, vec![value]));
         let letters = self.drug.as_deref().and_then(|drug| drug_letters("drug", drug).ok());
         // The most selective search first.
         [
-            exact("trial", self.trial.as_deref().map(normal)),
-            exact("ticker", self.ticker.as_deref().map(normal)),
+            self.trial.as_ref().map(|trial| TermQuery::Exact("trial", self.numbers.iter().chain([trial]).cloned().collect())),
+            self.ticker.as_deref().map(|ticker| {
+                TermQuery::Exact("ticker", tickers(ticker).into_iter().flat_map(|one| [one.replace('-', "."), one]).collect())
+            }),
             exact("drug", letters),
             exact("phase", self.phase.as_deref().map(normal)),
             exact("kind", self.kind.clone()),
@@ -168,14 +194,19 @@ mod tests {
             (json!({}), true),
             (json!({"ticker": "brk.b", "kind": "Readout", "phase": "phase3", "trial": "nct00000001", "drug": "BOLU acme"}), true),
             (json!({"ticker": "BRK"}), false),
+            (json!({"ticker": "NYSE: BRK/B"}), true),
+            (json!({"ticker": "$brk.a, (BRK B)"}), true),
             (json!({"drug": "olunib"}), false),
+            (json!({"drug": "b\u{f3}lunib"}), true),
             (json!({"kind": "pdufa"}), false),
             (json!({"phase": "PHASE4"}), false),
             (json!({"trial": "NCT00000002"}), false),
         ] {
             assert_eq!(of(filter.clone()).unwrap().takes(&record), fits, "{filter}");
         }
-        assert_eq!(of(json!({"ticker": "brk.b"})).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#);
+        for spelling in ["brk.b", "BRK-B", "(BRK/B)", "NYSE:BRK.B"] {
+            assert_eq!(of(json!({ "ticker": spelling })).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#, "{spelling}");
+        }
     }
 
     /// Proves that bad values are refused with the field and the nearest known value.
@@ -184,7 +215,7 @@ mod tests {
         for (filter, field, part) in [
             (json!({"kind": "readot"}), "kind", "readout"),
             (json!({"phase": "PHASE33"}), "phase", "PHASE3"),
-            (json!({"ticker": "A B"}), "ticker", "not a ticker"),
+            (json!({"ticker": "!?"}), "ticker", "not a ticker"),
             (json!({"drug": "a b c"}), "drug", "3 letters"),
         ] {
             let problem = of(filter.clone()).unwrap_err();

@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use super::FEED;
 use super::filter::Filter;
+use crate::common::numbers::current_number;
 use feed::filter::Filter as _;
+use feed::position::position;
 use feed::query::{Feed, Item};
 use feed::watchable::{WatchableFeed, watched_name};
+use operation::context::Context;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -114,6 +117,13 @@ impl WatchableFeed for Catalysts {
         let entity = Entity { value: value.trim().to_owned(), ..entity.entity };
         let (kind, filter) = entity.filter()?;
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), ..entity } }, filter))
+    }
+
+    async fn resolve(ctx: &Context, filter: Filter) -> Result<Filter, Problem> {
+        let Some(trial) = &filter.trial else { return Ok(filter) };
+        let at = position(ctx, &FEED.source, None).await?;
+        let current = current_number(FEED.tables, &at, trial).await?;
+        Ok(Filter { trial: current.or(filter.trial), ..filter })
     }
 
     fn example_filter() -> Value {

@@ -190,22 +190,28 @@ async fn open_windows(reader: &Reader<Catalysts>, chosen: &Chosen, today: Date) 
 ///
 /// # Errors
 /// `unavailable`.
-pub(super) async fn of_list(
+pub(super) async fn of_lists(
     reader: &mut Reader<Catalysts>,
-    list: &str,
+    lists: &[String],
     extent: Extent,
     all_days: i64,
     selects: Selects<'_, Catalyst>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
     let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
-    let walk = Walk { list, part, filter: "", limit: PLACES_MAX, after: None };
-    let found = reader.ranked(walk, Some(selects)).await?;
-    let is_counted = found.total.is_some();
+    let (mut items, mut is_counted) = (Vec::new(), true);
+    for list in lists {
+        let walk = Walk { list, part: part.clone(), filter: "", limit: PLACES_MAX, after: None };
+        let found = reader.ranked(walk, Some(selects)).await?;
+        is_counted &= found.total.is_some();
+        items.extend(found.items);
+    }
+    if lists.len() > 1 {
+        items.sort_by(|one, other| (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id)));
+    }
     let day = |days: i64| today.saturating_add(days.days()).to_string();
     let (to, last) = (day(extent.days), day(all_days));
-    let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) =
-        found.items.into_iter().partition(|record| record.status_on(today) == "upcoming");
+    let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) = items.into_iter().partition(|record| record.status_on(today) == "upcoming");
     let within = |last: &str| upcoming.iter().filter(|record| record.window.from.as_str() <= last).count();
     let (own, all) = (within(&to), within(&last));
     over.reverse();

@@ -59,7 +59,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Catalysts>())
     .with(vec![keys::operation()])
-    .with(history::operations::<Catalyst>(SOURCE))
+    .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(filter::ids_of(at, text))))
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))

@@ -5,6 +5,7 @@ use feed::{Source, changes};
 
 use super::exports::{self, RecordTable};
 use super::health::{HealthFields, NoFields};
+use super::numbers::{FindIds, no_ids};
 use super::records::{self, Addressed};
 use super::{checkpoints, health};
 use crate::registration::Bundle;
@@ -12,14 +13,24 @@ use crate::registration::Bundle;
 /// The operations of one service, whose records are `R`.
 #[must_use]
 pub fn operations<R: Addressed>(source: Source) -> Bundle {
-    operations_with_health::<R, NoFields>(source)
+    with_numbers::<R>(source, no_ids)
+}
+
+/// The operations of one service, whose records `R` are found by numbers that people know.
+#[must_use]
+pub fn with_numbers<R: Addressed>(source: Source, find_ids: FindIds) -> Bundle {
+    all::<R, NoFields>(source, find_ids)
 }
 
 /// The operations of one service, whose records are `R` and whose health says more than that of every service.
 #[must_use]
 pub fn operations_with_health<R: Addressed, F: HealthFields>(source: Source) -> Bundle {
+    all::<R, F>(source, no_ids)
+}
+
+fn all<R: Addressed, F: HealthFields>(source: Source, find_ids: FindIds) -> Bundle {
     let table = RecordTable::of::<R>(source);
-    let mut all = records::operations::<R>(source);
+    let mut all = records::operations::<R>(source, find_ids);
     all.extend([
         changes::operation::<R>(source, changes::example()),
         exports::operation(table.clone()),

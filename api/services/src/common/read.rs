@@ -91,8 +91,9 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let answer = own.answer(filter, &mut reader).await?;
+    let answer = own.answer(filter.clone(), &mut reader).await?;
     let Body::Json(answer) = Answer::json(&answer)?.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    reader.note_unknown(&filter, shows_nothing(&answer)).await?;
     let is_cut = is_cut(&answer, T::definition().list, reader.rows_max());
     Answer::json(&Noted { answer, note: reader.into_note(is_cut) })
 }
@@ -115,6 +116,12 @@ fn is_cut(answer: &Value, list: &str, rows_max: usize) -> bool {
     }
 }
 
+/// Whether every list of an answer is empty.
+fn shows_nothing(answer: &Value) -> bool {
+    let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+    answer.as_object().is_some_and(|fields| fields.values().all(is_empty))
+}
+
 /// An answer with its note.
 #[derive(Serialize)]
 struct Noted<A> {
@@ -131,7 +138,7 @@ impl<A: JsonSchema> JsonSchema for Noted<A> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = A::json_schema(generator);
-        let note = json_schema!({ "type": "string", "description": "What to know about the answer: limits that apply to it, and upstreams that did not answer. Left out if there is nothing to say." });
+        let note = json_schema!({ "type": "string", "description": "What to know about the answer: limits that apply to it, values that nothing recorded has, and upstreams that did not answer. Left out if there is nothing to say." });
         properties_of(&mut schema).insert("note".to_owned(), note.to_value());
         schema
     }

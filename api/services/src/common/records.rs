@@ -15,6 +15,7 @@ use feed::position::{Position, position};
 use feed::redaction::Redaction;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
 use jiff::civil::Date;
+use operation::context::Context;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation, Surface};
@@ -26,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::numbers::FindIds;
 use super::read::properties_of;
 
 /// The version of the form of the answers, part of the ETag. Increase it when the same version of a record is answered with other bytes.
@@ -43,7 +45,7 @@ impl<R: ChangeRecord + Serialize + DeserializeOwned + JsonSchema + Clone + Send 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HistoryArguments {
-    /// The `id` of the record, as answers show it. Percent-encode it in a path: `/` is `%2F`.
+    /// The `id` of the record, as answers show it, or a number by which people know it. Percent-encode it in a path: `/` is `%2F`.
     #[schemars(length(min = 1, max = 500))]
     id: String,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -61,7 +63,7 @@ struct HistoryArguments {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// The `id` of the record, as answers show it. Percent-encode it in a path: `/` is `%2F`.
+    /// The `id` of the record, as answers show it, or a number by which people know it. Percent-encode it in a path: `/` is `%2F`.
     #[schemars(length(min = 1, max = 500))]
     id: String,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -140,9 +142,9 @@ impl<R: ChangeRecord + JsonSchema> JsonSchema for Either<R> {
     }
 }
 
-/// The operations of one service, whose records are `R`.
+/// The operations of one service, whose records are `R`. `find_ids` finds records by their numbers.
 #[must_use]
-pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
+pub fn operations<R: Addressed>(source: Source, find_ids: FindIds) -> Vec<Operation> {
     let words = || Definition { errors: ERRORS, example: json!({ "id": "ID" }), ..Definition::read() };
     let record = Definition {
         name: "record",
@@ -164,8 +166,10 @@ pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
         ..words()
     };
     let mut operations = vec![
-        Operation::define::<Arguments, Either<R>, _, _>(record, move |call, arguments| answer::<R>(source, call, arguments)),
-        Operation::define::<HistoryArguments, History<R>, _, _>(history, move |call, arguments| versions::<R>(source, call, arguments)),
+        Operation::define::<Arguments, Either<R>, _, _>(record, move |call, arguments| answer::<R>(source, find_ids, call, arguments)),
+        Operation::define::<HistoryArguments, History<R>, _, _>(history, move |call, arguments| {
+            versions::<R>(source, find_ids, call, arguments)
+        }),
     ];
     if let Some(redaction) = &source.redaction {
         for operation in &mut operations {
@@ -181,11 +185,27 @@ pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
     operations
 }
 
-async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+/// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.
+///
+/// # Errors
+/// When rows cannot be read; `not-found` if several records have the number.
+async fn id_at<R: Addressed>(ctx: &Context, source: &Source, find_ids: FindIds, at: &Position, text: String) -> Result<String, Problem> {
+    if version_at::<R>(ctx, source, at, &text).await?.is_some() {
+        return Ok(text);
+    }
+    for id in find_ids(ctx, at, &text).await? {
+        if version_at::<R>(ctx, source, at, &id).await?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(text)
+}
+
+async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let Arguments { id, as_of, history, limit, after } = arguments;
     if history {
         let limit = limit.unwrap_or(VERSIONS_DEFAULT);
-        return versions::<R>(source, call, HistoryArguments { id, as_of, limit, after }).await;
+        return versions::<R>(source, find_ids, call, HistoryArguments { id, as_of, limit, after }).await;
     }
     if let Some((name, _)) = [("limit", limit.is_some()), ("after", after.is_some())].into_iter().find(|(_, is_given)| *is_given) {
         return Err(Problem::parameter(name, format!("{name}: only with `history`")));
@@ -194,6 +214,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
     let redaction = source.redaction_for(&call);
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
+    let id = id_at::<R>(ctx, &source, find_ids, &at, id).await?;
     let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
     let change = Element { record: change.record.on_day(at.today()), ..change };
     // A list shows every record that is free on the day, whenever it changed.
@@ -233,7 +254,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
     })
 }
 
-async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryArguments) -> Result<Answer, Problem> {
+async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arguments: HistoryArguments) -> Result<Answer, Problem> {
     let HistoryArguments { id, as_of, limit, after: before } = arguments;
     let ctx = &call.context;
     let redaction = source.redaction_for(&call);
@@ -242,6 +263,7 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
     if redaction.is_some() {
         notes.limit_to_free_window(&call, &source, &at).await?;
     }
+    let id = id_at::<R>(ctx, &source, find_ids, &at, id).await?;
     let limit = notes.limit(limit);
     let after = notes.after;
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?.on_day(at.today())?;
@@ -378,6 +400,7 @@ mod tests {
     use schemas::clock::rfc3339;
     use schemas::views::recalls::Recall;
 
+    use super::super::numbers::no_ids;
     use super::*;
 
     /// The names of the fields that differ, from the JSON of two versions.
@@ -394,7 +417,7 @@ mod tests {
         let mut chance = Chance(21);
         fill(&mut world, &mut chance, 600, 40).await;
         let ctx = world.context(START_MS + 24 * 30 * HOUR_MS);
-        let operations = operations::<Recall>(SOURCE);
+        let operations = operations::<Recall>(SOURCE, no_ids);
         let mut model: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for (_, element) in &world.elements {
             model.entry(element["record"]["id"].as_str().unwrap().to_owned()).or_default().push(element.clone());
@@ -443,7 +466,7 @@ mod tests {
         world.change(START_MS + 1, &Recall { id: "CPSC:2".to_owned(), ..first.clone() });
         world.commit().await;
         let ctx = world.context(START_MS + HOUR_MS);
-        let operations = operations::<Recall>(SOURCE);
+        let operations = operations::<Recall>(SOURCE, no_ids);
         for (at, arguments, code, parameter) in [
             (0, json!({ "id": "CPSC:3" }), ErrorCode::NotFound, "id"),
             (1, json!({ "id": "CPSC:3" }), ErrorCode::NotFound, "id"),
@@ -534,7 +557,7 @@ mod tests {
         world.change(START_MS, &of("CPSC:2", "b"));
         world.commit().await;
         let ctx = world.context(START_MS + HOUR_MS);
-        let operations = operations::<Recall>(Source { sample_days: Some(7), ..SOURCE });
+        let operations = operations::<Recall>(Source { sample_days: Some(7), ..SOURCE }, no_ids);
         for operation in &operations {
             let problem = ask(&ctx, operation, json!({ "id": "CPSC:1" })).await.unwrap_err();
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::TierTooLow, "id"));

@@ -9,7 +9,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery, is_one_of};
+use feed::filter::{self, Named, TermQuery, is_one_of};
 use operation::problem::Problem;
 
 /// The letters and digits of a unique entity id.
@@ -70,6 +70,8 @@ pub fn name(parameter: &str, text: &str) -> Result<String, Problem> {
 
 impl filter::Filter for Filter {
     type Record = Exclusion;
+
+    const NAMED: &'static [Named] = &[Named::code("uei", "uei"), Named::code("agency", "agency"), Named::name("name", "name")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         if let Some(kind) = &mut self.kind {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Change;
 use super::clusters::{Cluster, clusters, clusters_are};
-use super::filter::{Filter, companies_of, unknown_ticker};
+use super::filter::{Filter, companies_of};
 use super::followed::Filings;
 use super::records::{Filed, Trade};
 use crate::common::read::{Completeness, Period, Read, Reader};
@@ -90,11 +90,7 @@ impl Read for Arguments {
         let ticker = filter.ticker.unwrap_or_default();
         let mut companies = None;
         if !ticker.is_empty() {
-            let found = companies_of(reader.context(), &reader.at, &ticker).await?;
-            if found.is_empty() {
-                reader.note(unknown_ticker(&ticker));
-            }
-            companies = Some(found);
+            companies = Some(companies_of(reader.context(), &reader.at, &ticker).await?);
         }
         let changes = reader.count(material(companies.as_deref()), window.before).await?;
         // The current state of a filing counts, also if it changed within the window.

@@ -7,12 +7,14 @@ use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;
+use schemas::tickers::{names_ticker, spellings, tickers};
 use schemas::values::USUAL_FORMS;
 use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
-use feed::filter::{self, Criteria, TermQuery, is_one_of};
+use feed::filter::{self, Criteria, Named, TermQuery, is_one_of};
+use feed::names::values_of;
 use feed::position::Position;
 use feed::query::newest;
 use operation::context::Context;
@@ -22,6 +24,8 @@ use operation::problem::Problem;
 pub(super) const FORMS_MAX: usize = 20;
 /// How many trades are read to find the companies of a ticker.
 const TICKER_TRADES: usize = 50;
+/// How many spellings of a ticker are looked up.
+const SPELLINGS_MAX: usize = 48;
 
 /// A filter of filings: a filing matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,9 +35,9 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub form: Vec<String>,
-    /// Ticker, exact. Tickers are learnt from insiders' filings.
+    /// Ticker in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Of several tickers each counts. Tickers are learnt from insiders' filings.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 12))]
+    #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// The number (CIK) of the filer, exact, with or without leading zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,13 +74,24 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Filing;
 
+    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("cik", "cik")];
+
     fn normalize(mut self) -> Result<Self, Problem> {
         self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
         self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
         self.form.sort_unstable();
         self.form.dedup();
-        self.ticker = self.ticker.map(|ticker| ticker.trim().to_uppercase());
+        self.ticker = self.ticker.map(|ticker| checked_ticker("ticker", &ticker)).transpose()?;
         Ok(self)
+    }
+
+    fn resolves(&self, field: &str) -> Option<bool> {
+        (field == "ticker").then_some(!self.companies.is_empty())
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let item = self.item.as_ref().filter(|_| !self.form.is_empty() && !self.form.iter().any(|form| form.starts_with("8-K")))?;
+        Some(format!("no filing can match: only a form 8-K has the item {item}"))
     }
 
     fn matches(&self, change: &Change) -> bool {
@@ -84,10 +99,9 @@ impl filter::Filter for Filter {
     }
 
     async fn look_up(&mut self, ctx: &Context, at: &Position) -> Result<Option<String>, Problem> {
-        let mut notes = unknown_forms(ctx, at, &self.form).await?;
+        let notes = unknown_forms(ctx, at, &self.form).await?;
         if let Some(ticker) = self.ticker.clone() {
             self.companies = companies_of(ctx, at, &ticker).await?;
-            notes.extend(self.companies.is_empty().then(|| unknown_ticker(&ticker)));
         }
         Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
     }
@@ -137,19 +151,37 @@ pub(super) fn trades_of_company(cik: &str) -> Criteria<'_, Filing> {
     trades_found_by(TermQuery::Exact("cik", vec![cik.to_owned()])).and(move |change| change.record.cik == cik)
 }
 
-/// Changes of trades in the securities of one issuer, by its ticker.
-pub(super) fn trades_of_ticker(ticker: &str) -> Criteria<'_, Filing> {
-    trades_found_by(TermQuery::Exact("ticker", vec![ticker.to_owned()]))
-        .and(move |change| change.record.ticker.eq_ignore_ascii_case(ticker))
+/// Changes of trades in the securities of some issuers, by their numbers.
+pub(super) fn trades_of_companies(companies: &[String]) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("cik", companies.to_vec())).and(move |change| companies.contains(&change.record.cik))
+}
+
+/// Checks a text that names tickers. It stays as it is given, in capitals: a cursor is bound to it.
+fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    if tickers(text).is_empty() {
+        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} names no ticker")));
+    }
+    Ok(text.trim().to_uppercase())
+}
+
+/// The spellings of some tickers in the index: the usual ones, and those of filers.
+async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> Result<Vec<String>, Problem> {
+    let known = values_of::<Filing>(ctx, &FEED.source, FEED.tables, at, "ticker").await?;
+    let letters: Vec<String> = wanted.iter().filter_map(|ticker| ticker.split('-').next()).map(str::to_lowercase).collect();
+    let is_of_filer = |value: &&String| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
+    let of_filers = known.iter().filter(is_of_filer).cloned();
+    let usual = wanted.iter().flat_map(|ticker| spellings(ticker));
+    let mut all = Vec::new();
+    for spelling in of_filers.chain(usual) {
+        if all.len() < SPELLINGS_MAX && !all.contains(&spelling) {
+            all.push(spelling);
+        }
+    }
+    Ok(all)
 }
 
 fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
     Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
-}
-
-/// The note about an unknown ticker.
-pub(super) fn unknown_ticker(ticker: &str) -> String {
-    format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")
 }
 
 /// Notes about forms that are neither usual nor recorded, with the nearest usual ones. New forms appear, so none is refused.
@@ -169,12 +201,15 @@ async fn unknown_forms(ctx: &Context, at: &Position, forms: &[String]) -> Result
     Ok(notes)
 }
 
-/// The companies with a ticker, according to insiders' filings up to a position.
+/// The companies with one of the tickers that a text names, according to insiders' filings up to a position.
 ///
 /// # Errors
 /// When the feed cannot be read.
 pub(super) async fn companies_of(ctx: &Context, at: &Position, ticker: &str) -> Result<Vec<String>, Problem> {
-    let found = newest(ctx, &FEED, at, trades_of_ticker(ticker), Seq(0), TICKER_TRADES).await?;
+    let wanted = tickers(ticker);
+    let spelled = TermQuery::Exact("ticker", recorded_spellings(ctx, at, &wanted).await?);
+    let of_ticker = trades_found_by(spelled).and(|change| names_ticker(&change.record.ticker, &wanted));
+    let found = newest(ctx, &FEED, at, of_ticker, Seq(0), TICKER_TRADES).await?;
     let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
     Ok(companies.into_iter().collect())
 }
@@ -213,6 +248,11 @@ mod tests {
         for wrong in ["", "x", "12345678901", "-1"] {
             assert_eq!(padded(wrong).unwrap_err().parameter, "cik", "{wrong}");
         }
+        for (ticker, canonical) in [("brk.b", "BRK.B"), (" NYSE: xyz ", "NYSE: XYZ"), ("GOOG/GOOGL", "GOOG/GOOGL")] {
+            assert_eq!(of(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");
+        }
+        let no_ticker = Filter { ticker: Some("!?".into()), ..Filter::default() };
+        assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");
         let trade = Filing { kind: "trade".into(), ..filing };
         assert!(!Filter::default().takes(&trade));
     }

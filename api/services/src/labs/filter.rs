@@ -9,7 +9,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery, contains, is_one_of};
+use feed::filter::{self, Named, TermQuery, contains, is_one_of};
 use operation::known::known_value;
 use operation::problem::Problem;
 
@@ -55,6 +55,8 @@ impl Filter {
 
 impl filter::Filter for Filter {
     type Record = Lead;
+
+    const NAMED: &'static [Named] = &[Named::name("org", "org"), Named::name("pi", "pi"), Named::code("activity", "activity")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         self.category = self.category.as_deref().map(category_named).transpose()?;

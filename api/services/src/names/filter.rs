@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Change;
 use super::asked::{ClassList, read_name};
 use super::similar::{MinTier, Wanted};
-use feed::filter::{self, TermQuery, contains};
+use feed::filter::{self, Named, TermQuery, contains};
 use operation::problem::Problem;
 
 /// A filter: trademarks match if they match every given field.
@@ -57,6 +57,8 @@ impl Filter {
 
 impl filter::Filter for Filter {
     type Record = Trademark;
+
+    const NAMED: &'static [Named] = &[Named::name("owner", "owner"), Named::name("word", "token")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         match &self.name {

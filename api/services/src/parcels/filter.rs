@@ -6,7 +6,7 @@ use schemas::views::parcels::{COUNTIES, Parcel, TIERS, strength};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery};
+use feed::filter::{self, Named, TermQuery};
 use operation::known::known_value;
 use operation::problem::Problem;
 
@@ -60,6 +60,8 @@ pub(super) fn pin(parameter: &'static str, text: &str) -> Result<String, Problem
 
 impl filter::Filter for Filter {
     type Record = Parcel;
+
+    const NAMED: &'static [Named] = &[Named::code("pin", "pin"), Named::code("class", "class")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         for (name, value, known) in [("county", &mut self.county, &COUNTIES[..]), ("minTier", &mut self.min_tier, &TIERS)] {

@@ -7,7 +7,7 @@ use velocity::label::Label;
 
 use super::Change;
 use super::question::normal_phrase;
-use feed::filter::{self, TermQuery};
+use feed::filter::{self, Named, TermQuery};
 use operation::problem::Problem;
 
 /// A filter: changes match if they match every given field.
@@ -25,6 +25,8 @@ pub struct Filter {
 
 impl filter::Filter for Filter {
     type Record = Phrase;
+
+    const NAMED: &'static [Named] = &[Named::name("phrase", "phrase")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         self.phrase = self.phrase.as_deref().map(normal_phrase).transpose()?;

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::numbers::{campaign, number_of};
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
@@ -14,16 +15,20 @@ use serde_json::json;
 
 use super::SOURCE;
 use super::rows::{Filter, ListPage, ListPlace, listed};
-use super::search::words::query_words;
+use super::search::words::{Keyword, query_words};
+use crate::common::numbers::IDS_MAX;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
-use feed::position::{day_text, lagging, parse_date, position};
+use feed::position::{Position, day_text, lagging, parse_date, position};
+use operation::context::Context;
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
+/// A word that no text has.
+const NO_WORD: &str = " ";
 /// The version of the answer's form. It changes whenever the same position is answered with other bytes.
 const RENDERING: &str = "4";
 
@@ -69,7 +74,8 @@ pub struct Arguments {
     pub from: Option<String>,
     /// The last recall date, YYYY-MM-DD, inclusive.
     pub to: Option<String>,
-    /// Definition that must all occur in title, brand or hazard, in any case, each as a word or the beginning of one.
+    /// Words that must all occur in title, brand or hazard, in any case, with or without accents, each as a word or the beginning of one; or
+    /// the number of a recall: 26V360000, Z-0315-2026.
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
     /// How many recalls to return at most.
@@ -150,7 +156,7 @@ pub fn operation() -> Operation {
         summary: "Product recalls of CPSC, FDA, NHTSA and USDA, newest first, filtered by category, agency, date and words.",
         when: "Use it for any question about recalls of a product, brand or agency.",
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
-            `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
+            `keyword`: every word of it must occur in title, brand or hazard, ignoring case and accents, as a word or the beginning of one; there is \
             no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies \
             announced is one record; with `agency` it shows the title, URL and date of that agency's own notice, and `from` and `to` apply to that date.",
         price: Price::Free,
@@ -173,7 +179,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
     let mut at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
-    let words = keyword.as_ref().map_or_else(String::new, |words| words.join(" "));
+    let words = keyword.as_ref().map_or_else(String::new, Keyword::text);
     let search = to_json(&(filter.category, filter.agency, &filter.from, &filter.to, &words, &arguments.as_of))?;
     let search = format!("list\n{}", String::from_utf8_lossy(&search));
     let after =
@@ -208,7 +214,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
     }
     let ListPage { recalls, next } = match keyword {
-        Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, after.as_ref(), limit).await?,
+        Some(keyword) => Search::of(ctx).find(at.view.as_ref(), keyword, &filter, at.seq, after.as_ref(), limit).await?,
         None => {
             // The lists also hold recalls that are announced for a later date.
             let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
@@ -226,6 +232,25 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
     };
     Ok(Answer { body, etag, next_cursor, status: 200 })
+}
+
+/// The ids that a number can mean: of each agency, then those of the recalls that have the number among others.
+///
+/// # Errors
+/// `unavailable` while the keyword index is built.
+pub(super) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<Vec<String>, Problem> {
+    let Some(number) = number_of(text) else { return Ok(Vec::new()) };
+    let given = text.trim().to_uppercase();
+    let (agency, spelled) = given.rsplit_once(':').unwrap_or(("", given.as_str()));
+    let whole = campaign(&number).map(|number| number.to_uppercase());
+    let agencies = AGENCIES.into_iter().filter(|known| agency.is_empty() || agency == *known);
+    let mut ids: Vec<String> = agencies
+        .flat_map(|agency| std::iter::once(spelled).chain(whole.as_deref()).map(move |number| format!("{agency}:{number}")))
+        .collect();
+    let keyword = Keyword { words: vec![NO_WORD.to_owned()], number: query_words(text)?.number };
+    let page = Search::of(ctx).find(at.view.as_ref(), keyword, &Filter::default(), at.seq, None, IDS_MAX).await?;
+    ids.extend(page.recalls.into_iter().map(|recall| recall.id));
+    Ok(ids)
 }
 
 /// The filter of the arguments.

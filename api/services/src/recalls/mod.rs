@@ -41,7 +41,7 @@ pub fn service() -> Registration {
     )
     .with(vec![list::operation(), keys::operation()])
     .with(webhook::operations())
-    .with(history::operations::<Recall>(SOURCE))
+    .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])
 }

@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, watch};
 use view_store::View;
 
 use self::index::{Fields, Hit};
-use self::words::{Document, days};
+use self::words::{Document, Keyword, days};
 use super::rows::{Filter, ListPage, ListPlace, rows_at};
 use feed::position::LAG_WAIT_MAX;
 use operation::problem::Problem;
@@ -91,14 +91,14 @@ impl Search {
         let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
     }
 
-    /// A page of the recalls as of `seq` that contain all words (in lower case) and match the filter: those after a place, if one is given.
+    /// A page of the recalls as of `seq` that contain all words of a keyword, or have its number, and match the filter: those after a place, if one is given.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
     pub async fn find(
         &self,
         view: &dyn View,
-        words: Vec<String>,
+        keyword: Keyword,
         filter: &Filter,
         seq: Seq,
         after: Option<&ListPlace>,
@@ -109,7 +109,7 @@ impl Search {
         let by_record = filter.by_record_date();
         let mut hits = {
             let (shown, filter) = (shown.clone(), by_record.clone());
-            tokio::task::spawn_blocking(move || shown.propose(&words, &filter, seq)).await.map_err(|error| broken(&error))?
+            tokio::task::spawn_blocking(move || shown.propose(&keyword, &filter, seq)).await.map_err(|error| broken(&error))?
         }
         .map_err(|error| broken(&error))?;
         let mut rows: HashMap<String, Option<Row>> = HashMap::new();
@@ -182,12 +182,12 @@ impl Search {
 
 impl Shown {
     /// The hits of all documents that contain the words and match the filter, as a heap with the newest days on top. Blocks the thread.
-    fn propose(&self, words: &[String], filter: &Filter, seq: Seq) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
-        let mut hits = index::search(&self.searcher, &self.fields, words, filter, seq)?;
+    fn propose(&self, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
+        let mut hits = index::search(&self.searcher, &self.fields, keyword, filter, seq)?;
         let (day_first, day_last) = days(filter);
         for (doc, document) in self.pending.iter().enumerate() {
             let in_range = document.seq <= seq && document.day >= day_first && document.day <= day_last;
-            if in_range && document.matches(filter) && document.has(words) {
+            if in_range && document.matches(filter) && document.has(keyword) {
                 hits.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
             }
         }

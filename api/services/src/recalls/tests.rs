@@ -28,7 +28,7 @@ fn urls(answer: &Value) -> Vec<&str> {
 /// Whether every word of the keyword is a prefix of a word of title, brand or hazard.
 fn has(record: &Recall, keyword: &str) -> bool {
     let all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
-    query_words(keyword).unwrap().iter().all(|wanted| all.iter().any(|word| word.starts_with(wanted.as_str())))
+    query_words(keyword).unwrap().words.iter().all(|wanted| all.iter().any(|word| word.starts_with(wanted.as_str())))
 }
 
 /// The answer of the model to these arguments.
@@ -340,4 +340,52 @@ async fn health_of_the_history() {
     assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
     let before = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
     assert_eq!((&before["changes"], &before["snapshotCount"]), (&json!(0), &json!(0)));
+}
+
+/// Proves that a recall is found by each of its numbers, as a keyword and as an address, in any form; that a part of a number finds nothing; and that a
+/// number is found as of the time of the recall only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn numbers_find_recalls() {
+    let mut world = World::new().await;
+    let of = |id: &str, numbers: &[&str], title: &str| Recall {
+        id: id.to_owned(),
+        agency: id.split(':').next().unwrap().to_owned(),
+        category: "vehicles".to_owned(),
+        title: title.to_owned(),
+        date: "2026-10-20".to_owned(),
+        url: format!("https://www.nhtsa.gov/{id}"),
+        numbers: numbers.iter().map(|number| (*number).to_owned()).collect(),
+        ..Recall::default()
+    };
+    world.change(START_MS, &of("NHTSA:26V360000", &["NHTSA:26V360000"], "Brakes"));
+    world.change(START_MS + HOUR_MS, &of("FDA:Z-0315-2026", &["FDA:Z-0315-2026", "FDA:Z-0316-2026"], "Pumps"));
+    world.commit().await;
+    let ctx = world.context(START_MS + 2 * HOUR_MS);
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), None));
+    let service = super::service().service;
+    let operation = |name: &str| service.operations.iter().find(|operation| operation.name == name).unwrap();
+    for (number, id) in [
+        ("26V360000", "NHTSA:26V360000"),
+        ("26v-360", "NHTSA:26V360000"),
+        ("nhtsa:26v360000", "NHTSA:26V360000"),
+        ("Z-0315-2026", "FDA:Z-0315-2026"),
+        ("z-0316-2026", "FDA:Z-0315-2026"),
+    ] {
+        let found = value(&ctx, operation("search_recalls"), json!({ "keyword": number, "limit": 5 })).await;
+        assert_eq!((&found["count"], &found["recalls"][0]["id"]), (&json!(1), &json!(id)), "{number}");
+        for name in ["record", "record_history"] {
+            let found = value(&ctx, operation(name), json!({ "id": number })).await;
+            assert_eq!(found["id"], id, "{name} {number}");
+        }
+    }
+    for number in ["26V36", "Z-0315", "Z-0317-2026"] {
+        assert_eq!(value(&ctx, operation("search_recalls"), json!({ "keyword": number, "limit": 5 })).await["count"], 0, "{number}");
+        assert_eq!(ask(&ctx, operation("record"), json!({ "id": number })).await.unwrap_err().code, ErrorCode::NotFound, "{number}");
+    }
+    let early = rfc3339(START_MS + HOUR_MS / 2);
+    let then = json!({ "keyword": "Z-0315-2026", "asOf": early, "limit": 5 });
+    assert_eq!(value(&ctx, operation("search_recalls"), then).await["count"], 0);
+    let then = json!({ "keyword": "26v360000", "asOf": early, "limit": 5 });
+    assert_eq!(value(&ctx, operation("search_recalls"), then).await["count"], 1);
+    following.abort();
 }

@@ -149,7 +149,7 @@ struct EveryRecall {}
 
 impl From<Watch<EveryRecall>> for Webhook {
     fn from(watch: Watch<EveryRecall>) -> Self {
-        let Watch { id, named: EveryRecall {}, webhook_host, secret, made_at, after } = watch;
+        let Watch { id, named: EveryRecall {}, webhook_host, secret, made_at, after, note: _ } = watch;
         Self { id, webhook_host: webhook_host.unwrap_or_default(), secret, made_at, after }
     }
 }

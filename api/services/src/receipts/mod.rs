@@ -27,6 +27,7 @@ use schemas::receipt::Receipt;
 
 pub(crate) use self::rows::Receipts;
 pub use self::rows::{SOURCE, Shown};
+use crate::common::numbers::no_ids;
 use crate::common::{health, keys, records};
 use crate::registration::{Registration, Task, TaskRole};
 
@@ -51,7 +52,7 @@ pub fn service() -> Registration {
         pubkey::operation(),
         keys::operation(),
     ])
-    .with(records::operations::<Receipt>(SOURCE))
+    .with(records::operations::<Receipt>(SOURCE, no_ids))
     .with(vec![changes::operation::<Receipt>(SOURCE, changes::example()), health::operation::<health::NoFields>(SOURCE)])
     .with_tree(consistency::ReceiptTree)
     .with_files(|ctx, path| Box::pin(file(ctx, path)))

@@ -7,7 +7,7 @@ use schemas::views::research::{Funding, MORE_INSTITUTIONS};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, TermQuery, check_range, contains};
+use feed::filter::{self, Named, TermQuery, check_range, contains};
 use operation::problem::Problem;
 
 /// Classes of sponsors.
@@ -110,6 +110,9 @@ fn has_phases(phase: &str, wanted: &str) -> bool {
 impl filter::Filter for Filter {
     type Record = Funding;
 
+    const NAMED: &'static [Named] =
+        &[Named::name("institution", "institution"), Named::name("sponsor", "sponsor"), Named::name("pi", "pi"), Named::code("ic", "ic")];
+
     fn normalize(mut self) -> Result<Self, Problem> {
         for text in
             [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
@@ -122,6 +125,15 @@ impl filter::Filter for Filter {
 
     fn check_ranges(&self) -> Result<(), Problem> {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let dollars = self.min_amount.is_some() || self.max_amount.is_some();
+        let of_grants = [("pi", self.pi.is_some()), ("ic", self.ic.is_some()), ("minAmount or maxAmount", dollars)];
+        let of_trials = [("sponsor", self.sponsor.is_some()), ("phase", self.phase.is_some())];
+        let given = |fields: &[(&'static str, bool)]| fields.iter().find(|(_, is_given)| *is_given).map(|(field, _)| *field);
+        let (grants, trials) = (given(&of_grants)?, given(&of_trials)?);
+        Some(format!("no record can match: {grants} matches grants only, {trials} trials only"))
     }
 
     fn matches(&self, change: &Change) -> bool {

@@ -49,7 +49,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Research>())
     .with(vec![keys::operation()])
-    .with(history::operations::<Funding>(SOURCE))
+    .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 

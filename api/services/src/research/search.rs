@@ -26,7 +26,7 @@ const PAGE_RECORDS: usize = 200;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Definition that must all occur in the title, abstract, terms or conditions.
+    /// Words that must all occur in the title, abstract, terms or conditions; or the number of a trial or project.
     #[schemars(length(min = 1, max = 200))]
     pub keyword: String,
 }
@@ -110,7 +110,8 @@ impl Read for Arguments {
 /// The texts of a record that are searched for words.
 fn texts(record: &Funding) -> Vec<&str> {
     let lists = record.conditions.iter().chain(&record.interventions).chain(record.topics.iter().map(|topic| &topic.evidence));
-    [&record.title, &record.org, &record.sponsor].into_iter().chain(lists).map(String::as_str).collect()
+    let numbers = [&record.id, &record.project_number];
+    [&record.title, &record.org, &record.sponsor].into_iter().chain(numbers).chain(lists).map(String::as_str).collect()
 }
 
 /// The class as the registry's query names it. Two classes of the contract stand for several classes of the registry.

@@ -30,6 +30,7 @@ use schemas::views::catalysts::{Catalyst, CatalystDetails, TABLES, Window, verif
 use schemas::views::records::{RecordChange, RecordTables};
 
 use self::companies::{Listed, Named, cik_key, name_key};
+use super::aliases;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
@@ -76,7 +77,8 @@ impl Rules for CatalystsRules {
         match &fact.data {
             Some(CatalystFact::Trial(trial)) => {
                 let company = source(name_key(&trial.sponsor).filter(|_| trials::is_candidate(trial)));
-                [Some(Read::Record(trials::id(&fact.key))), company].into_iter().flatten().collect()
+                let numbers = aliases::reads(&trial.number, &trial.aliases);
+                [Some(Read::Record(trials::id(&fact.key))), company].into_iter().flatten().chain(numbers).collect()
             }
             Some(CatalystFact::Meeting(meeting)) => {
                 let identity = notices::identity(meeting);

@@ -7,6 +7,7 @@ use schemas::facts::trials::TrialFact;
 use schemas::phrases::words;
 use schemas::views::catalysts::Catalyst;
 
+use super::super::aliases;
 use super::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
 use crate::service::Undecided;
 
@@ -72,6 +73,7 @@ pub(super) fn decide(state: Decision<'_, '_>, id: &str, trial: &TrialFact, day: 
     if before.is_none() && status != "upcoming" {
         return Ok(());
     }
+    aliases::remember(state, &trial.number, &trial.aliases)?;
     let mut record = readout(id, trial, status, day);
     if let Some(before) = &before {
         record.first_seen.clone_from(&before.first_seen);

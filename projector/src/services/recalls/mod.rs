@@ -17,6 +17,7 @@ use schemas::change::ChangeKind;
 use schemas::details::{LinkDetails, RECALL_SITES};
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
+use schemas::folding::is_same_content;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
@@ -428,7 +429,7 @@ fn draft(id: &str, before: Option<(Recall, Seq, Seq)>, after: Recall) -> Option<
         // A recall that never was a record of its own, and is none now, is not a change.
         None if !after.merged_into.is_empty() || after.withdrawn => return None,
         None => (ChangeKind::New, None, Seq(0), Seq(0)),
-        Some((before, _, _)) if before == after => return None,
+        Some((before, _, _)) if is_same_content(&before, &after) => return None,
         Some((before, seq, since)) => (ChangeKind::Modified, Some(before), seq, since),
     };
     Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
@@ -527,5 +528,13 @@ mod tests {
             keep_order(&mut after, &before);
             assert_eq!(after, other);
         }
+    }
+    /// Proves that a recall in another normal form of its texts is no change, and that a corrected accent is one.
+    #[test]
+    fn normal_forms_are_no_change() {
+        let of = |title: &str| Recall { id: "FDA:1".into(), title: title.into(), ..Recall::default() };
+        let change = |before: &str, after: &str| draft("FDA:1", Some((of(before), Seq(1), Seq(0))), of(after)).is_some();
+        assert!(!change("cafe\u{301}", "caf\u{e9}") && !change("caf\u{e9}", "cafe\u{301}"));
+        assert!(change("cafe", "caf\u{e9}") && change("caf\u{e9}", "Caf\u{e9}"));
     }
 }

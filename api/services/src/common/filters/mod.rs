@@ -35,6 +35,9 @@ pub struct Saved<F> {
     /// When the filter was last changed, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub changed_at: String,
+    /// What to know about the filter: values that nothing recorded has. Only the answer that saves it has a note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Writes a filter with the spelling that its schema gives known values; the saved form, which cursors hold, is in lower case.
@@ -47,7 +50,7 @@ fn spelled<F: Serialize + JsonSchema, S: Serializer>(filter: &F, serializer: S) 
 impl<F: Filter> Saved<F> {
     fn of(kept: SavedItem) -> Result<Self, Problem> {
         let filter = read(&kept)?;
-        Ok(Self { filter, made_at: rfc3339(kept.made_at), changed_at: rfc3339(kept.changed_at), name: kept.name })
+        Ok(Self { filter, made_at: rfc3339(kept.made_at), changed_at: rfc3339(kept.changed_at), name: kept.name, note: None })
     }
 }
 

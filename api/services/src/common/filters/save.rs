@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Saved;
+use crate::common::unknown::note_of;
 use access::saved::SavedItems;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
@@ -53,6 +54,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::Filter>) -
     let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
     let filter = arguments.filter.normalize().map_err(in_filter)?;
     S::check(&call.context, &filter).await.map_err(in_filter)?;
+    let note = note_of::<S>(&call, &filter).await?;
     let kept = SavedItems::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
-    Ok(Answer { status: 201, ..Answer::json(&Saved::<S::Filter>::of(kept)?)? })
+    Ok(Answer { status: 201, ..Answer::json(&Saved { note, ..Saved::<S::Filter>::of(kept)? })? })
 }

@@ -15,6 +15,7 @@ use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
 use feed::suppression::without_hidden;
 use feed::through;
+use feed::unknown::{Recorded, unknown_values};
 use feed::watchable::WatchableFeed;
 use futures_util::future::join_all;
 use jiff::ToSpan;
@@ -219,6 +220,17 @@ impl<S: WatchableFeed> Reader<S> {
     /// Adds a note to the answer.
     pub fn note(&mut self, note: impl Into<Option<String>>) {
         self.notes.add(note.into());
+    }
+
+    /// Notes the values of a filter that nothing recorded has. `is_empty` says whether the answer shows nothing.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn note_unknown(&mut self, filter: &S::Filter, is_empty: bool) -> Result<(), Problem> {
+        let recorded = Recorded { ctx: self.context(), source: &S::FEED.source, tables: S::FEED.tables, at: &self.at };
+        let notes = unknown_values(&self.call, &recorded, filter, is_empty).await?;
+        notes.into_iter().for_each(|note| self.note(note));
+        Ok(())
     }
 
     /// The most rows that the caller's tier allows.

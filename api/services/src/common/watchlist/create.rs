@@ -7,6 +7,7 @@ use serde_json::json;
 use webhooks::parse::parse_webhook;
 
 use super::{Request, Watch, create};
+use crate::common::unknown::note_of;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
@@ -60,6 +61,8 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::WatchedEnt
     let (named, filter) = S::parse_entity(named)?;
     S::check(&call.context, &filter).await?;
     let webhook = parse_webhook(&call.context, "webhook", webhook.as_deref(), secret.as_deref()).await?;
+    let filter = S::resolve(&call.context, filter).await?;
+    let note = note_of::<S>(&call, &filter).await?;
     let watch = create(&call, &S::FEED.source, Request { named, filter: filter.canonical(), webhook, secret }).await?;
-    Ok(Answer { status: 201, ..Answer::json(&watch)? })
+    Ok(Answer { status: 201, ..Answer::json(&Watch { note, ..watch })? })
 }

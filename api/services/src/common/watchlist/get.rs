@@ -92,10 +92,11 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
             _ => return Err(cursor::invalid("the cursor is not one of this watch").about("after")),
         },
     };
-    let filter = S::Filter::from_canonical(&kept.filter).ok_or_else(|| {
+    let mut filter = S::Filter::from_canonical(&kept.filter).ok_or_else(|| {
         tracing::error!(id = kept.id, "the filter of a watch cannot be read");
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
+    filter.look_up(ctx, &at).await?;
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.criteria()]).await?;
     let found = selection.find(kept.after, upto, limit, Direction::Backwards).await?;

@@ -47,6 +47,9 @@ pub struct Watch<N> {
     pub made_at: String,
     /// The last change of the service before the watch: only changes with a higher `seq` match.
     pub after: Seq,
+    /// What to know about the watch: values that nothing recorded has. Only the answer that creates the watch has a note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A request for a new watch.
@@ -132,6 +135,6 @@ impl<N: DeserializeOwned> Watch<N> {
         // Empty if it was sealed under another master key, or can no longer be read.
         let host = || sealing.map_or_else(String::new, |sealing| sealing.host(kept));
         let webhook_host = (!kept.webhook.is_empty()).then(host);
-        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: kept.after })
+        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: kept.after, note: None })
     }
 }

@@ -15,11 +15,11 @@ use tantivy::{
     DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
 };
 
-use super::words::{Document, days};
+use super::words::{Document, Keyword, days};
 use crate::recalls::rows::Filter;
 
 /// The version of the index. It changes whenever the same changes give another index.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The memory for unwritten documents in bytes: the minimum of the engine.
 const WRITER_BYTES: usize = 15_000_000;
 
@@ -134,14 +134,19 @@ pub(super) struct Hit {
     pub(super) doc: DocId,
 }
 
-/// All documents of changes up to `seq` that contain the words and match the filter, in no order. Blocks the thread.
-pub(super) fn search(searcher: &Searcher, fields: &Fields, words: &[String], filter: &Filter, seq: Seq) -> Result<Vec<Hit>, TantivyError> {
-    let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(words.len() + 2);
-    for word in words {
+/// All documents of changes up to `seq` that contain the words, or are of the number, and match the filter, in no order. Blocks the thread.
+pub(super) fn search(searcher: &Searcher, fields: &Fields, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<Vec<Hit>, TantivyError> {
+    let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(keyword.words.len() + 2);
+    for word in &keyword.words {
         let first = Term::from_field_text(fields.words, word);
         // No word contains the greatest character, so all words with this prefix are below.
         let last = Term::from_field_text(fields.words, &format!("{word}{}", char::MAX));
         parts.push(Box::new(RangeQuery::new(Bound::Included(first), Bound::Excluded(last))));
+    }
+    if let Some(number) = &keyword.number {
+        let of_number = TermQuery::new(Term::from_field_text(fields.words, number), IndexRecordOption::Basic);
+        let of_words = BooleanQuery::intersection(std::mem::take(&mut parts));
+        parts.push(Box::new(BooleanQuery::union(vec![Box::new(of_words), Box::new(of_number)])));
     }
     for (field, value) in [(fields.category, filter.category), (fields.agency, filter.agency)] {
         if let Some(value) = value {

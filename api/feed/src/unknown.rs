@@ -1,0 +1,146 @@
+//! Notes about values of a filter that nothing recorded has, with the nearest values that are recorded. A filter states its fields with such values
+//! ([`Filter::NAMED`]); every feed, list, saved filter and watch gets the notes.
+//!
+//! Promises: whether a value is known is decided by a search that reads a bounded number of rows; the nearest values are those of the names that are
+//! in memory. A caller who sees redacted records, and a view that hides values, gets notes that say nothing about recorded values.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use operation::Call;
+use operation::context::Context;
+use operation::problem::Problem;
+use schemas::nearest_values::{nearest_values, neighbours};
+use schemas::position::Seq;
+use schemas::suppression::Hides;
+use schemas::views::records::{Record, RecordTables, normal};
+use serde_json::{Map, Value, json};
+
+use super::filter::{Filter, Named, TermQuery};
+use super::names::{values_containing, values_of, values_starting_with};
+use super::position::Position;
+use super::select::{Direction, Selection};
+use crate::Source;
+
+/// How many nearest values a note names at most.
+const NEAREST_MAX: usize = 3;
+/// How many values of a filter get a note at most.
+const NOTES_MAX: usize = 5;
+/// The most characters of a value that a note repeats.
+const SHOWN_CHARS_MAX: usize = 64;
+/// The most searches by which a value is looked for.
+const ROUNDS_MAX: usize = 5;
+
+/// A service whose values are looked up.
+pub struct Recorded<'a> {
+    /// The context.
+    pub ctx: &'a Context,
+    /// The source of its changes.
+    pub source: &'a Source,
+    /// The tables of its records.
+    pub tables: &'static RecordTables,
+    /// Where it is read.
+    pub at: &'a Position,
+}
+
+/// The notes of an answer about values of its filter that nothing recorded has, and about a filter that nothing can match. `is_empty` says whether the
+/// answer shows nothing: of an answer that shows something only the values of lists are checked.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, filter: &F, is_empty: bool) -> Result<Vec<String>, Problem> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(filter) else { return Ok(Vec::new()) };
+    let is_limited = recorded.source.redaction_for(call).is_some();
+    let mut notes = Vec::new();
+    for named in F::NAMED {
+        let (values, is_list) = match fields.get(named.field) {
+            Some(Value::String(text)) => (vec![text.as_str()], false),
+            Some(Value::Array(items)) => (items.iter().filter_map(Value::as_str).collect(), true),
+            _ => continue,
+        };
+        for value in values.iter().filter(|_| is_empty || values.len() > 1) {
+            if notes.len() == NOTES_MAX {
+                return Ok(notes);
+            }
+            if is_limited {
+                notes.extend(is_empty.then(|| format!("this tier is shown nothing with the {} {}", named.field, shown(value))));
+                continue;
+            }
+            let alone = Map::from_iter([(named.field.to_owned(), if is_list { json!([value]) } else { json!(value) })]);
+            let Ok(alone) = serde_json::from_value::<F>(Value::Object(alone)) else { continue };
+            if !is_known(recorded, named, alone).await? {
+                let nearest = nearest::<F::Record>(recorded, named, value).await?;
+                notes.push(format!("nothing recorded has the {} {}{nearest}", named.field, shown(value)));
+            }
+        }
+    }
+    notes.extend(filter.contradiction().filter(|_| is_empty));
+    Ok(notes)
+}
+
+/// Whether anything recorded matches a filter of one value.
+async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, alone: F) -> Result<bool, Problem> {
+    let Recorded { ctx, source, tables, at } = *recorded;
+    let mut alone = alone.widest();
+    alone.look_up(ctx, at).await?;
+    if let Some(is_known) = alone.resolves(named.field) {
+        return Ok(is_known);
+    }
+    // Names that are hidden are in memory as well.
+    if at.view.rendition() == 0 {
+        for query in alone.term_queries() {
+            let found = match &query {
+                TermQuery::Exact(dimension, wanted) => {
+                    let values = values_of::<F::Record>(ctx, source, tables, at, dimension).await?;
+                    wanted.iter().any(|wanted| values.contains(&normal(wanted)))
+                }
+                TermQuery::Part(dimension, part) => {
+                    !values_containing(&*values_of::<F::Record>(ctx, source, tables, at, dimension).await?, part, 1).is_empty()
+                }
+                TermQuery::Prefix(dimension, prefixes) => {
+                    !values_starting_with(&*values_of::<F::Record>(ctx, source, tables, at, dimension).await?, prefixes).is_empty()
+                }
+            };
+            if found {
+                return Ok(true);
+            }
+        }
+    }
+    let selection = Selection::new(ctx, source, tables, at, vec![alone.criteria()]).await?;
+    let mut upto = at.seq;
+    for _ in 0..ROUNDS_MAX {
+        let found = selection.find(Seq(0), upto, 1, Direction::Backwards).await?;
+        upto = found.to.previous();
+        if !found.changes.is_empty() || upto <= Seq(0) {
+            return Ok(!found.changes.is_empty());
+        }
+    }
+    // The search reached its limit, so the value may be known.
+    Ok(true)
+}
+
+/// The end of a note: the recorded values that are nearest to one that is not.
+async fn nearest<R: Record>(recorded: &Recorded<'_>, named: &Named, value: &str) -> Result<String, Problem> {
+    let Recorded { ctx, source, tables, at } = *recorded;
+    // An id can hold the name of what is hidden.
+    let is_hidden = |hides: &Hides| named.dimension == "id" || hides.field == named.dimension || hides.hidden.contains(&named.dimension);
+    if at.view.rendition() != 0 && at.view.def().hides.iter().any(is_hidden) {
+        return Ok(String::new());
+    }
+    let known: Arc<BTreeSet<String>> = values_of::<R>(ctx, source, tables, at, named.dimension).await?;
+    let mut found = nearest_values(value, &known, NEAREST_MAX);
+    if found.is_empty() && named.is_code {
+        found = neighbours(value, &known);
+    }
+    let spelled = |value: &&str| shown(&if named.is_code { value.to_uppercase() } else { (*value).to_owned() });
+    let found: Vec<String> = found.iter().map(spelled).collect();
+    Ok(if found.is_empty() { String::new() } else { format!(", the nearest known are {}", found.join(", ")) })
+}
+
+/// A value as notes show it.
+fn shown(value: &str) -> String {
+    match value.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &value[..end])),
+        None => format!("{value:?}"),
+    }
+}

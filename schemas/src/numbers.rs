@@ -1,0 +1,69 @@
+//! The numbers by which people know records: of recalls, awards and trials. They write them in any case, with and without signs between their parts.
+
+/// The fewest characters of a number.
+const NUMBER_CHARS_MIN: usize = 4;
+/// The most characters of a number.
+const NUMBER_CHARS_MAX: usize = 60;
+
+/// Returns the letters and digits of a number, in lower case: `z03152026` of `Z-0315-2026`.
+#[must_use]
+pub fn compact(number: &str) -> String {
+    number.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Returns the compact form of a text that can be a number: one word with a digit, without the name before a colon. `None` for any other text.
+#[must_use]
+pub fn number_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    let number = compact(text.rsplit(':').next().unwrap_or_default());
+    let is_number = text.is_ascii()
+        && !text.contains(char::is_whitespace)
+        && number.bytes().any(|byte| byte.is_ascii_digit())
+        && (NUMBER_CHARS_MIN..=NUMBER_CHARS_MAX).contains(&number.len());
+    is_number.then_some(number)
+}
+
+/// Returns the whole number of a campaign of NHTSA that is given without its zeros: `26v360000` of `26v360`.
+#[must_use]
+pub fn campaign(number: &str) -> Option<String> {
+    let bytes = number.as_bytes();
+    let is_short = bytes.len() == 6
+        && bytes.iter().enumerate().all(|(at, byte)| if at == 2 { byte.is_ascii_alphabetic() } else { byte.is_ascii_digit() });
+    is_short.then(|| format!("{number}000"))
+}
+
+/// Returns the number of a trial in a text, with or without a prefix that ends in a slash or a colon: `NCT04207047` of `trial/nct04207047`.
+#[must_use]
+pub fn trial_number(text: &str) -> Option<String> {
+    let number = text.trim().rsplit(['/', ':']).next().unwrap_or_default().to_ascii_uppercase();
+    let digits = number.strip_prefix("NCT")?;
+    (digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which texts are numbers, and how they are compared.
+    #[test]
+    fn numbers() {
+        for (text, expected) in [
+            ("26V360000", Some("26v360000")),
+            (" z-0315-2026 ", Some("z03152026")),
+            ("NHTSA:26v360000", Some("26v360000")),
+            ("W912-DR-20-C-0001", Some("w912dr20c0001")),
+            ("009-2026", Some("0092026")),
+            ("peanut", None),
+            ("child seat 2", None),
+            ("18", None),
+            ("\u{661}\u{662}\u{663}\u{664}", None),
+        ] {
+            assert_eq!(number_of(text).as_deref(), expected, "{text:?}");
+        }
+        assert_eq!((campaign("26v360").as_deref(), campaign("26v360000"), campaign("123456")), (Some("26v360000"), None, None));
+        for text in ["NCT04207047", "nct04207047", "trial/NCT04207047", "ctgov:nct04207047"] {
+            assert_eq!(trial_number(text).as_deref(), Some("NCT04207047"), "{text}");
+        }
+        assert_eq!((trial_number("NCT1"), trial_number("grant/12345678")), (None, None));
+    }
+}
