@@ -12,6 +12,7 @@ pub mod forwarded;
 mod mcp;
 mod mounted;
 pub(crate) mod openapi;
+mod operators;
 pub mod pages;
 mod plain_text;
 mod prices;
@@ -40,7 +41,6 @@ use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::signing_state::SigningState;
 use operation::{Files, Service};
 use payments::Payments;
 use schemas::error_code::ErrorCode;
@@ -161,7 +161,7 @@ impl Site {
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
-            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
+            let known = self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks"]).chain(prefixes);
             not_found(&self.context, "", &request, request.path, known).await
         };
         reply::finish(&mut response);
@@ -171,25 +171,9 @@ impl Site {
 
     /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
-        let answer = || match request.path {
-            "/healthz" => Some(response::with_content_type(response::full_body("ok\n".into()), "text/plain; charset=utf-8")),
-            "/readyz" => Some(match (self.readiness)() {
-                // A node that does not sign can still serve readers.
-                Ok(()) => response::with_content_type(
-                    response::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
-                    "text/plain; charset=utf-8",
-                ),
-                Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
-            }),
-            "/metrics" => {
-                let (text, content_type) = metrics::render((self.readiness)().is_ok());
-                let mut response = response::full_body(text.into());
-                response::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
-                Some(response)
-            }
-            path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers).as_deref())),
-        };
-        answer().map(|response| read_only(request.method, "", response))
+        let document = || self.documents.get(request.path).map(|document| document.response(if_none_match(&request.headers).as_deref()));
+        let found = operators::probe(&self.context, &self.readiness, request.path).or_else(document);
+        found.map(|response| read_only(request.method, "", response))
     }
 }
 
@@ -291,6 +275,13 @@ impl Malformed {
     pub(crate) fn head_too_large(bytes_max: usize) -> Self {
         Self(Problem::new(ErrorCode::HeadTooLarge, format!("the request line and the headers are larger than {bytes_max} bytes")))
     }
+
+    /// The refusal, which closes the connection.
+    fn response(&self) -> Response {
+        let mut response = reply::problem("", &self.0);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
 }
 
 /// The warp filter of a site. It answers every request.
@@ -304,14 +295,19 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         .and(warp::ext::optional::<Malformed>())
         .and(warp::body::stream())
         .then(
-            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, malformed, stream| {
+            move |method: Method,
+                  path: warp::path::FullPath,
+                  query: String,
+                  headers,
+                  address: Option<CallerAddress>,
+                  malformed: Option<Malformed>,
+                  stream| {
                 let site = Arc::clone(&site);
                 async move {
-                    if let Some(Malformed(problem)) = malformed {
-                        let mut response = reply::problem("", &problem);
+                    if let Some(malformed) = malformed {
+                        let mut response = malformed.response();
                         reply::finish(&mut response);
                         metrics::count_response(response.status());
-                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                         return response;
                     }
                     // The server always sets the address. Without it, all callers would share one anonymous quota.
