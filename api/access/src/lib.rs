@@ -10,6 +10,7 @@ mod erase;
 pub mod fleets;
 pub mod guard;
 pub mod keys;
+mod open;
 pub mod quota;
 pub mod saved;
 pub mod sign;
@@ -37,6 +38,7 @@ use self::append::append_commands;
 pub use self::commands::{FreeKey, MintedKey, RotatedKey};
 pub use self::erase::ErasedAccount;
 use self::keys::Key;
+pub use self::open::Open;
 use self::quota::{Quotas, Spent, address_subject};
 
 /// How long the row of a key is cached.
@@ -83,6 +85,8 @@ pub struct Access {
     quotas: Quotas,
     /// Ids of keys whose use in this hour is not recorded yet.
     used: Mutex<BTreeSet<String>>,
+    /// Answers without a key.
+    open: open::Tallies,
 }
 
 impl Part for Access {}
@@ -124,8 +128,9 @@ impl Access {
         if let Some(minute) = limits.minute {
             policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
         }
-        let spend =
-            async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
+        let spend = async |window| {
+            self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()))
+        };
         if let Some(minute) = limits.minute {
             spend(minute).await?;
         }
@@ -179,30 +184,6 @@ impl Access {
         Ok(())
     }
 
-    /// Admits a read of a file. Reads of files have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
-    }
-
-    /// Admits a checkpoint that is submitted to this witness. Submissions have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_checkpoint(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("checkpoint/{}", address_subject(address)), tiers::CHECKPOINTS).await.map(|_| ())
-    }
-
-    /// Admits a request for a path that does not exist. Such requests have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
-    }
-
     /// Waits until a key stops working because it was revoked, or replaced a day ago. Never completes without a key.
     pub async fn wait_for_key_end(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
         if credentials.key.is_none() {
@@ -230,9 +211,7 @@ impl Access {
         if spent.allowed {
             return Ok(spent);
         }
-        let detail = format!("the quota of {} calls per {} is used up; it resets in {} s", window.calls_max, window.name, spent.reset_s);
-        let rate_limit = format!("\"{}\";r=0;t={}", window.name, spent.reset_s);
-        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s).header("ratelimit", rate_limit))
+        Err(used_up(window, spent.reset_s))
     }
 
     /// Authenticates the caller.
@@ -342,6 +321,13 @@ async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
 /// Decodes a stored row of a key.
 fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
     stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
+}
+
+/// The problem of a window without calls, which ends in so many seconds.
+fn used_up(window: Window, reset_s: u64) -> Problem {
+    let detail = format!("the quota of {} calls per {} is used up; it resets in {reset_s} s", window.calls_max, window.name);
+    let rate_limit = format!("\"{}\";r=0;t={reset_s}", window.name);
+    Problem::new(ErrorCode::RateLimited, detail).retry_after(reset_s).header("ratelimit", rate_limit)
 }
 
 fn invalid(detail: &str) -> Problem {

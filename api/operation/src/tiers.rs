@@ -91,12 +91,6 @@ pub const CALLS_WITH_PAYMENT: Window = Window { name: "minute", length_s: 60, ca
 pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, calls_max: 120 };
 /// Unsettled payments per payer.
 pub const PAYMENTS_PER_PAYER: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
-/// Reads of files per address.
-pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
-/// Checkpoints submitted to this witness per address.
-pub const CHECKPOINTS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
-/// Requests for unknown paths per address.
-pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The lowest tier that may save filters and watches.
 pub const SAVED_ITEMS_MIN_TIER: Tier = Tier::Pro;
 /// The lowest tier that may store fleets.

@@ -32,7 +32,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Access;
+use access::{Access, Open};
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CONNECTION, IF_NONE_MATCH};
@@ -153,8 +153,13 @@ impl Site {
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
-            let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
-            webhooks_page::answer(&self.context, &services, &request, stream).await
+            match Access::of(&self.context).admit_open(&self.context, Open::Document, request.address) {
+                Ok(()) => {
+                    let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
+                    webhooks_page::answer(&self.context, &services, &request, stream).await
+                }
+                Err(limited) => reply::problem("", &limited),
+            }
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
@@ -162,7 +167,7 @@ impl Site {
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
             let known = self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks"]).chain(prefixes);
-            not_found(&self.context, "", &request, request.path, known).await
+            not_found(&self.context, "", &request, request.path, known)
         };
         reply::finish(&mut response);
         metrics::count_response(response.status());
@@ -171,9 +176,16 @@ impl Site {
 
     /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
-        let document = || self.documents.get(request.path).map(|document| document.response(if_none_match(&request.headers).as_deref()));
-        let found = operators::probe(&self.context, &self.readiness, request.path).or_else(document);
-        found.map(|response| read_only(request.method, "", response))
+        if let Some(found) = self.documents.get(request.path) {
+            return Some(document(&self.context, "", found, request));
+        }
+        if !operators::PROBES.contains(&request.path) {
+            return None;
+        }
+        if let Err(limited) = Access::of(&self.context).admit_open(&self.context, Open::Probe, request.address) {
+            return Some(reply::problem("", &limited));
+        }
+        operators::probe(&self.context, &self.readiness, request.path).map(|response| read_only(request.method, "", response))
     }
 }
 
@@ -231,8 +243,8 @@ impl Mount {
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }
-        if let Some(document) = self.documents.get(path) {
-            return read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()));
+        if let Some(found) = self.documents.get(path) {
+            return document(context, base_url, found, request);
         }
         if let Some(files) = self.mounted.service.files
             && let Some(response) = file(files, context, base_url, path, request).await
@@ -240,8 +252,16 @@ impl Mount {
             return response;
         }
         let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
-        not_found(context, base_url, request, path, known).await
+        not_found(context, base_url, request, path, known)
     }
+}
+
+/// The response to a request for a document that was rendered at start.
+fn document(context: &Context, base_url: &str, document: &Document, request: &Request<'_>) -> Response {
+    if let Err(limited) = Access::of(context).admit_open(context, Open::Document, request.address) {
+        return reply::problem(base_url, &limited);
+    }
+    read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()))
 }
 
 /// A page or file of a service; `None` if there is none at the path.
@@ -249,7 +269,7 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         return None;
     }
-    if let Err(problem) = Access::of(context).admit_file(context, request.address).await {
+    if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
@@ -338,14 +358,14 @@ fn not_allowed(method: &Method, allow: &str) -> Problem {
 }
 
 /// The response for an unknown path: a page for a browser, otherwise a problem document. Such requests count against the limit of the address before anything else is done.
-async fn not_found<'a>(
+fn not_found<'a>(
     context: &Context,
     base_url: &str,
     request: &Request<'_>,
     path: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Response {
-    if let Err(problem) = Access::of(context).admit_unknown_path(context, request.address).await {
+    if let Err(problem) = Access::of(context).admit_open(context, Open::UnknownPath, request.address) {
         return reply::problem(base_url, &problem);
     }
     let problem = unknown(path, known);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Access;
-use access::{Admission, Credentials};
+use access::{Admission, Credentials, Open};
 use futures_util::FutureExt;
 use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
@@ -153,6 +153,12 @@ impl Mounted {
         let is_sold = matches!(operation.price, Price::PerCall { .. });
         let arguments = if is_sold { arguments } else { Ok(arguments?) };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
+        if !operation.counted {
+            // An answer as of an earlier time may have to be computed again.
+            let is_past = arguments.as_ref().is_ok_and(|arguments| arguments.get("asOf").is_some());
+            let kind = if is_past { Open::PastCall } else { Open::Call };
+            Access::of(context).admit_open(context, kind, address)?;
+        }
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access::Access;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName};
-use operation::context::Context;
+use operation::context::{Context, Part as _};
 use operation::problem::Problem;
 use operation::{Form, Method, Operation};
 use payments::sale::PaymentPayload;
@@ -44,7 +45,10 @@ where
     let (operation, meter) = (&mounted.service.operations[index], &mounted.meters[index]);
     let response = match call(context, mounted, index, path, request, stream).await {
         Ok(response) => response,
-        Err(problem) => reply::problem(&mounted.settings.base_url, &problem),
+        Err(problem) => {
+            let problem = Access::of(context).limit_refusal(context, problem, request.address);
+            reply::problem(&mounted.settings.base_url, &problem)
+        }
     };
     tracing::debug!(service = mounted.service.name, operation = operation.name, status = response.status().as_u16(), "answered");
     meter.count(response.status().as_u16(), since);
