@@ -170,6 +170,14 @@ impl Access {
         Ok(spent)
     }
 
+    /// Admits a repetition of the answer of a settled payment.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_repeat(&self, ctx: &Context, payment: &str) -> Result<(), Problem> {
+        self.spend(ctx, &format!("repeat/{payment}"), tiers::REPEATS).await.map(|_| ())
+    }
+
     /// Gives back calls that were counted.
     pub async fn refund(&self, spent: Refundable) {
         for (subject, window, at_ms) in spent.0 {

@@ -201,8 +201,10 @@ pub fn count_lookup(upstream: &str, outcome: LookupOutcome) {
 pub enum PaymentOutcome {
     /// The call had no payment and got the payment terms.
     TermsSent,
-    /// The payment is settled, now or by an earlier copy of the request.
+    /// The payment is settled, and bought the answer.
     Settled,
+    /// The payment was settled by an earlier call, whose answer the buyer gets again.
+    Repeated,
     /// The payment was refused.
     Refused,
     /// Another copy of the request is being settled.
@@ -216,6 +218,7 @@ pub fn count_payment(service: &str, outcome: PaymentOutcome) {
     let label = match outcome {
         PaymentOutcome::TermsSent => "asked",
         PaymentOutcome::Settled => "settled",
+        PaymentOutcome::Repeated => "repeated",
         PaymentOutcome::Refused => "refused",
         PaymentOutcome::Busy => "busy",
         PaymentOutcome::Unknown => "unknown",

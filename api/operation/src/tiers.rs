@@ -89,6 +89,8 @@ pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600
 pub const CALLS_WITH_PAYMENT: Window = Window { name: "minute", length_s: 60, calls_max: 6_000 };
 /// Unsettled payments per address: refused or still open. At this limit the facilitator is not asked any more.
 pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, calls_max: 120 };
+/// Repeated answers of one payment.
+pub const REPEATS: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
 /// Unsettled payments per payer.
 pub const PAYMENTS_PER_PAYER: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
 /// The lowest tier that may save filters and watches.

@@ -21,7 +21,9 @@ use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
 use operation::{Answer, Body, Form, Operation};
-use payments::sale::Settlement;
+use payments::goods::GivenPayment;
+use payments::repeats;
+use payments::settlement::Settlement;
 use payments::terms::Version;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
@@ -284,7 +286,7 @@ impl Tools {
         &self,
         index: usize,
         arguments: Result<Map<String, Value>, Problem>,
-        payment: Option<Value>,
+        payment: Option<GivenPayment>,
         parts: Option<&http::request::Parts>,
     ) -> Result<(Value, Option<Settlement>), Problem> {
         let parts = parts.ok_or_else(headless)?;
@@ -300,7 +302,7 @@ impl Tools {
             idempotency_key: rest::idempotency_key(&parts.headers)?,
             watch_token: rest::watch_token(&parts.headers)?,
             if_none_match: None,
-            payment: payment.map(Ok),
+            payment,
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
         let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].tool(arguments));
@@ -417,7 +419,10 @@ impl ServerHandler for Tools {
             Err(problem) => return Ok(failure(&problem, &self.mounted.settings.base_url).into()),
         };
         let since = Instant::now();
-        let payment = context.meta.get(PAYMENT).cloned();
+        let payment = context.meta.get(PAYMENT).cloned().map(|payload| GivenPayment {
+            payload: Ok(payload),
+            repeat_token: context.meta.get(repeats::META).and_then(Value::as_str).map(str::to_owned),
+        });
         let result = self.call(index, refused.map_or(Ok(arguments), Err), payment, parts).await;
         let result = result.map_err(|refusal| self.limit_refusal(refusal, parts));
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
@@ -426,7 +431,10 @@ impl ServerHandler for Tools {
             Ok((value, settlement)) => {
                 let mut result = CallToolResult::structured(value);
                 if let Some(settlement) = settlement {
-                    let paid = [(PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2))];
+                    let paid = [
+                        (PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2)),
+                        (repeats::META.to_owned(), json!(settlement.repeat_token())),
+                    ];
                     result.meta = Some(MetaObject(paid.into_iter().collect()));
                 }
                 result

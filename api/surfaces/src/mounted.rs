@@ -16,7 +16,9 @@ use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
 use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
-use payments::sale::{Goods, PaymentPayload, Settlement, sell, unknown};
+use payments::goods::{GivenPayment, Goods};
+use payments::sale::{sell, unknown};
+use payments::settlement::Settlement;
 use payments::terms::Offer;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -55,7 +57,7 @@ pub(crate) struct Incoming {
     pub(crate) watch_token: Option<String>,
     pub(crate) if_none_match: Option<String>,
     /// The payment of the call.
-    pub(crate) payment: Option<PaymentPayload>,
+    pub(crate) payment: Option<GivenPayment>,
     /// The resource that is paid for, as its surface names it.
     pub(crate) resource: String,
     /// Whether the call continues one that was counted already.

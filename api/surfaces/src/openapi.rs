@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price, Service};
+use payments::repeats;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
@@ -241,7 +242,7 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         responses["304"] = json!({"description": "Not modified: the caller has the current version (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
     }
     if matches!(operation.price, Price::PerCall { .. }) {
-        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"] {
+        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE", repeats::HEADER] {
             good["headers"][name] = header(name);
         }
     }
@@ -289,6 +290,7 @@ fn headers() -> Value {
         "PAYMENT-REQUIRED": {"description": "The payment terms in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "X-PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 1: JSON in base64.", "schema": {"type": "string"}},
+        (repeats::HEADER): {"description": "Sent with the same payment and request, it gets the same answer again from any network address.", "schema": {"type": "string"}},
         "Content-Disposition": {"description": "The name of the file.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
     })

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName};
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
 use operation::{Form, Method, Operation};
-use payments::sale::PaymentPayload;
+use payments::goods::GivenPayment;
 use payments::signed::PAYLOAD_BYTES_MAX;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -124,7 +124,7 @@ where
 }
 
 /// The payment of a request: JSON in base64, in x402 version 1 or 2.
-fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
+fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
     let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
     let given = match (of("x-payment")?, of("payment-signature")?) {
         (Some(_), Some(_)) => {
@@ -134,13 +134,16 @@ fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
         }
         (given, other) => given.or(other),
     };
-    Ok(given.map(|text| {
+    let Some(text) = given else { return Ok(None) };
+    let repeat_token = of("payment-repeat-token")?.map(str::to_owned);
+    let decode = || {
         if text.len() > PAYLOAD_BYTES_MAX {
             return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
         }
         let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
         serde_json::from_slice(&bytes).map_err(|_| "the payment is not JSON".to_owned())
-    }))
+    };
+    Ok(Some(GivenPayment { payload: decode(), repeat_token }))
 }
 
 fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
