@@ -8,6 +8,7 @@ mod body;
 mod credentials;
 pub(crate) mod discovery;
 mod events;
+mod files;
 pub mod forwarded;
 mod mcp;
 mod mounted;

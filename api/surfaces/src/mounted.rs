@@ -30,6 +30,8 @@ use crate::routes::Routes;
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long a read may take if it can look data up at an upstream.
 const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long a read of a file may take until it begins: the file may have to be written first.
+const FILE_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a write may take, including the wait until its command is projected.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
 /// How long a paid call may take: some blocks of the chain, and the wait until the payment is recorded.
@@ -116,6 +118,7 @@ impl Mounted {
         let time_max = match operation.method {
             _ if is_paid => SALE_TIME_MAX,
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
+            Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };

@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use futures_util::Stream;
-use http::header::ACCEPT;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderName};
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
@@ -21,6 +22,7 @@ use serde_json::Value;
 use warp::reply::Response;
 
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
+use crate::files::PartRequest;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::{Request, body, credentials, events, if_none_match, reply, response};
@@ -90,10 +92,24 @@ where
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
         return events::begin(context, mounted, index, arguments?, last, incoming).await;
     }
+    let (credentials, address) = (incoming.credentials.clone(), incoming.address);
+    let key_end = || -> BoxFuture<'static, ()> {
+        let (context, credentials) = (Arc::clone(context), credentials.clone());
+        Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
+    };
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let if_none_match = if_none_match.as_deref();
-    let rendering =
-        reply::Rendering { list: operation.list, form, keyed: admitted.keyed, paid: admitted.settlement.is_some(), read, if_none_match };
+    // A range of a HEAD request has no meaning.
+    let range = if request.method == http::Method::GET { text(&request.headers, &RANGE)? } else { None };
+    let rendering = reply::Rendering {
+        list: operation.list,
+        form,
+        keyed: admitted.keyed,
+        paid: admitted.settlement.is_some(),
+        read,
+        if_none_match: if_none_match.as_deref(),
+        part: PartRequest { range, if_range: text(&request.headers, &IF_RANGE)?, key_end: &key_end },
+        base_url: &mounted.settings.base_url,
+    };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }
 
