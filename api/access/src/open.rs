@@ -12,8 +12,7 @@ use operation::problem::Problem;
 use operation::tiers::Window;
 use schemas::error_code::ErrorCode;
 
-use crate::quota::address_subject;
-use crate::{Access, used_up};
+use crate::{Access, Subject, subjects_of, used_up};
 
 /// A kind of answer that needs no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,18 +96,20 @@ struct Minute {
 }
 
 impl Tallies {
-    /// Counts an answer for a subject; returns whether it may have it.
-    fn count(&self, subject: String, answers_max: i64, now_ms: i64) -> bool {
+    /// Counts an answer for each of the subjects, the narrowest first; returns whether all of them may have it.
+    fn count(&self, subjects: Vec<Subject>, each_max: i64, now_ms: i64) -> bool {
         let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = now_ms.div_euclid(MINUTE_MS);
         // Who has so many addresses has as many limits anyway.
         if minute.number != number || minute.counts.len() >= SUBJECTS_MAX {
             *minute = Minute { number, ..Minute::default() };
         }
-        let count = minute.counts.entry(subject).or_default();
-        let is_within = *count < answers_max;
-        *count += i64::from(is_within);
-        is_within
+        subjects.into_iter().all(|(name, factor)| {
+            let count = minute.counts.entry(name).or_default();
+            let is_within = *count < each_max.saturating_mul(factor);
+            *count += i64::from(is_within);
+            is_within
+        })
     }
 }
 
@@ -119,7 +120,7 @@ impl Access {
     /// `rate-limited`.
     pub fn admit_open(&self, ctx: &Context, kind: Open, address: IpAddr) -> Result<(), Problem> {
         let now_ms = ctx.clock.now_ms();
-        if self.open.count(format!("{}/{}", kind.name(), address_subject(address)), kind.per_minute_max(), now_ms) {
+        if self.open.count(subjects_of(&format!("{}/", kind.name()), address), kind.per_minute_max(), now_ms) {
             return Ok(());
         }
         let window = Window { name: "minute", length_s: MINUTE_MS / 1_000, calls_max: kind.per_minute_max() };
@@ -145,6 +146,7 @@ mod tests {
 
     use feed::testing::accounts::world;
     use operation::context::Part;
+    use operation::tiers::NETWORKS_PER_SITE;
 
     use super::*;
 
@@ -165,11 +167,36 @@ mod tests {
         assert_eq!(Open::ALL.map(Open::name).into_iter().collect::<BTreeSet<_>>().len(), Open::ALL.len());
     }
 
+    /// Proves that the addresses of an IPv6 /48 share a second, wider limit, which a used up /64 does not use, and that IPv4 addresses do not.
+    #[tokio::test]
+    async fn sites_are_limited() {
+        let (_world, ctx) = world().await;
+        let access = Access::of(&ctx);
+        let spend = |address: String| access.admit_open(&ctx, Open::PastCall, address.parse().unwrap()).is_ok();
+        let each = Open::PastCall.per_minute_max();
+        // More than the /64 has: the rest does not count for its /48.
+        for call in 0..2 * each {
+            assert_eq!(spend("2001:db8:1::1".to_owned()), call < each);
+        }
+        for network in 1..NETWORKS_PER_SITE {
+            for _ in 0..each {
+                assert!(spend(format!("2001:db8:1:{network:x}::1")), "{network}");
+            }
+        }
+        assert!(!spend("2001:db8:1:ffff::1".to_owned()));
+        assert!(spend("2001:db8:2::1".to_owned()), "another /48");
+        for last in 0..=NETWORKS_PER_SITE {
+            for _ in 0..each {
+                assert!(spend(format!("192.0.2.{last}")));
+            }
+        }
+    }
+
     /// Proves that the limit is there again in the next minute, and that the number of subjects in memory is limited.
     #[test]
     fn minutes() {
         let tallies = Tallies::default();
-        let count = |name: &str, now_ms| tallies.count(name.to_owned(), 1, now_ms);
+        let count = |name: &str, now_ms| tallies.count(vec![(name.to_owned(), 1)], 1, now_ms);
         assert!(count("a", 59_999) && !count("a", 59_999) && count("b", 59_999));
         assert!(count("a", 60_000) && !count("a", 119_999));
         for number in 0..2 * SUBJECTS_MAX {

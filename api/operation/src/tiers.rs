@@ -83,6 +83,8 @@ impl Tiers {
     }
 }
 
+/// How many times the limit of one IPv6 /64 all addresses of a /48 have together.
+pub const NETWORKS_PER_SITE: i64 = 16;
 /// Unpaid calls of paid operations per address: calls without a payment, or with one that its payer did not sign.
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// Calls with a payment per address, counted unless the payment is settled. This limits how many signatures are verified; unpaid calls do not count.
