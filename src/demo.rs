@@ -123,7 +123,7 @@ pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError
 /// # Errors
 /// The server or the simulator cannot start, or the log or the store fails.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
-    let server = serve::bind(&config)?;
+    let listeners = serve::bind(&config)?;
     let history = History::load(&config, config.clock().today());
     let simulated_clock = SimulatedClock::new(snapshot_time(history.next)?, config.clock());
     if history.next == history.today {
@@ -139,7 +139,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let (bound, serving) = Arc::clone(&simulator).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await?;
     let serving = tokio::spawn(serving);
     adapt(&mut config, bound);
-    let address = server.address();
+    let address = listeners.readers.address();
     let engine = Engine::open(config, Some(address), Some(Records::Simulated), Role::All).await?;
     let task: DemoTask = Box::new(move |engine, is_ready| {
         Box::pin(async move {
@@ -173,7 +173,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         })
     });
     // No upstream has a schedule: the demo's task syncs them.
-    serve::run(engine, server, Vec::new(), Role::All, Some(task)).await?;
+    serve::run(engine, listeners, Vec::new(), Role::All, Some(task)).await?;
     let _ = stop.send(());
     serving.await?;
     Ok(())

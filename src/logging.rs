@@ -10,7 +10,7 @@ use std::io::IsTerminal as _;
 use operation::redaction::hide_keys;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
@@ -53,13 +53,16 @@ const OWN_CRATES: [&str; 16] = [
 pub(crate) fn start(config: &Config) -> Result<(), Box<dyn StdError>> {
     let logging = &config.sections.logging;
     let filter = EnvFilter::try_new(&logging.level).map_err(|error| config.invalid("logging.level", error.to_string()))?;
-    // Below the level info the MCP library logs whole calls with their arguments, keys and payments.
-    let has_no_calls = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
-    // The scheduler logs each of its steps at the level info.
-    let is_no_step = filter_fn(|metadata| *metadata.level() < Level::INFO || !metadata.target().starts_with("tokio_cron_scheduler"));
     let layer = lines::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).event_format(logging.format);
-    tracing_subscriber::registry().with(layer.with_filter(filter.and(has_no_calls).and(is_no_step))).init();
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(filter_fn(is_no_step)))).init();
     Ok(())
+}
+
+/// Whether an event may be logged at all. From the level info on, the scheduler logs each of its steps, and the MCP library several lines for each
+/// message of any caller, below it whole calls with their arguments, keys and payments.
+fn is_no_step(metadata: &Metadata<'_>) -> bool {
+    let is_of = |library: &str| metadata.target().split("::").next() == Some(library);
+    *metadata.level() < Level::INFO || !(is_of("rmcp") || is_of("tokio_cron_scheduler"))
 }
 
 impl<S, N> FormatEvent<S, N> for LogFormat
@@ -257,7 +260,7 @@ mod tests {
     fn logged(format: LogFormat, act: impl FnOnce()) -> String {
         let written = Written::default();
         let layer = lines::layer().with_ansi(false).with_writer(written.clone()).event_format(format);
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer.with_filter(filter_fn(is_no_step))), act);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -305,6 +308,27 @@ mod tests {
                 assert!(line.contains("hw_live_…") && line.contains("BEARER …, Bearer …"), "{line}");
             }
         }
+    }
+
+    /// Proves that libraries which log what any caller does are silent below the level warn, however much else is logged, and that others are not.
+    #[test]
+    fn steps_of_libraries_are_not_logged() {
+        macro_rules! assert_logged {
+            ($target:literal, $levels:expr) => {
+                let lines = logged(LogFormat::Text, || {
+                    tracing::warn!(target: $target, "level=WARN");
+                    tracing::info!(target: $target, "level=INFO");
+                    tracing::debug!(target: $target, "level=DEBUG");
+                });
+                let levels: Vec<&str> = lines.lines().map(|line| line.rsplit_once('=').unwrap().1).collect();
+                assert_eq!(levels, $levels, "{}", $target);
+            };
+        }
+        assert_logged!("rmcp::service", ["WARN"]);
+        assert_logged!("rmcp", ["WARN"]);
+        assert_logged!("tokio_cron_scheduler::job", ["WARN"]);
+        assert_logged!("surfaces::mcp", ["WARN", "INFO", "DEBUG"]);
+        assert_logged!("rmcpx", ["WARN", "INFO", "DEBUG"]);
     }
 
     /// Proves that every event is one line without control characters, and that JSON fields keep their types.

@@ -1,6 +1,7 @@
 //! `highwater serve`: starts the tasks of a role, serves until a signal arrives, and stops in order. Also runs single commands.
 
 use std::error::Error as StdError;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,6 +31,8 @@ use crate::output::Output;
 use crate::role::Role;
 use crate::{control, hardening, sync_supervisor};
 
+/// How far the default port of the listener for operators is from that of the one for readers.
+const OPERATOR_PORT_DISTANCE: u16 = 1_000;
 /// The pause before waiting for the views again, after the log or the store failed.
 const CATCH_UP_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before looking again whether the first key of receipts is recorded.
@@ -49,7 +52,7 @@ pub(crate) type DemoTask = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> BoxFu
 /// # Errors
 /// The process cannot start, or fails while it stops.
 pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
-    let server = bind(&config)?;
+    let Listeners { readers: server, operators } = bind(&config)?;
     if role.includes(Role::Api) && server.address().ip().to_canonical().is_unspecified() && config.sections.public_url.is_none() {
         tracing::warn!(
             url = public_url(&config, Some(server.address())),
@@ -58,16 +61,36 @@ pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdE
     }
     let engine = Engine::open(config, Some(server.address()), Some(Records::Real), role).await?;
     let upstreams = if role.includes(Role::Ingest) { enabled_upstreams(&engine.config).collect() } else { Vec::new() };
-    run(engine, server, upstreams, role, None).await
+    run(engine, Listeners { readers: server, operators }, upstreams, role, None).await
 }
 
-/// Binds the HTTP listener.
+/// The HTTP listeners of a process.
+pub(crate) struct Listeners {
+    pub(crate) readers: Server,
+    pub(crate) operators: Server,
+}
+
+/// Binds the HTTP listeners.
 ///
 /// # Errors
-/// The address is not available.
-pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
+/// An address is not available.
+pub(crate) fn bind(config: &Config) -> Result<Listeners, Box<dyn StdError>> {
     hardening::raise_descriptor_limit()?;
-    Ok(Server::bind(config.sections.listen)?)
+    let readers = Server::bind(config.sections.listen)?;
+    let (address, otherwise) = operator_addresses(config);
+    let operators = Server::bind(address).or_else(|error| otherwise.map_or(Err(error), Server::bind))?;
+    Ok(Listeners { readers, operators })
+}
+
+/// The address of the listener for operators, and another one if that is taken. A configured address has no other one.
+fn operator_addresses(config: &Config) -> (SocketAddr, Option<SocketAddr>) {
+    let on_loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let port = config.sections.listen.port();
+    match (config.sections.operator_listen, port.checked_add(OPERATOR_PORT_DISTANCE)) {
+        (Some(address), _) => (address, None),
+        (None, Some(next)) if port > 0 => (on_loopback(next), Some(on_loopback(0))),
+        (None, _) => (on_loopback(0), None),
+    }
 }
 
 /// Serves until a signal arrives, then stops in order. `upstreams` are polled by their schedules.
@@ -76,7 +99,7 @@ pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
 /// A schedule or the control socket cannot be used, the server fails, or the log or the store cannot be closed.
 pub(crate) async fn run(
     engine: Arc<Engine>,
-    server: Server,
+    Listeners { readers: server, operators }: Listeners,
     upstreams: Vec<&'static dyn Upstream>,
     role: Role,
     demo: Option<DemoTask>,
@@ -106,7 +129,9 @@ pub(crate) async fn run(
         }
     });
     let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
-    tracing::info!(address = %server.address(), "listening");
+    tracing::info!(address = %server.address(), operators = %operators.address(), "listening");
+    // Until the process has stopped, so that a stop that takes long can be watched.
+    tasks.spawn(engine.until_stopped(operators.run_for_operators(Arc::clone(&engine.context), Arc::clone(&readiness))));
     let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
     tracing::info!("stopping");
     schedule.stop().await;
@@ -261,4 +286,30 @@ pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dy
     let result = command.run(&engine, &*output).await;
     engine.close(JoinSet::new(), projecting).await?;
     Ok(result?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Flags;
+
+    fn addresses(settings: &[(&str, &str)]) -> (String, Option<String>) {
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let (address, otherwise) = operator_addresses(&Config::load(Some(empty.path()), settings, &Flags::default()).unwrap());
+        (address.to_string(), otherwise.map(|address| address.to_string()))
+    }
+
+    /// Proves that operators have a loopback address by default, whatever readers have, and that a configured address is the only one that is tried.
+    #[test]
+    fn operators_listen_on_loopback() {
+        let free = Some("127.0.0.1:0".to_owned());
+        assert_eq!(addresses(&[]), ("127.0.0.1:9080".to_owned(), free.clone()));
+        assert_eq!(addresses(&[("HIGHWATER_LISTEN", "[::]:443")]), ("127.0.0.1:1443".to_owned(), free));
+        for no_next in ["0.0.0.0:0", "0.0.0.0:65000"] {
+            assert_eq!(addresses(&[("HIGHWATER_LISTEN", no_next)]), ("127.0.0.1:0".to_owned(), None), "{no_next}");
+        }
+        let configured = [("HIGHWATER_LISTEN", "0.0.0.0:0"), ("HIGHWATER_OPERATOR_LISTEN", "192.0.2.1:7000")];
+        assert_eq!(addresses(&configured), ("192.0.2.1:7000".to_owned(), None));
+    }
 }

@@ -79,6 +79,8 @@ codes! {
     BodyTooLarge = ("body-too-large", 413, false);
     /// The content type is not one the operation takes.
     MediaTypeUnsupported = ("media-type-unsupported", 415, false);
+    /// The file ends before the range that is asked for.
+    RangeUnsatisfiable = ("range-unsatisfiable", 416, false);
     /// The quota or rate limit is spent.
     RateLimited = ("rate-limited", 429, true);
     /// The request line and the headers are larger than the server takes.

@@ -27,6 +27,8 @@ pub(crate) struct Sections {
     pub(crate) data_dir: PathBuf,
     #[serde(deserialize_with = "address")]
     pub(crate) listen: SocketAddr,
+    #[serde(deserialize_with = "optional_address")]
+    pub(crate) operator_listen: Option<SocketAddr>,
     #[serde(deserialize_with = "optional_url")]
     pub(crate) public_url: Option<String>,
     #[serde(deserialize_with = "optional_url")]

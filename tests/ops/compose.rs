@@ -161,14 +161,16 @@ fn registry_is_a_service() {
     }
 }
 
-/// Proves that Prometheus scrapes the roles by their names and port.
+/// Proves that Prometheus scrapes the roles by their names, at the listener for operators, which is not published.
 #[test]
 fn prometheus_scrapes_the_roles() {
     let config = yaml("ops/prometheus/prometheus.yml");
     let roles = &config["scrape_configs"][0]["dns_sd_configs"][0];
     let all = services();
     for role in texts(&roles["names"]) {
-        assert_eq!(all[role]["environment"]["HIGHWATER_LISTEN"], format!("0.0.0.0:{}", roles["port"]), "{role}");
+        assert_eq!(all[role]["environment"]["HIGHWATER_OPERATOR_LISTEN"], format!("0.0.0.0:{}", roles["port"]), "{role}");
+        let is_published = |port: &&str| port.ends_with(&format!(":{}", roles["port"]));
+        assert_eq!(texts(&all[role]["ports"]).iter().find(|port| is_published(port)), None, "{role}");
     }
     assert_eq!(texts(&roles["names"]).len(), 3);
 }

@@ -38,7 +38,7 @@ async fn wrong_clocks_append_nothing_until_they_are_accepted() {
         assert!(reason.contains("clock.accepted_last_record"), "{reason}");
         wait_for("an answer to a read", || (server.get("/recalls/api/recalls?limit=1", "")?.0 == 200).then_some(()));
         wait_for("the metric", || {
-            let metrics = String::from_utf8(server.get("/metrics", "")?.1).unwrap();
+            let metrics = server.metrics()?;
             metrics.lines().any(|line| line == "engine_log_up 0").then_some(())
         });
         let refused = stderr_of_failure(command(&data, &simulated, now, &["keys", "mint", "--tier", "pro"]));

@@ -66,7 +66,7 @@ fn commands_work_with_and_without_a_running_demo() {
     assert!(status.contains("upstream openfda.food\trun_finished") && status.contains("topic recalls\trecords"), "{status}");
     assert!(status.contains("view recalls\tlag 0\tseconds 0"), "{status}");
     wait_for("the freshness of every upstream", || {
-        let metrics = String::from_utf8(server.get("/metrics", "")?.1).ok()?;
+        let metrics = server.metrics()?;
         let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|stream| {
             let line = metrics
                 .lines()

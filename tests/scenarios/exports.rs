@@ -79,6 +79,17 @@ fn files_hold_the_listed_records() {
     assert_eq!(file.header("content-disposition"), format!("attachment; filename=\"recalls-{yesterday}.parquet\""));
     assert!(file.body.starts_with(b"PAR1") && file.body.ends_with(b"PAR1"));
     assert_eq!(get(&path, &pro, &format!("if-none-match: {}\r\n", file.header("etag"))).status, 304);
+    assert_eq!((file.header("content-length"), file.header("accept-ranges")), (file.body.len().to_string().as_str(), "bytes"));
+    let middle = file.body.len() / 2;
+    let halves = [format!("bytes=0-{}", middle - 1), format!("bytes={middle}-")].map(|range| {
+        let half = get(&path, &pro, &format!("range: {range}\r\nif-range: {}\r\n", file.header("etag")));
+        assert_eq!((half.status, half.header("etag")), (206, file.header("etag")), "{range}: {}", half.head());
+        half.body
+    });
+    assert!(halves.concat() == file.body, "a download in two parts is the file");
+    assert!(get(&path, &pro, "range: bytes=4-\r\nif-range: \"other\"\r\n").body == file.body);
+    let beyond = get(&path, &pro, &format!("range: bytes={}-\r\n", file.body.len()));
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, format!("bytes */{}", file.body.len()).as_str()));
     for (path, key, status, code) in [
         (path.clone(), &free, 403, "tier-too-low"),
         (format!("/recalls/v1/exports/{tomorrow}.parquet"), &pro, 400, "as-of-invalid"),

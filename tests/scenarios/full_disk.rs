@@ -34,7 +34,7 @@ fn processor_seconds(pid: u32) -> f64 {
 
 /// Returns the value of a metric without labels.
 fn metric(server: &Server, name: &str) -> Option<f64> {
-    let metrics = String::from_utf8(server.get("/metrics", "")?.1).ok()?;
+    let metrics = server.metrics()?;
     metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 

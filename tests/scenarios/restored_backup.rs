@@ -70,7 +70,7 @@ fn restored_backup_does_not_sign_until_declared() {
     assert_eq!(status_code, 503, "{problem}");
     assert!(text(&problem["detail"]).contains("no receipt is signed"));
     assert!(stderr_of_failure(command(&backup, &["receipt-keys", "use", &first])).contains("a new key would not help"));
-    let metrics = String::from_utf8(restored.get("/metrics", "").unwrap().1).unwrap();
+    let metrics = restored.metrics().unwrap();
     assert!(metrics.contains("api_checkpoint_signing_refused 1"));
     assert_eq!(restored.get("/receipts/checkpoint", "").unwrap().0, 503, "a tree that contradicts a signed one must not be published");
     assert_eq!(restored.get("/receipts/v1/consistency?from=1", "").unwrap().0, 503);

@@ -106,7 +106,7 @@ async fn rewritten_history_is_not_cosigned() {
     assert_eq!(proof["checkpoint"], json!(second), "every answer must show the cosigned checkpoint");
     assert!(status(&data).contains("witness witness.example/w1\tof receipts\tcheckpoint 3\tcosigned 3 at "));
     let behind = |server: &Server| {
-        let metrics = text(server, "/metrics").unwrap();
+        let metrics = server.metrics().unwrap();
         let name = "api_checkpoint_witness_behind_seconds{service=\"receipts\",witness=\"witness.example/w1\"} ";
         metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok())
     };

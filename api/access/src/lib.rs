@@ -10,6 +10,7 @@ mod erase;
 pub mod fleets;
 pub mod guard;
 pub mod keys;
+mod open;
 pub mod quota;
 pub mod saved;
 pub mod sign;
@@ -37,7 +38,8 @@ use self::append::append_commands;
 pub use self::commands::{FreeKey, MintedKey, RotatedKey};
 pub use self::erase::ErasedAccount;
 use self::keys::Key;
-use self::quota::{Quotas, Spent, address_subject};
+pub use self::open::Open;
+use self::quota::{Quotas, Spent, address_subject, site_subject};
 
 /// How long the row of a key is cached.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
@@ -83,6 +85,8 @@ pub struct Access {
     quotas: Quotas,
     /// Ids of keys whose use in this hour is not recorded yet.
     used: Mutex<BTreeSet<String>>,
+    /// Answers without a key.
+    open: open::Tallies,
 }
 
 impl Part for Access {}
@@ -119,13 +123,14 @@ impl Access {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
         }
         let limits = ctx.settings.tiers.of(caller.tier);
-        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
+        let subjects = if caller.key_id.is_empty() { subjects_of("", address) } else { vec![(caller.key_id.clone(), 1)] };
         let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
         if let Some(minute) = limits.minute {
             policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
         }
-        let spend =
-            async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
+        let spend = async |window| {
+            self.spend_each(ctx, &subjects, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()))
+        };
         if let Some(minute) = limits.minute {
             spend(minute).await?;
         }
@@ -139,7 +144,7 @@ impl Access {
     /// # Errors
     /// `rate-limited`, `unavailable`.
     pub async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
+        self.spend_each(ctx, &subjects_of("unpaid/", address), tiers::UNPAID).await.map(drop)
     }
 
     /// Admits a call with a payment before the payment is read. Such calls have a limit per address that is higher than that of unpaid calls. The call
@@ -149,7 +154,7 @@ impl Access {
     /// `rate-limited`, `unavailable`.
     pub async fn admit_call_with_payment(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
         let mut spent = Refundable::default();
-        self.spend_for(ctx, &mut spent, format!("with-payment/{}", address_subject(address)), tiers::CALLS_WITH_PAYMENT).await?;
+        self.spend_for(ctx, &mut spent, subjects_of("with-payment/", address), tiers::CALLS_WITH_PAYMENT).await?;
         Ok(spent)
     }
 
@@ -160,9 +165,17 @@ impl Access {
     /// `rate-limited`, `unavailable`.
     pub async fn admit_payment(&self, ctx: &Context, address: IpAddr, payer: &str) -> Result<Refundable, Problem> {
         let mut spent = Refundable::default();
-        self.spend_for(ctx, &mut spent, format!("payments/{}", address_subject(address)), tiers::PAYMENTS_PER_ADDRESS).await?;
-        self.spend_for(ctx, &mut spent, format!("payer/{}", payer.to_ascii_lowercase()), tiers::PAYMENTS_PER_PAYER).await?;
+        self.spend_for(ctx, &mut spent, subjects_of("payments/", address), tiers::PAYMENTS_PER_ADDRESS).await?;
+        self.spend_for(ctx, &mut spent, vec![(format!("payer/{}", payer.to_ascii_lowercase()), 1)], tiers::PAYMENTS_PER_PAYER).await?;
         Ok(spent)
+    }
+
+    /// Admits a repetition of the answer of a settled payment.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_repeat(&self, ctx: &Context, payment: &str) -> Result<(), Problem> {
+        self.spend(ctx, &format!("repeat/{payment}"), tiers::REPEATS).await.map(|_| ())
     }
 
     /// Gives back calls that were counted.
@@ -172,35 +185,11 @@ impl Access {
         }
     }
 
-    async fn spend_for(&self, ctx: &Context, spent: &mut Refundable, subject: String, window: Window) -> Result<(), Problem> {
+    async fn spend_for(&self, ctx: &Context, spent: &mut Refundable, subjects: Vec<Subject>, window: Window) -> Result<(), Problem> {
         let now_ms = ctx.clock.now_ms();
-        self.spend(ctx, &subject, window).await?;
-        spent.0.push((subject, window, now_ms));
+        self.spend_each(ctx, &subjects, window).await?;
+        spent.0.extend(subjects.into_iter().map(|(name, factor)| (name, times(window, factor), now_ms)));
         Ok(())
-    }
-
-    /// Admits a read of a file. Reads of files have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
-    }
-
-    /// Admits a checkpoint that is submitted to this witness. Submissions have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_checkpoint(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("checkpoint/{}", address_subject(address)), tiers::CHECKPOINTS).await.map(|_| ())
-    }
-
-    /// Admits a request for a path that does not exist. Such requests have a generous limit per address.
-    ///
-    /// # Errors
-    /// `rate-limited`, `unavailable`.
-    pub async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
     }
 
     /// Waits until a key stops working because it was revoked, or replaced a day ago. Never completes without a key.
@@ -225,14 +214,23 @@ impl Access {
         self.quotas.release_all(&ctx.store, ctx.clock.now_ms()).await
     }
 
+    /// Uses one call of each of the subjects. The narrowest is the first, so that one that is used up takes nothing from the wider ones. Returns what is
+    /// left to all of them.
+    async fn spend_each(&self, ctx: &Context, subjects: &[Subject], window: Window) -> Result<Spent, Problem> {
+        let mut least: Option<Spent> = None;
+        for (name, factor) in subjects {
+            let spent = self.spend(ctx, name, times(window, *factor)).await?;
+            least = Some(least.filter(|least| least.remaining <= spent.remaining).unwrap_or(spent));
+        }
+        least.ok_or_else(|| Problem::new(ErrorCode::Internal, "a call that nobody made"))
+    }
+
     async fn spend(&self, ctx: &Context, subject: &str, window: Window) -> Result<Spent, Problem> {
         let spent = self.quotas.spend(&ctx.store, subject, window, ctx.clock.now_ms()).await.map_err(store_problem)?;
         if spent.allowed {
             return Ok(spent);
         }
-        let detail = format!("the quota of {} calls per {} is used up; it resets in {} s", window.calls_max, window.name, spent.reset_s);
-        let rate_limit = format!("\"{}\";r=0;t={}", window.name, spent.reset_s);
-        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s).header("ratelimit", rate_limit))
+        Err(used_up(window, spent.reset_s))
     }
 
     /// Authenticates the caller.
@@ -342,6 +340,28 @@ async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
 /// Decodes a stored row of a key.
 fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
     stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
+}
+
+/// The problem of a window without calls, which ends in so many seconds.
+fn used_up(window: Window, reset_s: u64) -> Problem {
+    let detail = format!("the quota of {} calls per {} is used up; it resets in {reset_s} s", window.calls_max, window.name);
+    let rate_limit = format!("\"{}\";r=0;t={reset_s}", window.name);
+    Problem::new(ErrorCode::RateLimited, detail).retry_after(reset_s).header("ratelimit", rate_limit)
+}
+
+/// A subject of quotas, and how many times the limit of one caller it has.
+type Subject = (String, i64);
+
+/// The subjects of an address, the narrowest first. `kind` says what its calls are counted for.
+fn subjects_of(kind: &str, address: IpAddr) -> Vec<Subject> {
+    let own = (format!("{kind}{}", address_subject(address)), 1);
+    let site = site_subject(address).map(|site| (format!("{kind}{site}"), tiers::NETWORKS_PER_SITE));
+    std::iter::once(own).chain(site).collect()
+}
+
+/// A window with so many times its calls.
+fn times(window: Window, factor: i64) -> Window {
+    Window { calls_max: window.calls_max.saturating_mul(factor), ..window }
 }
 
 fn invalid(detail: &str) -> Problem {

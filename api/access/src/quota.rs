@@ -272,11 +272,17 @@ pub fn address_subject(address: IpAddr) -> String {
 /// The subject for minting keys of an address: single IPv4 addresses, and IPv6 by /48, the size that a provider's customer usually has.
 #[must_use]
 pub fn minting_subject(address: IpAddr) -> String {
+    site_subject(address).unwrap_or_else(|| address_subject(address))
+}
+
+/// The quota subject of the IPv6 /48 of an address; `None` for IPv4. Who has a /48 has 65,536 subjects of addresses.
+#[must_use]
+pub fn site_subject(address: IpAddr) -> Option<String> {
     match address.to_canonical() {
-        IpAddr::V4(v4) => format!("ip/{v4}"),
+        IpAddr::V4(_) => None,
         IpAddr::V6(v6) => {
             let [a, b, c, ..] = v6.segments();
-            format!("ip/{a:x}:{b:x}:{c:x}::/48")
+            Some(format!("ip/{a:x}:{b:x}:{c:x}::/48"))
         }
     }
 }

@@ -4,6 +4,7 @@
 //! surface.
 
 pub mod context;
+mod file_body;
 pub mod known;
 pub mod metrics;
 pub mod problem;
@@ -14,10 +15,9 @@ pub mod signing_state;
 pub mod tiers;
 
 use std::future::Future;
-use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -27,9 +27,9 @@ use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::context::{Context, ServiceSettings};
+pub use crate::file_body::FileBody;
 use crate::problem::Problem;
 use crate::schema::NamedSchema;
 
@@ -213,36 +213,8 @@ pub enum Body {
     NotModified,
     /// The command that a write will append once it is paid for, as JSON.
     Effect(String),
-    /// A file that is sent while it is written.
+    /// A file that is sent whole or in part.
     File(FileBody),
-}
-
-/// A file that is sent while it is written.
-#[derive(Clone, Debug)]
-pub struct FileBody {
-    /// The media type.
-    pub media_type: &'static str,
-    /// The name under which clients save it.
-    pub name: String,
-    /// The pieces; an error ends the file before its end. They are taken when the file is sent.
-    pieces: Arc<Mutex<Option<FilePieces>>>,
-}
-
-/// The pieces of a file.
-pub type FilePieces = mpsc::Receiver<io::Result<Bytes>>;
-
-impl FileBody {
-    /// A file with these pieces.
-    #[must_use]
-    pub fn new(media_type: &'static str, name: String, pieces: FilePieces) -> Self {
-        Self { media_type, name, pieces: Arc::new(Mutex::new(Some(pieces))) }
-    }
-
-    /// The pieces; `None` if they were taken already.
-    #[must_use]
-    pub fn take(&self) -> Option<FilePieces> {
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
 }
 
 /// The result of a handler.

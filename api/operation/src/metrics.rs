@@ -1,6 +1,6 @@
 //! The metrics of the API, in the default registry of the process. Label values are our own names and HTTP statuses: closed sets.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Instant;
 
 use http::StatusCode;
@@ -144,21 +144,21 @@ fn change(gauge: &LazyLock<Option<IntGauge>>, by: i64) {
 /// The status classes in metrics.
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
-/// The metrics of one operation, with the labels resolved in advance.
+/// The metrics of one operation, with the labels resolved once. An operation has no series before its first call: most operations of most processes
+/// are never called, and each histogram has a line for each bucket.
 #[derive(Debug)]
 pub struct Meter {
     service: &'static str,
     operation: &'static str,
-    /// One for each of [`CLASSES`].
-    seconds: Option<[Histogram; 4]>,
+    /// One for each of [`CLASSES`], made with its first call.
+    seconds: [OnceLock<Histogram>; CLASSES.len()],
 }
 
 impl Meter {
     /// The meter of an operation.
     #[must_use]
     pub fn new(service: &'static str, operation: &'static str) -> Self {
-        let seconds = SECONDS.as_ref().map(|seconds| CLASSES.map(|class| seconds.with_label_values(&[service, operation, class])));
-        Self { service, operation, seconds }
+        Self { service, operation, seconds: Default::default() }
     }
 
     /// Counts one call.
@@ -167,8 +167,8 @@ impl Meter {
             requests.with_label_values(&[self.service, self.operation, status.as_str()]).inc();
         }
         let class = usize::from(status / 100).saturating_sub(2);
-        if let Some(seconds) = self.seconds.as_ref().and_then(|seconds| seconds.get(class)) {
-            seconds.observe(since.elapsed().as_secs_f64());
+        if let (Some(all), Some(own), Some(name)) = (SECONDS.as_ref(), self.seconds.get(class), CLASSES.get(class)) {
+            own.get_or_init(|| all.with_label_values(&[self.service, self.operation, name])).observe(since.elapsed().as_secs_f64());
         }
     }
 }
@@ -201,8 +201,10 @@ pub fn count_lookup(upstream: &str, outcome: LookupOutcome) {
 pub enum PaymentOutcome {
     /// The call had no payment and got the payment terms.
     TermsSent,
-    /// The payment is settled, now or by an earlier copy of the request.
+    /// The payment is settled, and bought the answer.
     Settled,
+    /// The payment was settled by an earlier call, whose answer the buyer gets again.
+    Repeated,
     /// The payment was refused.
     Refused,
     /// Another copy of the request is being settled.
@@ -216,6 +218,7 @@ pub fn count_payment(service: &str, outcome: PaymentOutcome) {
     let label = match outcome {
         PaymentOutcome::TermsSent => "asked",
         PaymentOutcome::Settled => "settled",
+        PaymentOutcome::Repeated => "repeated",
         PaymentOutcome::Refused => "refused",
         PaymentOutcome::Busy => "busy",
         PaymentOutcome::Unknown => "unknown",
@@ -320,4 +323,21 @@ pub fn render(is_ready: bool) -> (Vec<u8>, String) {
         tracing::error!(%error, "the metrics cannot be encoded");
     }
     (text, format!("{}; charset=utf-8", encoder.format_type()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an operation has no series before its first call, and after it those of the status class that it had.
+    #[test]
+    fn operations_that_were_not_called_have_no_series() {
+        let shown = |needle: &str| String::from_utf8(render(true).0).unwrap().contains(needle);
+        let meter = Meter::new("quiet", "rare");
+        assert!(!shown("service=\"quiet\""));
+        meter.count(429, Instant::now());
+        assert!(shown("api_requests_total{operation=\"rare\",service=\"quiet\",status=\"429\"} 1"));
+        assert!(shown("api_request_seconds_count{class=\"4xx\",operation=\"rare\",service=\"quiet\"} 1"));
+        assert!(!shown("class=\"2xx\",operation=\"rare\",service=\"quiet\""));
+    }
 }

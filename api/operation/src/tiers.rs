@@ -83,20 +83,18 @@ impl Tiers {
     }
 }
 
+/// How many times the limit of one IPv6 /64 all addresses of a /48 have together.
+pub const NETWORKS_PER_SITE: i64 = 16;
 /// Unpaid calls of paid operations per address: calls without a payment, or with one that its payer did not sign.
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// Calls with a payment per address, counted unless the payment is settled. This limits how many signatures are verified; unpaid calls do not count.
 pub const CALLS_WITH_PAYMENT: Window = Window { name: "minute", length_s: 60, calls_max: 6_000 };
 /// Unsettled payments per address: refused or still open. At this limit the facilitator is not asked any more.
 pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, calls_max: 120 };
+/// Repeated answers of one payment.
+pub const REPEATS: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
 /// Unsettled payments per payer.
 pub const PAYMENTS_PER_PAYER: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
-/// Reads of files per address.
-pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
-/// Checkpoints submitted to this witness per address.
-pub const CHECKPOINTS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
-/// Requests for unknown paths per address.
-pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The lowest tier that may save filters and watches.
 pub const SAVED_ITEMS_MIN_TIER: Tier = Tier::Pro;
 /// The lowest tier that may store fleets.

@@ -1,7 +1,7 @@
 //! Payments by x402: the terms of an offer, the signed payment, and its settlement.
 //!
 //! Promises: terms are built from our own price table only; what a payload says about them is compared, never trusted. A payment buys one answer, and
-//! the same payment for the same request returns the same answer again. A transfer on the chain pays for one payment. Every settled payment has
+//! the same payment for the same request returns the same answer to its buyer again. A transfer on the chain pays for one payment. Every settled payment has
 //! its answer, whatever fails in between. The chain decides over what anybody else says about a payment. A payment that the facilitator refuses
 //! immediately is not recorded, and such payments are limited per address and per payer.
 //!
@@ -21,9 +21,12 @@
 
 pub mod chain;
 pub mod facilitator;
+pub mod goods;
 mod http;
 mod readers;
+pub mod repeats;
 pub mod sale;
+pub mod settlement;
 pub mod signed;
 pub mod terms;
 mod verifications;

@@ -27,14 +27,17 @@ use schemas::receipt::commitment;
 use schemas::views::payments::{self, Claim, Payment, PaymentCommand, State, TABLES, answer_key};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use view_store::lease::Lease;
 
 use super::ProcessingGuard;
 use super::chain::{Found, Transfer};
 use super::facilitator::{Facilitator, FacilitatorReply};
+use super::goods::{GivenPayment, Goods, sellable};
+use super::repeats::{self, Buyer};
+use super::settlement::Settlement;
 use super::signed::{Signed, hex_text};
-use super::terms::{NETWORKS, Offer, PaymentTerms, Version};
+use super::terms::{Offer, PaymentTerms, Version};
 use super::verifications::Slot;
 use crate::Payments;
 
@@ -45,50 +48,10 @@ const SETTLE_ATTEMPTS: usize = 3;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// How many times the chain is asked for a transfer that the facilitator reports as settled.
 const CHAIN_LOOKUPS_MAX: usize = 20;
-/// The largest answer that can be sold, in bytes: it is stored in the log.
-const ANSWER_BYTES_MAX: usize = 512 * 1024;
 /// After how many seconds a copy of a payment that is being settled may be retried.
 const BUSY_S: u64 = 1;
 /// After how many seconds a payment with unknown status may be retried.
 const UNKNOWN_RETRY_S: u64 = 5;
-
-/// What is sold.
-pub struct Goods {
-    /// The name of the service.
-    pub service: &'static str,
-    /// The name of the operation.
-    pub operation: &'static str,
-    /// The offer.
-    pub offer: Offer,
-    /// The lowest tier whose keys do not pay.
-    pub free_from: &'static str,
-}
-
-/// The payment of a call: its payload, or why it cannot be decoded.
-pub type PaymentPayload = Result<Value, String>;
-
-/// The settlement of a payment, as reported to the buyer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    transaction: String,
-    network: String,
-    payer: String,
-}
-
-impl Settlement {
-    /// The settlement in the format of a version.
-    pub fn document(&self, version: Version) -> Value {
-        let own = NETWORKS.iter().find(|network| network.caip == self.network);
-        let network = own.map_or(self.network.as_str(), |network| network.name_in(version));
-        json!({ "success": true, "transaction": self.transaction, "network": network, "payer": self.payer })
-    }
-
-    /// The headers of a paid answer.
-    pub fn headers(&self) -> [(&'static str, String); 2] {
-        [("x-payment-response", Version::V1), ("payment-response", Version::V2)]
-            .map(|(name, version)| (name, STANDARD.encode(self.document(version).to_string())))
-    }
-}
 
 /// Sells an answer to a caller. `run` runs the operation. Calls without a payment, or with one that its payer did not sign, share a limit per address.
 /// Calls with a payment that its payer signed have their own limits, per address and per payer.
@@ -102,7 +65,7 @@ pub async fn sell<R>(
     address: IpAddr,
     goods: Goods,
     arguments: Result<Value, Problem>,
-    given: Option<PaymentPayload>,
+    given: Option<GivenPayment>,
     run: R,
 ) -> Result<(Answer, Settlement), Problem>
 where
@@ -146,7 +109,7 @@ async fn sell_for<R>(
     goods: &Goods,
     terms: PaymentTerms,
     arguments: Result<Value, Problem>,
-    given: PaymentPayload,
+    given: GivenPayment,
     run: R,
 ) -> Result<(Answer, Settlement), Problem>
 where
@@ -159,7 +122,7 @@ where
     };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
-    let checked = match given {
+    let checked = match given.payload {
         Ok(payload) => Payments::of(ctx).readers.read(&terms, offer, payload, now_s).await?.map_err(|wrong| wrong.to_string()),
         Err(reason) => Err(reason),
     };
@@ -180,6 +143,12 @@ where
     let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
     let payer = hex_text(&signed.from);
     let id = payments::id(terms.network.caip, &terms.asset, &payer, &hex_text(&signed.nonce));
+    let buyer = match given.repeat_token {
+        None => Buyer::at(&ctx.secrets, address),
+        Some(token) => Buyer::of_token(&ctx.secrets, &id, &token).ok_or_else(|| {
+            Problem::new(ErrorCode::RequestInvalid, "the token is not of this payment; it is in the first answer").about(repeats::HEADER)
+        })?,
+    };
     let claim = Claim {
         network: terms.network.caip.to_owned(),
         asset: terms.asset.clone(),
@@ -191,12 +160,13 @@ where
         service: goods.service.to_owned(),
         operation: goods.operation.to_owned(),
         resource: offer.resource.clone(),
-        request: hex(&request.0),
+        request: hex(&buyer.bind(&request).0),
         ..Claim::default()
     };
-    let order = Order { id, claim, signed, offer: offer.clone(), terms: terms.clone(), address, is_verified: false };
-    let payment = match order.buy(ctx, |stage| run(stage, arguments.clone())).await {
-        Ok(payment) => payment,
+    let older_request = hex(&request.0);
+    let order = Order { id, claim, older_request, signed, offer: offer.clone(), terms: terms.clone(), address, is_verified: false };
+    let bought = match order.buy(ctx, |stage| run(stage, arguments.clone())).await {
+        Ok(bought) => bought,
         Err(Failed::Refused(reason)) => return Err(refused(reason)),
         Err(Failed::Forbidden(problem)) => {
             metrics::count_payment(goods.service, PaymentOutcome::Refused);
@@ -214,8 +184,9 @@ where
             return Err(problem);
         }
     };
-    metrics::count_payment(goods.service, PaymentOutcome::Settled);
-    let settlement = Settlement { transaction: payment.transaction, network: payment.network, payer: payment.payer };
+    let Bought { payment, is_repeated } = bought;
+    metrics::count_payment(goods.service, if is_repeated { PaymentOutcome::Repeated } else { PaymentOutcome::Settled });
+    let settlement = Settlement::new(ctx, &payment, buyer);
     let answer = if payment.effect.is_empty() {
         let text: String =
             read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
@@ -224,21 +195,6 @@ where
         run(Stage::Paid(payment.id), arguments).await?
     };
     Ok((answer, settlement))
-}
-
-/// What an operation sells: the answer of a read, or the effect of a write; the other one is empty.
-fn sellable(operation: &str, body: Body) -> Result<(String, String), Problem> {
-    let (answer, effect) = match body {
-        Body::Effect(effect) => (String::new(), effect),
-        Body::Json(value) => (value.to_string(), String::new()),
-        Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
-        Body::Lines(_) | Body::Events { .. } | Body::NotModified | Body::File(_) => (String::new(), String::new()),
-    };
-    if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
-        tracing::error!(operation, bytes = answer.len(), "a handler returned an answer that cannot be sold");
-        return Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded; nothing was charged"));
-    }
-    Ok((answer, effect))
 }
 
 /// The free preview; null if there is none.
@@ -283,11 +239,20 @@ impl From<Problem> for Failed {
     }
 }
 
+/// A payment that bought an answer.
+struct Bought {
+    payment: Payment,
+    /// Whether an earlier call bought it.
+    is_repeated: bool,
+}
+
 /// A payment for one request.
 struct Order {
     id: String,
     /// The claim. Answer and effect are empty until they are known.
     claim: Claim,
+    /// The hash of the request as older versions recorded it, for any buyer.
+    older_request: String,
     signed: Signed,
     offer: Offer,
     terms: PaymentTerms,
@@ -300,7 +265,7 @@ struct Order {
 impl Order {
     /// Processes the payment until it is settled. `run` computes what is sold and, once the payment is claimed, checks whether it can take effect. A
     /// payment that is not verified is not recorded.
-    async fn buy<R>(mut self, ctx: &Arc<Context>, run: R) -> Result<Payment, Failed>
+    async fn buy<R>(mut self, ctx: &Arc<Context>, run: R) -> Result<Bought, Failed>
     where
         R: Fn(Stage) -> AnswerFuture,
     {
@@ -309,7 +274,8 @@ impl Order {
         if let Some(payment) = &known
             && self.check_request(payment.clone())?.state == State::Settled
         {
-            return Ok(payment.clone());
+            Access::of(ctx).admit_repeat(ctx, &self.id).await?;
+            return Ok(Bought { payment: payment.clone(), is_repeated: true });
         }
         if known.is_none() && !self.terms.versions.contains(&self.signed.version) {
             return Err(Failed::Refused(format!("payments of x402 version {} are not supported", self.signed.version.number())));
@@ -325,7 +291,7 @@ impl Order {
         let claimed = (!effect.is_empty()).then(|| run(Stage::Claimed(self.id.clone())));
         let paying = tokio::spawn(self.pay(Arc::clone(ctx), guard, spent, claimed));
         match tokio::time::timeout(SETTLEMENT_WAIT_MAX, paying).await {
-            Ok(Ok(outcome)) => outcome,
+            Ok(Ok(outcome)) => outcome.map(|payment| Bought { payment, is_repeated: false }),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the task that settles a payment panicked");
                 Err(unknown("the settlement was interrupted").into())
@@ -485,17 +451,21 @@ impl Order {
         Err(unknown("the facilitator reports it as settled, but the chain does not have it yet").into())
     }
 
-    /// The payment, if it was claimed for this request and has not lapsed.
+    /// The payment, if it was claimed for this request of this buyer and has not lapsed.
     fn check_request(&self, payment: Payment) -> Result<Payment, Failed> {
-        let Self { claim, .. } = self;
+        let Self { claim, older_request, .. } = self;
         if payment.state == State::Lapsed {
             return Err(Failed::Refused(lapse_text(&payment.reason)));
         }
         // The resource URL may differ between surfaces and base URLs. The request identifies what is sold.
-        let is_own = (&payment.request, payment.amount) == (&claim.request, claim.amount);
-        is_own.then_some(payment).ok_or_else(|| Failed::Refused("this payment was already used for another request".to_owned()))
+        let is_own = [&claim.request, older_request].contains(&&payment.request) && payment.amount == claim.amount;
+        is_own.then_some(payment).ok_or_else(|| Failed::Refused(USED.to_owned()))
     }
 }
+
+/// The text for a payment that somebody used already.
+const USED: &str = "this payment was already used for another request, or from another network address; its answer is repeated to the address that used \
+                    it first, or with the header Payment-Repeat-Token of the first answer";
 
 /// Ends the sale before settlement if the claimed purchase cannot take effect.
 async fn check_effect(ctx: &Context, payment: &Payment, claimed: AnswerFuture) -> Result<(), Failed> {

@@ -91,7 +91,7 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
         Some(_) => {
             "Call without a payment to get the terms: a 402 response has them in the body (version 1) and in PAYMENT-REQUIRED (version 2). Pay with \
                          X-PAYMENT (version 1) or PAYMENT-SIGNATURE (version 2); over MCP with _meta[\"x402/payment\"]. A payment buys one answer; the same \
-                         payment with the same request returns it again. After a 503 response, send the same payment again."
+                         payment with the same request returns it again to the network address that paid, or with the token of the first answer. After a 503 response, send the same payment again."
         }
         None => "Payments are not configured on this server; use a key.",
     };

@@ -66,6 +66,14 @@ pub fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The IPv6 /48 of an address, the size that a provider's customer usually has; `None` for IPv4.
+pub(crate) fn site_of(address: IpAddr) -> Option<IpAddr> {
+    match address.to_canonical() {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(v6) => Some(IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !(u128::MAX >> 48)))),
+    }
+}
+
 /// Whether an address is in one of the networks.
 pub(crate) fn is_trusted(address: IpAddr, trusted: &[(IpAddr, u8)]) -> bool {
     trusted.iter().any(|(network, bits)| match (address, network.to_canonical()) {

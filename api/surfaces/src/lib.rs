@@ -8,10 +8,12 @@ mod body;
 mod credentials;
 pub(crate) mod discovery;
 mod events;
+mod files;
 pub mod forwarded;
 mod mcp;
 mod mounted;
 pub(crate) mod openapi;
+mod operators;
 pub mod pages;
 mod plain_text;
 mod prices;
@@ -31,7 +33,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Access;
+use access::{Access, Open};
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CONNECTION, IF_NONE_MATCH};
@@ -40,7 +42,6 @@ use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::signing_state::SigningState;
 use operation::{Files, Service};
 use payments::Payments;
 use schemas::error_code::ErrorCode;
@@ -153,16 +154,21 @@ impl Site {
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
-            let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
-            webhooks_page::answer(&self.context, &services, &request, stream).await
+            match Access::of(&self.context).admit_open(&self.context, Open::Document, request.address) {
+                Ok(()) => {
+                    let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
+                    webhooks_page::answer(&self.context, &services, &request, stream).await
+                }
+                Err(limited) => reply::problem("", &limited),
+            }
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
-            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
-            not_found(&self.context, self.context.settings.site_url(), &request, request.path, known).await
+            let known = self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks"]).chain(prefixes);
+            not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
         reply::finish(&mut response);
         metrics::count_response(response.status());
@@ -171,27 +177,17 @@ impl Site {
 
     /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
-        let answer = || match request.path {
-            "/healthz" => Some(response::with_content_type(response::full_body("ok\n".into()), "text/plain; charset=utf-8")),
-            "/readyz" => Some(match (self.readiness)() {
-                // A node that does not sign can still serve readers.
-                Ok(()) => response::with_content_type(
-                    response::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
-                    "text/plain; charset=utf-8",
-                ),
-                Err(reason) => {
-                    reply::problem(self.context.settings.site_url(), &Problem::new(ErrorCode::Unavailable, reason).retry_after(1))
-                }
-            }),
-            "/metrics" => {
-                let (text, content_type) = metrics::render((self.readiness)().is_ok());
-                let mut response = response::full_body(text.into());
-                response::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
-                Some(response)
-            }
-            path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers).as_deref())),
-        };
-        answer().map(|response| read_only(request.method, self.context.settings.site_url(), response))
+        let base_url = self.context.settings.site_url();
+        if let Some(found) = self.documents.get(request.path) {
+            return Some(document(&self.context, base_url, found, request));
+        }
+        if !operators::PROBES.contains(&request.path) {
+            return None;
+        }
+        if let Err(limited) = Access::of(&self.context).admit_open(&self.context, Open::Probe, request.address) {
+            return Some(reply::problem(base_url, &limited));
+        }
+        operators::probe(&self.context, &self.readiness, request.path).map(|response| read_only(request.method, base_url, response))
     }
 }
 
@@ -249,8 +245,8 @@ impl Mount {
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }
-        if let Some(document) = self.documents.get(path) {
-            return read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()));
+        if let Some(found) = self.documents.get(path) {
+            return document(context, base_url, found, request);
         }
         if let Some(files) = self.mounted.service.files
             && let Some(response) = file(files, context, base_url, path, request).await
@@ -258,8 +254,16 @@ impl Mount {
             return response;
         }
         let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
-        not_found(context, base_url, request, path, known).await
+        not_found(context, base_url, request, path, known)
     }
+}
+
+/// The response to a request for a document that was rendered at start.
+fn document(context: &Context, base_url: &str, document: &Document, request: &Request<'_>) -> Response {
+    if let Err(limited) = Access::of(context).admit_open(context, Open::Document, request.address) {
+        return reply::problem(base_url, &limited);
+    }
+    read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()))
 }
 
 /// A page or file of a service; `None` if there is none at the path.
@@ -267,7 +271,7 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         return None;
     }
-    if let Err(problem) = Access::of(context).admit_file(context, request.address).await {
+    if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
@@ -293,6 +297,13 @@ impl Malformed {
     pub(crate) fn head_too_large(bytes_max: usize) -> Self {
         Self(Problem::new(ErrorCode::HeadTooLarge, format!("the request line and the headers are larger than {bytes_max} bytes")))
     }
+
+    /// The refusal, which closes the connection.
+    fn response(&self, base_url: &str) -> Response {
+        let mut response = reply::problem(base_url, &self.0);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
 }
 
 /// The warp filter of a site. It answers every request.
@@ -306,14 +317,19 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         .and(warp::ext::optional::<Malformed>())
         .and(warp::body::stream())
         .then(
-            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, malformed, stream| {
+            move |method: Method,
+                  path: warp::path::FullPath,
+                  query: String,
+                  headers,
+                  address: Option<CallerAddress>,
+                  malformed: Option<Malformed>,
+                  stream| {
                 let site = Arc::clone(&site);
                 async move {
-                    if let Some(Malformed(problem)) = malformed {
-                        let mut response = reply::problem(site.context.settings.site_url(), &problem);
+                    if let Some(malformed) = malformed {
+                        let mut response = malformed.response(site.context.settings.site_url());
                         reply::finish(&mut response);
                         metrics::count_response(response.status());
-                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                         return response;
                     }
                     // The server always sets the address. Without it, all callers would share one anonymous quota.
@@ -344,14 +360,14 @@ fn not_allowed(method: &Method, allow: &str) -> Problem {
 }
 
 /// The response for an unknown path: a page for a browser, otherwise a problem document. Such requests count against the limit of the address before anything else is done.
-async fn not_found<'a>(
+fn not_found<'a>(
     context: &Context,
     base_url: &str,
     request: &Request<'_>,
     path: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Response {
-    if let Err(problem) = Access::of(context).admit_unknown_path(context, request.address).await {
+    if let Err(problem) = Access::of(context).admit_open(context, Open::UnknownPath, request.address) {
         return reply::problem(base_url, &problem);
     }
     let problem = unknown(path, known);

@@ -7,19 +7,23 @@
 mod messages;
 pub(crate) mod tools;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access::{Access, Open};
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use operation::context::{Context, Settings};
+use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
 use operation::{Answer, Body, Form, Operation};
-use payments::sale::Settlement;
+use payments::goods::GivenPayment;
+use payments::repeats;
+use payments::settlement::Settlement;
 use payments::terms::Version;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
@@ -59,6 +63,14 @@ const ARGUMENTS: [&str; 2] = ["params", "arguments"];
 /// Loopback names, which are accepted with any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
+/// What became of a message.
+enum Forwarded {
+    /// The library answered it.
+    Answer(Response),
+    /// It is malformed, or the library refused it.
+    Refusal(Response),
+}
+
 /// The MCP endpoint of one service.
 pub(crate) struct Endpoint {
     service: StreamableHttpService<Tools, NeverSessionManager>,
@@ -87,16 +99,34 @@ impl Endpoint {
     {
         let settings = &context.settings;
         let time_max = Duration::from_secs(settings.request_timeout_s);
-        let mut body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
+        let body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
             Ok(body) => body,
             Err(problem) => return reply::problem(base_url, &problem),
         };
-        let json = body::is_json(&request.headers);
-        if json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
-            return refusal(-32700, &format!("Parse error: {error}"));
+        let is_json = body::is_json(&request.headers);
+        let is_call = is_json && messages::is_call(&body);
+        let admit = || {
+            let admitted = Access::of(context).admit_open(context, Open::Message, request.address);
+            admitted.err().map(|limited| reply::problem(base_url, &limited))
+        };
+        // Calls of operations have the limits of the operation, unless they do not get that far.
+        if !is_call && let Some(limited) = admit() {
+            return limited;
+        }
+        match self.forward(base_url, request, body, is_json).await {
+            Forwarded::Answer(response) => response,
+            Forwarded::Refusal(refusal) if is_call => admit().unwrap_or(refusal),
+            Forwarded::Refusal(refusal) => refusal,
+        }
+    }
+
+    /// Lets the library answer a message.
+    async fn forward(&self, base_url: &str, request: &Request<'_>, mut body: Bytes, is_json: bool) -> Forwarded {
+        if is_json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
+            return Forwarded::Refusal(refusal(-32700, &format!("Parse error: {error}")));
         }
         // Numbers stay as they are written: the library returns the id of a request.
-        if json
+        if is_json
             && i_json::read(&body, is_refused).is_ok()
             && let Ok(mut message) = serde_json::from_slice::<Value>(&body)
         {
@@ -105,51 +135,58 @@ impl Endpoint {
             }
             if let Some(error) = messages::malformed(&message) {
                 let response = response::full_body(hide_keys(error.to_string()).into());
-                return response::with_content_type(response, "application/json");
+                return Forwarded::Refusal(response::with_content_type(response, "application/json"));
             }
         }
-        let arguments = match json.then(|| i_json::read(&body, is_refused)).transpose() {
+        let arguments = match is_json.then(|| i_json::read(&body, is_refused)).transpose() {
             Ok(message) => message.flatten().and_then(|mut message| arguments_of(&mut message)).map(Ok),
             Err(Violation { path, rule }) => match path.strip_prefix(&ARGUMENTS.map(str::to_owned)) {
                 Some(path) if !path.is_empty() => Some(Err(body::not_i_json(path, rule))),
-                _ => return refusal(-32600, &hide_keys(format!("Invalid Request: {}: {rule}", echo(&path.join("."))))),
+                _ => return Forwarded::Refusal(refusal(-32600, &hide_keys(format!("Invalid Request: {}: {rule}", echo(&path.join(".")))))),
             },
         };
-        let mut forwarded = http::Request::new(Full::new(body));
-        *forwarded.method_mut() = http::Method::POST;
-        *forwarded.headers_mut() = request.headers.clone();
-        forwarded.extensions_mut().insert(CallerAddress(request.address));
-        forwarded.extensions_mut().insert(Query(request.query.to_owned()));
-        if let Some(arguments) = arguments {
-            forwarded.extensions_mut().insert(Arguments(arguments));
-        }
-        // Responses are always JSON, so clients that do not accept both types are supported, too.
-        forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let (parts, body) = self.service.handle(forwarded).await.into_parts();
+        let (parts, body) = self.service.handle(message(request, body, arguments)).await.into_parts();
         // A response without a session is not streamed.
         let bytes = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(never) => match never {},
         };
-        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let is_json_answer = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
         let mut response = match parts.status {
-            StatusCode::UNSUPPORTED_MEDIA_TYPE if json => return refusal(-32600, "Invalid Request: not a JSON-RPC message"),
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => {
+                return Forwarded::Refusal(refusal(-32600, "Invalid Request: not a JSON-RPC message"));
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => return Forwarded::Refusal(reply::problem(base_url, &body::not_json())),
             StatusCode::FORBIDDEN => {
                 let words = "the MCP endpoint does not accept this Host or Origin; add it to `api.allowed_hosts`";
-                return reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words));
+                return Forwarded::Refusal(reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words)));
             }
-            StatusCode::BAD_REQUEST if !is_json => {
+            StatusCode::BAD_REQUEST if !is_json_answer => {
                 // The library's error is plain text.
                 let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
-                return refusal(-32600, &hide_keys(words));
+                return Forwarded::Refusal(refusal(-32600, &hide_keys(words)));
             }
-            _ => response::full_body(if is_json { without_keys(bytes) } else { bytes }),
+            _ => response::full_body(if is_json_answer { without_keys(bytes) } else { bytes }),
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;
-        response
+        if parts.status.is_success() { Forwarded::Answer(response) } else { Forwarded::Refusal(response) }
     }
+}
+
+/// A message as the library takes it, with what the handler of calls needs from the request.
+fn message(request: &Request<'_>, body: Bytes, arguments: Option<Result<Map<String, Value>, Problem>>) -> http::Request<Full<Bytes>> {
+    let mut message = http::Request::new(Full::new(body));
+    *message.method_mut() = http::Method::POST;
+    *message.headers_mut() = request.headers.clone();
+    message.extensions_mut().insert(CallerAddress(request.address));
+    message.extensions_mut().insert(Query(request.query.to_owned()));
+    if let Some(arguments) = arguments {
+        message.extensions_mut().insert(Arguments(arguments));
+    }
+    // Responses are always JSON, so clients that do not accept both types are supported, too.
+    message.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    message
 }
 
 /// A JSON-RPC response of the library, without API keys. Its errors repeat names from the request, which may be keys in a wrong place.
@@ -231,17 +268,29 @@ impl Tools {
         Self { context, mounted, tools }
     }
 
+    /// Admits a message that calls no operation, although it has the form of a call.
+    fn admit_message(&self, parts: Option<&http::request::Parts>) -> Result<(), Problem> {
+        Access::of(&self.context).admit_open(&self.context, Open::Message, caller_address(parts)?)
+    }
+
+    /// The refusal of a call, or `rate-limited` for an address that had too many.
+    fn limit_refusal(&self, refusal: Problem, parts: Option<&http::request::Parts>) -> Problem {
+        match caller_address(parts) {
+            Ok(address) => Access::of(&self.context).limit_refusal(&self.context, refusal, address),
+            Err(problem) => problem,
+        }
+    }
+
     /// Validates, admits and runs a tool call.
     async fn call(
         &self,
         index: usize,
         arguments: Result<Map<String, Value>, Problem>,
-        payment: Option<Value>,
+        payment: Option<GivenPayment>,
         parts: Option<&http::request::Parts>,
     ) -> Result<(Value, Option<Settlement>), Problem> {
-        let missing = || Problem::new(ErrorCode::Internal, "the head of the request is not available");
-        let parts = parts.ok_or_else(missing)?;
-        let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
+        let parts = parts.ok_or_else(headless)?;
+        let address = caller_address(Some(parts))?;
         // Clients that are configured with a URL only put the key there.
         let query = parts.extensions.get::<Query>().map(|query| query.0.as_str()).unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes()).collect();
@@ -253,13 +302,22 @@ impl Tools {
             idempotency_key: rest::idempotency_key(&parts.headers)?,
             watch_token: rest::watch_token(&parts.headers)?,
             if_none_match: None,
-            payment: payment.map(Ok),
+            payment,
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
         let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].tool(arguments));
         let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
         Ok((value(answer)?, admitted.settlement))
     }
+}
+
+fn headless() -> Problem {
+    Problem::new(ErrorCode::Internal, "the head of the request is not available")
+}
+
+/// The caller's address, which [`Endpoint::answer`] adds to the head of a message.
+fn caller_address(parts: Option<&http::request::Parts>) -> Result<IpAddr, Problem> {
+    parts.and_then(|parts| parts.extensions.get::<CallerAddress>()).map(|address| address.0).ok_or_else(headless)
 }
 
 /// The JSON of an answer. Spliced pages are parsed here, because a result contains a JSON value.
@@ -345,7 +403,13 @@ impl ServerHandler for Tools {
             Some(Arguments(Err(problem))) => (given, Some(problem.clone())),
             None => (given, None),
         };
-        let Some(target) = tools::target(operations, &request.name, given) else {
+        let target = tools::target(operations, &request.name, given);
+        if !matches!(target, Some(Ok(Target::Operation(..))))
+            && let Err(limited) = self.admit_message(parts)
+        {
+            return Ok(failure(&limited, &self.mounted.settings.base_url).into());
+        }
+        let Some(target) = target else {
             let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
         };
@@ -355,15 +419,22 @@ impl ServerHandler for Tools {
             Err(problem) => return Ok(failure(&problem, &self.mounted.settings.base_url).into()),
         };
         let since = Instant::now();
-        let payment = context.meta.get(PAYMENT).cloned();
+        let payment = context.meta.get(PAYMENT).cloned().map(|payload| GivenPayment {
+            payload: Ok(payload),
+            repeat_token: context.meta.get(repeats::META).and_then(Value::as_str).map(str::to_owned),
+        });
         let result = self.call(index, refused.map_or(Ok(arguments), Err), payment, parts).await;
+        let result = result.map_err(|refusal| self.limit_refusal(refusal, parts));
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {
             Ok((value, settlement)) => {
                 let mut result = CallToolResult::structured(value);
                 if let Some(settlement) = settlement {
-                    let paid = [(PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2))];
+                    let paid = [
+                        (PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2)),
+                        (repeats::META.to_owned(), json!(settlement.repeat_token())),
+                    ];
                     result.meta = Some(MetaObject(paid.into_iter().collect()));
                 }
                 result

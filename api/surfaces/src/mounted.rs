@@ -9,14 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Access;
-use access::{Admission, Credentials};
+use access::{Admission, Credentials, Open};
 use futures_util::FutureExt;
 use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
 use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
-use payments::sale::{Goods, PaymentPayload, Settlement, sell, unknown};
+use payments::goods::{GivenPayment, Goods};
+use payments::sale::{sell, unknown};
+use payments::settlement::Settlement;
 use payments::terms::Offer;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -28,6 +30,8 @@ use crate::routes::Routes;
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long a read may take if it can look data up at an upstream.
 const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long a read of a file may take until it begins: the file may have to be written first.
+const FILE_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a write may take, including the wait until its command is projected.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
 /// How long a paid call may take: some blocks of the chain, and the wait until the payment is recorded.
@@ -55,7 +59,7 @@ pub(crate) struct Incoming {
     pub(crate) watch_token: Option<String>,
     pub(crate) if_none_match: Option<String>,
     /// The payment of the call.
-    pub(crate) payment: Option<PaymentPayload>,
+    pub(crate) payment: Option<GivenPayment>,
     /// The resource that is paid for, as its surface names it.
     pub(crate) resource: String,
     /// Whether the call continues one that was counted already.
@@ -114,6 +118,7 @@ impl Mounted {
         let time_max = match operation.method {
             _ if is_paid => SALE_TIME_MAX,
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
+            Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
@@ -153,6 +158,12 @@ impl Mounted {
         let is_sold = matches!(operation.price, Price::PerCall { .. });
         let arguments = if is_sold { arguments } else { Ok(arguments?) };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
+        if !operation.counted {
+            // An answer as of an earlier time may have to be computed again.
+            let is_past = arguments.as_ref().is_ok_and(|arguments| arguments.get("asOf").is_some());
+            let kind = if is_past { Open::PastCall } else { Open::Call };
+            Access::of(context).admit_open(context, kind, address)?;
+        }
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price, Service};
+use payments::repeats;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
@@ -233,15 +234,23 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         };
         let content = operation.files.iter().map(|(media_type, is_text)| ((*media_type).to_owned(), json!({"schema": schema(*is_text)})));
         good["content"] = Value::Object(content.collect());
-        good["headers"]["Content-Disposition"] = header("Content-Disposition");
+        for name in ["Content-Disposition", "Accept-Ranges"] {
+            good["headers"][name] = header(name);
+        }
     }
     let mut responses = json!({});
+    if !operation.files.is_empty() {
+        let mut part = good.clone();
+        part["description"] = json!("The part of the file that `Range` asks for.");
+        part["headers"]["Content-Range"] = header("Content-Range");
+        responses["206"] = part;
+    }
     if operation.method == Method::Get {
         good["headers"]["ETag"] = header("ETag");
         responses["304"] = json!({"description": "Not modified: the caller has the current version (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
     }
     if matches!(operation.price, Price::PerCall { .. }) {
-        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"] {
+        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE", repeats::HEADER] {
             good["headers"][name] = header(name);
         }
     }
@@ -289,6 +298,9 @@ fn headers() -> Value {
         "PAYMENT-REQUIRED": {"description": "The payment terms in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "X-PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 1: JSON in base64.", "schema": {"type": "string"}},
+        (repeats::HEADER): {"description": "Sent with the same payment and request, it gets the same answer again from any network address.", "schema": {"type": "string"}},
+        "Accept-Ranges": {"description": "`bytes`: the file can be read in parts.", "schema": {"type": "string"}},
+        "Content-Range": {"description": "The part that is sent, and the length of the file.", "schema": {"type": "string"}},
         "Content-Disposition": {"description": "The name of the file.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
     })

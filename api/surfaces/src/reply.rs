@@ -5,26 +5,27 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
-    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, StatusCode};
 use operation::problem::Problem;
-use operation::{Answer, Body, File, FileBody, Form};
+use operation::{Answer, Body, File, Form};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::files::{self, PartRequest};
 use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, MCP-Protocol-Version";
-const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, \
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, MCP-Protocol-Version";
+const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
 /// The content security policy of pages: inline styles only.
@@ -114,6 +115,10 @@ pub(crate) struct Rendering<'a> {
     pub(crate) read: bool,
     /// The caller's `If-None-Match`.
     pub(crate) if_none_match: Option<&'a str>,
+    /// The part of a file that the caller asks for.
+    pub(crate) part: PartRequest<'a>,
+    /// The base URL of the service, for the documentation of errors.
+    pub(crate) base_url: &'a str,
 }
 
 /// Renders an answer.
@@ -139,7 +144,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
-        Body::File(file) => sent_file(&file),
+        Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Events { items, .. } => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
     };
     if response.status() == StatusCode::OK {
@@ -216,18 +221,6 @@ pub(crate) fn finish(response: &mut Response) {
 fn empty(status: StatusCode) -> Response {
     let mut response = full_body(Bytes::new());
     *response.status_mut() = status;
-    response
-}
-
-/// A file that is sent while it is written.
-fn sent_file(file: &FileBody) -> Response {
-    let Some(pieces) = file.take() else {
-        tracing::error!(name = file.name, "a file was sent already");
-        return problem("", &Problem::new(ErrorCode::Internal, "the file could not be sent"));
-    };
-    let pieces = stream::unfold(pieces, |mut pieces| async move { pieces.recv().await.map(|piece| (piece, pieces)) });
-    let mut response = with_content_type(warp::reply::stream(pieces).into_response(), file.media_type);
-    set_text(&mut response, CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", file.name));
     response
 }
 

@@ -4,22 +4,25 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access::Access;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use futures_util::Stream;
-use http::header::ACCEPT;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderName};
-use operation::context::Context;
+use operation::context::{Context, Part as _};
 use operation::problem::Problem;
 use operation::{Form, Method, Operation};
-use payments::sale::PaymentPayload;
+use payments::goods::GivenPayment;
 use payments::signed::PAYLOAD_BYTES_MAX;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;
 
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
+use crate::files::PartRequest;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::{Request, body, credentials, events, if_none_match, reply, response};
@@ -44,7 +47,10 @@ where
     let (operation, meter) = (&mounted.service.operations[index], &mounted.meters[index]);
     let response = match call(context, mounted, index, path, request, stream).await {
         Ok(response) => response,
-        Err(problem) => reply::problem(&mounted.settings.base_url, &problem),
+        Err(problem) => {
+            let problem = Access::of(context).limit_refusal(context, problem, request.address);
+            reply::problem(&mounted.settings.base_url, &problem)
+        }
     };
     tracing::debug!(service = mounted.service.name, operation = operation.name, status = response.status().as_u16(), "answered");
     meter.count(response.status().as_u16(), since);
@@ -86,10 +92,24 @@ where
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
         return events::begin(context, mounted, index, arguments?, last, incoming).await;
     }
+    let (credentials, address) = (incoming.credentials.clone(), incoming.address);
+    let key_end = || -> BoxFuture<'static, ()> {
+        let (context, credentials) = (Arc::clone(context), credentials.clone());
+        Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
+    };
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let if_none_match = if_none_match.as_deref();
-    let rendering =
-        reply::Rendering { list: operation.list, form, keyed: admitted.keyed, paid: admitted.settlement.is_some(), read, if_none_match };
+    // A range of a HEAD request has no meaning.
+    let range = if request.method == http::Method::GET { text(&request.headers, &RANGE)? } else { None };
+    let rendering = reply::Rendering {
+        list: operation.list,
+        form,
+        keyed: admitted.keyed,
+        paid: admitted.settlement.is_some(),
+        read,
+        if_none_match: if_none_match.as_deref(),
+        part: PartRequest { range, if_range: text(&request.headers, &IF_RANGE)?, key_end: &key_end },
+        base_url: &mounted.settings.base_url,
+    };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }
 
@@ -120,7 +140,7 @@ where
 }
 
 /// The payment of a request: JSON in base64, in x402 version 1 or 2.
-fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
+fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
     let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
     let given = match (of("x-payment")?, of("payment-signature")?) {
         (Some(_), Some(_)) => {
@@ -130,13 +150,16 @@ fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
         }
         (given, other) => given.or(other),
     };
-    Ok(given.map(|text| {
+    let Some(text) = given else { return Ok(None) };
+    let repeat_token = of("payment-repeat-token")?.map(str::to_owned);
+    let decode = || {
         if text.len() > PAYLOAD_BYTES_MAX {
             return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
         }
         let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
         serde_json::from_slice(&bytes).map_err(|_| "the payment is not JSON".to_owned())
-    }))
+    };
+    Ok(Some(GivenPayment { payload: decode(), repeat_token }))
 }
 
 fn with_headers(mut response: Response, admitted: &Admitted) -> Response {

@@ -2,13 +2,14 @@
 //!
 //! Promises: a client that does not send its head in time is disconnected, one that does not send its body in time gets an error, and one that stops
 //! reading is disconnected and costs little until then. Heads, bodies and the number of connections are limited, in total and per address. On
-//! shutdown no new connections are accepted, and requests in flight are completed.
+//! shutdown no new connections are accepted, and requests in flight are completed. Operators have a listener of their own.
 
 mod connections;
 mod framing;
 mod stall;
 mod tracked;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,7 @@ use http::{Method, Uri};
 use hyper::body::Incoming;
 use hyper::header::HOST;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use operation::Service;
@@ -27,13 +28,14 @@ use operation::context::Context;
 use operation::metrics;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
+use warp::reply::Response;
 
 use self::connections::{Connections, Full, Room};
 use self::framing::Strict;
 use self::stall::Stalling;
 use self::tracked::Tracked;
 use crate::forwarded::{self, CallerAddress};
-use crate::{Malformed, Readiness, Site, SiteError};
+use crate::{Malformed, Readiness, Site, SiteError, operators};
 
 /// The most connections in the queue of the operating system.
 const BACKLOG_MAX: u32 = 1024;
@@ -50,6 +52,9 @@ const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 /// The most bytes of a response that a connection buffers before it asks for more.
 const WRITE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
+/// The most open connections of the listener for operators.
+const OPERATOR_CONNECTIONS_MAX: usize = 64;
+
 /// How long requests in flight may take after shutdown started.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -63,7 +68,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another program listens there.
-    #[error("{address} is in use by another program: stop that one or choose another address with `listen`")]
+    #[error(
+        "{address} is in use by another program: stop that one or choose another address (`listen` for readers, `operator_listen` for operators)"
+    )]
     InUse {
         /// The address.
         address: SocketAddr,
@@ -132,9 +139,37 @@ impl Server {
             // Tasks of the process wait for the end of the server, which never begins.
             context.stopping.send_replace(true);
         })?;
-        let site = Arc::new(site);
-        let service = TowerToHyperService::new(warp::service(crate::filter(site)));
+        let service = TowerToHyperService::new(warp::service(crate::filter(Arc::new(site))));
         let connections = Connections::new(context.settings.connections_max, context.settings.connections_per_address_max);
+        self.serve(&context, service, connections, true, shutdown).await;
+        Ok(())
+    }
+
+    /// Serves the endpoints for operators until the future is dropped.
+    pub async fn run_for_operators(self, context: Arc<Context>, readiness: Readiness) {
+        let service = TowerToHyperService::new(warp::service(operators::filter(Arc::clone(&context), readiness)));
+        let connections = Connections::new(OPERATOR_CONNECTIONS_MAX, OPERATOR_CONNECTIONS_MAX);
+        self.serve(&context, service, connections, false, std::future::pending()).await;
+    }
+
+    /// Serves until `shutdown` completes, then finishes the requests in flight. The listener for readers (`is_public`) measures its connections, and
+    /// tells the tasks of the process when it stops.
+    async fn serve<S>(
+        self,
+        context: &Arc<Context>,
+        service: S,
+        connections: Arc<Connections>,
+        is_public: bool,
+        shutdown: impl Future<Output = ()> + Send,
+    ) where
+        S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+        S::Future: Send,
+    {
+        let measure = move |open: &Connections| {
+            if is_public {
+                metrics::set_connections(open.count(), open.max());
+            }
+        };
         let head_timeout = Duration::from_secs(context.settings.request_timeout_s.max(1));
         let (stage, watching) = watch::channel(Stage::Serving);
         let mut shutdown = std::pin::pin!(shutdown);
@@ -157,7 +192,7 @@ impl Server {
                     continue;
                 }
             };
-            let (service, context, own) = (service.clone(), Arc::clone(&context), Arc::clone(&room));
+            let (service, context, own) = (service.clone(), Arc::clone(context), Arc::clone(&room));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
                 let active = own.begin_request();
                 if let Err(malformed) = well_formed(&mut request) {
@@ -176,7 +211,7 @@ impl Server {
                 .max_header_size(HEAD_BYTES_READ_MAX)
                 .max_buf_size(WRITE_BUFFER_BYTES_MAX.max(HEAD_BYTES_READ_MAX));
             let connection = connection(&http, stream, service, watching.clone());
-            metrics::set_connections(connections.count(), connections.max());
+            measure(&connections);
             let open = Arc::clone(&connections);
             tokio::spawn(async move {
                 tokio::select! {
@@ -184,18 +219,19 @@ impl Server {
                     () = room.close_requested() => tracing::debug!("an idle connection was closed for a new one"),
                 }
                 drop(room);
-                metrics::set_connections(open.count(), open.max());
+                measure(&open);
             });
         }
         // New callers are refused immediately instead of waiting in the queue.
         drop(self.listener);
         stage.send_replace(Stage::Finishing);
-        context.stopping.send_replace(true);
+        if is_public {
+            context.stopping.send_replace(true);
+        }
         if tokio::time::timeout(STOP_TIME_MAX, connections.all_ended()).await.is_err() {
             tracing::warn!(open = connections.count(), "connections did not finish in time and are closed");
             stage.send_replace(Stage::Over);
         }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Access;
+use access::{Access, Open};
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::CACHE_CONTROL;
@@ -64,7 +64,7 @@ where
 
 /// Reads a document of the witness.
 async fn file(context: &Context, own: &OwnWitness, path: &str, request: &Request<'_>) -> Result<Document, Problem> {
-    Access::of(context).admit_file(context, request.address).await?;
+    Access::of(context).admit_open(context, Open::File, request.address)?;
     let text = match path.split_once('/') {
         None if path == "vkey" => Some(format!("{}\n", own.key())),
         Some((log, "checkpoint")) => own.newest_note(context, log).await?,
@@ -86,7 +86,7 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
 {
-    Access::of(context).admit_checkpoint(context, request.address).await?;
+    Access::of(context).admit_open(context, Open::Checkpoint, request.address)?;
     let time_max = Duration::from_secs(context.settings.request_timeout_s);
     let body = body::read(stream, &request.headers, BODY_BYTES_MAX, time_max).await?;
     let (status, text, content_type) = match own.add_checkpoint(context, &body).await {

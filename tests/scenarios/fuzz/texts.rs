@@ -116,7 +116,6 @@ pub(super) const ROOT_DOCUMENTS: &[&str] = &[
     "/",
     "/healthz",
     "/readyz",
-    "/metrics",
     "/docs/errors",
     "/llms.txt",
     "/asyncapi.json",

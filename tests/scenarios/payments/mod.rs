@@ -4,6 +4,7 @@
 pub(crate) mod backend;
 mod open_claims;
 pub(crate) mod refusing_facilitator;
+mod repeats;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -147,10 +147,7 @@ async fn cluster_delivers_all_messages() {
     let names = ["a1", "a2"];
     let start = |node: usize| Server::ready(command(names[node], &["serve", "--role", "api"]));
     let mut nodes = vec![start(0), start(1)];
-    let sends = |node: &Server| {
-        let (_, shown) = node.get("/metrics", "")?;
-        String::from_utf8(shown).unwrap().lines().any(|line| line == "api_webhook_senders 1").then_some(())
-    };
+    let sends = |node: &Server| node.metrics()?.lines().any(|line| line == "api_webhook_senders 1").then_some(());
     let seed = seed("WEBHOOKS_SEED", 1);
     let went = deliver(
         &simulated,

@@ -1,6 +1,7 @@
 //! `GET /v1/audit.csv`: the directives that may apply to each aircraft of a stored fleet, and when each is next due, as a file for spreadsheets.
 
 use std::io;
+use std::sync::Arc;
 
 use feed::etag::{etag, matches_etag};
 use jiff::civil::Date;
@@ -14,23 +15,16 @@ use schemas::views::aviation::DirectiveLimit;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use table_file::{Column, Format, Kind};
-use tokio::sync::Semaphore;
 
 use super::compared::DirectiveLists;
 use super::fleet::{AssessedDirective, CheckedItem};
 use super::followed::Aviation;
 use super::stored_fleets::{fleet_default, fleet_name, stored};
-use crate::common::files::{FileRows, file};
+use crate::common::files::{FileRows, Wanted, file};
 use crate::common::read::Reader;
 
 /// The version of the form of the file, part of the ETag. Increase it when the same position is written with other bytes.
 const RENDERING: &str = "audit-1";
-/// How many of these files a process writes at the same time. Each holds the directives that were read for its fleet.
-const RUNNING_MAX: usize = 8;
-/// When a caller may try again while too many files are being written, in seconds.
-const BUSY_RETRY_S: u64 = 5;
-
-static RUNNING: Semaphore = Semaphore::const_new(RUNNING_MAX);
 
 /// The columns.
 const COLUMNS: [(&str, Kind); 22] = [
@@ -80,11 +74,11 @@ pub fn operation() -> Operation {
         summary: "The directives that may apply to each aircraft of a stored fleet, and when each is next due, as a CSV file.",
         description: "One row for each aircraft and directive, superseded ones included: the same as `POST /v1/assess` answers for the fleet that it stored. \
             `cannot_decide` names what the text leaves open, separated by semicolons. RFC 4180; texts that a spreadsheet would evaluate as a formula begin \
-            with an apostrophe. Eight files are written at a time; further requests get `unavailable` with `Retry-After`. Results are informational, not a \
+            with an apostrophe. A file that is not written within 20 seconds gets `unavailable` with `Retry-After`. Results are informational, not a \
             maintenance record; they do not decide serial-number or installed-appliance applicability.",
         price: Price::Tier(Tier::FleetPlus),
         surface: Surface::Route,
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::NotFound, ErrorCode::Unavailable],
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::NotFound, ErrorCode::RangeUnsatisfiable, ErrorCode::Unavailable],
         example: json!({ "fleet": "default" }),
         ..Definition::read()
     };
@@ -93,7 +87,7 @@ pub fn operation() -> Operation {
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let (fleet, aircraft) = stored(&call, &fleet_name(&arguments.fleet)?).await?;
-    let if_none_match = call.if_none_match.clone();
+    let (if_none_match, ctx, account) = (call.if_none_match.clone(), Arc::clone(&call.context), call.caller.account.clone());
     let reader = Reader::<Aviation>::as_of(call, arguments.as_of).await?;
     let (seq, day) = (reader.at.seq.0.to_string(), reader.today().to_string());
     // What is stored may change within a millisecond, so its time is not enough.
@@ -102,14 +96,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let body = if matches_etag(if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
-        let busy = |_| Problem::new(ErrorCode::Unavailable, "other files are being written; try again").retry_after(BUSY_RETRY_S);
-        let permit = RUNNING.try_acquire().map_err(busy)?;
-        let mut rows =
-            AuditRows { today: reader.today(), reader, lists: DirectiveLists::default(), aircraft: aircraft.into_iter(), first: None };
-        // The first rows are read before the answer begins, so that a store that is not available gives a problem.
-        rows.first = Some(rows.read().await?);
+        let today = reader.today();
+        let rows = || AuditRows { today, reader, lists: DirectiveLists::default(), aircraft: aircraft.into_iter() };
         let columns = COLUMNS.into_iter().map(|(name, kind)| Column::new(name, kind)).collect();
-        Body::File(file(format!("airworthiness-audit-{day}.csv"), Format::Csv, columns, rows, permit))
+        let name = format!("airworthiness-audit-{day}.csv");
+        let wanted = Wanted { account: &account, etag: &etag, name, format: Format::Csv, is_private: true };
+        Body::File(file(&ctx, wanted, columns, rows).await?)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
 }
@@ -120,8 +112,6 @@ struct AuditRows {
     lists: DirectiveLists,
     aircraft: std::vec::IntoIter<CheckedItem>,
     today: Date,
-    /// Rows that were read already.
-    first: Option<Vec<Vec<Value>>>,
 }
 
 impl AuditRows {
@@ -142,10 +132,7 @@ impl AuditRows {
 
 impl FileRows for AuditRows {
     async fn next(&mut self) -> io::Result<Vec<Vec<Value>>> {
-        match self.first.take() {
-            Some(rows) => Ok(rows),
-            None => self.read().await.map_err(|problem| io::Error::other(problem.detail)),
-        }
+        self.read().await.map_err(|problem| io::Error::other(problem.detail))
     }
 }
 

@@ -7,14 +7,17 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord as _;
-use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::catalysts::{Catalyst, LONG_SUFFIX, MONTH_DAYS, MONTH_SUFFIX, YEAR_DAYS};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::SOURCE;
 use super::followed::Catalysts;
 use crate::common::read::Reader;
+use feed::cursor::{encode_place, read_place};
 use feed::places::{PLACES_MAX, Segment, Selects, Walk};
 use operation::problem::Problem;
+use operation::secrets::Secrets;
 
 /// The days that callers without a paid key see.
 pub(super) const FREE_DAYS: i64 = 30;
@@ -30,9 +33,6 @@ const CAPPED: &str =
     "without a paid key this serves the next 30 days only, capped; a paid key unlocks the full horizon, more rows and watchlists";
 /// A source that was read completely at most this long ago counts as read.
 const STALE_DAYS: i64 = 2;
-/// Begins the `next` of a page that ends among the events whose window is open, and of one that ends after them.
-const OPEN: &str = "open.";
-const LATER: &str = "later.";
 
 /// A list of events.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -126,7 +126,8 @@ pub(super) async fn upcoming(
     let today = reader.today();
     let (to, list) = (today.saturating_add(extent.days.days()), chosen.list());
     let filter = format!("{}/{}", chosen.kind.as_deref().unwrap_or_default(), extent.days);
-    let place = after.map(Place::read).transpose()?;
+    let (secrets, search) = (reader.context().secrets.clone(), format!("upcoming/{list}/{filter}"));
+    let place = after.map(|text| Place::read(&secrets, &search, text)).transpose()?;
 
     let open = open_windows(reader, chosen, today).await?;
     let is_after = |record: &&Catalyst| match &place {
@@ -150,13 +151,15 @@ pub(super) async fn upcoming(
     let total = later.total.map(|total| total + open.len() as u64);
     let has_later = later.next.is_some() || later.total.is_none_or(|total| total > 0);
     let next = if left_open > 0 {
-        rows.last().map(|last| format!("{OPEN}{}.{}", last.window.from, last.id))
+        rows.last().map(|last| Place::Open { from: last.window.from.clone(), id: last.id.clone() })
     } else if rows.len() == extent.rows {
         // The page ends with the last open window.
-        has_later.then(|| LATER.to_owned())
+        has_later.then(|| Place::Later(String::new()))
     } else {
-        later.next.map(|token| format!("{LATER}{token}"))
+        later.next.map(Place::Later)
     };
+    // The place is the same at every position, as in other lists.
+    let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
     rows.extend(later.items);
     let total = if extent.counts_all { total_of(reader, chosen, all_days).await? } else { total };
     events(reader, rows, total, next, (today, to)).await
@@ -260,7 +263,7 @@ async fn events(
 }
 
 /// Where a page continues.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     /// After an event whose window is open.
     Open { from: String, id: String },
@@ -269,15 +272,13 @@ enum Place {
 }
 
 impl Place {
-    fn read(text: &str) -> Result<Self, Problem> {
-        let open = text.strip_prefix(OPEN).and_then(|rest| rest.split_once('.'));
-        let open = open.filter(|(from, id)| from.parse::<Date>().is_ok() && !id.is_empty());
-        let later = || text.strip_prefix(LATER).map(|token| Self::Later(token.to_owned()));
-        let place = open.map(|(from, id)| Self::Open { from: from.to_owned(), id: id.to_owned() }).or_else(later);
-        place.ok_or_else(|| {
-            let detail = "`after` is not the `next` of an answer; leave it out to start again";
-            Problem::new(ErrorCode::CursorInvalid, detail).about("after")
-        })
+    /// Reads the place that an answer gave for the same search.
+    fn read(secrets: &Secrets, search: &str, text: &str) -> Result<Self, Problem> {
+        let refused = |problem: Problem| {
+            let detail = "`after` is not the `next` of an answer to the same arguments; leave it out to start again".to_owned();
+            Problem { detail, ..problem }
+        };
+        read_place(secrets, SOURCE.service, search, text).map(|(_, place)| place).map_err(refused)
     }
 }
 
@@ -285,14 +286,24 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// Proves that a place is read back, and that any other text is refused with the name of the parameter.
+    /// Proves that a place is read back for the same search alone, and that any other text is refused with the name of the parameter.
     #[test]
     fn places() {
-        let open = Place::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() };
-        assert_eq!(Place::read("open.2026-11-01.ctgov:NCT1.x").unwrap(), open);
-        assert_eq!(Place::read("later.").unwrap(), Place::Later(String::new()));
-        for bad in ["", "open.", "open.x.y", "open.2026-11-01.", "AQEH"] {
-            assert_eq!(Place::read(bad).unwrap_err().parameter, "after", "{bad}");
+        let secrets = Secrets::from_master(&[7; 32]).unwrap();
+        let others = Secrets::from_master(&[8; 32]).unwrap();
+        for place in [Place::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Place::Later(String::new())] {
+            let text = encode_place(&secrets, SOURCE.service, Seq(0), "upcoming/a", &place);
+            assert_eq!(Place::read(&secrets, "upcoming/a", &text).unwrap(), place);
+            let forged = encode_place(&others, SOURCE.service, Seq(0), "upcoming/a", &place);
+            let foreign = encode_place(&secrets, "recalls", Seq(0), "upcoming/a", &place);
+            for (search, bad) in
+                [("upcoming/b", text.as_str()), ("upcoming/a", &forged), ("upcoming/a", &foreign), ("upcoming/a", &text[1..])]
+            {
+                assert_eq!(Place::read(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
+            }
+        }
+        for bad in ["", "open.", "open.2026-11-01.ctgov:NCT1.x", "later.", "AQEH"] {
+            assert_eq!(Place::read(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
         }
     }
 }

@@ -11,7 +11,7 @@ use feed::etag::{etag, matches_etag};
 use feed::position::{Position, position};
 use feed::{Feeds, Source};
 use jiff::civil::Date;
-use operation::context::{Part, store_problem};
+use operation::context::Part;
 use operation::problem::Problem;
 use operation::schema;
 use operation::tiers::EXPORTS_MIN_TIER;
@@ -25,20 +25,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use table_file::{Column, Format, Kind};
-use tokio::sync::Semaphore;
 use view_store::ViewStore;
 use view_store::feed::{FEED_BLOCK_LEN, FeedCache, FeedReader};
 
-use super::files::{self, FileRows};
+use super::files::{self, FileRows, Wanted};
 
 /// The version of the form of the files, part of the ETag. Increase it when the same position is written with other bytes.
 const RENDERING: &str = "3";
-/// How many files a process writes at the same time. Each holds the rows of one Parquet row group in memory.
-const RUNNING_MAX: usize = 2;
-/// When a caller may try again while too many files are being written, in seconds.
-const BUSY_RETRY_S: u64 = 30;
-
-static RUNNING: Semaphore = Semaphore::const_new(RUNNING_MAX);
 
 /// The columns that every table begins with. The fields of the record follow.
 const FIRST: [(&str, Kind); 3] = [("id", Kind::Text), ("seq", Kind::Int), ("recordedAt", Kind::Time)];
@@ -191,10 +184,11 @@ pub fn operation(table: RecordTable) -> Operation {
         summary: "All records at the end of a day as one file: Parquet, CSV or NDJSON.",
         description: "One row for each record that lists show, in its recorded form, the last changed first, with `seq` and `recordedAt` of its last \
             change. Columns have types: dates, times in UTC, numbers, lists and structures. Unknown dates are null. The file of a day that has ended never \
-            changes. Two files are written at a time; further requests get `unavailable` with `Retry-After`.",
+            changes, and is sent in parts (`Range`, `If-Range`). A file that is not written yet within 20 seconds gets `unavailable` with \
+            `Retry-After`: ask again.",
         price: Price::Tier(EXPORTS_MIN_TIER),
         surface: Surface::Route,
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::RangeUnsatisfiable, ErrorCode::Unavailable],
         example: json!({ "file": "2026-11-01.parquet" }),
         ..Definition::read()
     };
@@ -216,17 +210,12 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else {
-        let busy = |_| Problem::new(ErrorCode::Unavailable, "other files are being written; try again").retry_after(BUSY_RETRY_S);
-        let permit = RUNNING.try_acquire().map_err(busy)?;
-        // The first block is read before the answer begins, so that a store that is not available gives a problem.
         let day = at.today();
         let Position { view, seq, .. } = at;
-        let reader = Feeds::of(ctx).reader(&source, view);
-        if seq.0 > 0 {
-            reader.block(seq).await.map_err(store_problem)?;
-        }
-        let name = format!("{}-{file}", source.service);
-        Body::File(files::file(name, format, table.columns(), table.rows(reader, seq, day), permit))
+        let rows = || table.rows(Feeds::of(ctx).reader(&source, view), seq, day);
+        let wanted =
+            Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format, is_private: false };
+        Body::File(files::file(ctx, wanted, table.columns(), rows).await?)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
 }

@@ -80,7 +80,7 @@ pub fn operation<F: HealthFields>(source: Source) -> Operation {
         method: Method::Get,
         path: "/health",
         summary: "Liveness, last snapshot and depth of history.",
-        description: "Needs no key and counts against no quota.",
+        description: "Needs no key and counts against no quota. One address gets at most 6,000 answers a minute, with `asOf` 60.",
         price: Price::Free,
         surface: Surface::Route,
         counted: false,

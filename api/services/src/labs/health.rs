@@ -49,7 +49,11 @@ impl HealthFields for Leads {
         }
         let part = places::Segment::newest_first(&(FIRST_DAY..=LAST_DAY));
         let leads = FEED.count_places(at, &list(None, None), &part, LEADS_MAX).await?;
-        *last.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((place.0, place.1, leads));
+        let mut known = last.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A count as of an earlier time must not replace the current one, which most callers ask for.
+        if known.is_none_or(|(generation, seq, _)| generation != place.0 || seq < place.1) {
+            *known = Some((place.0, place.1, leads));
+        }
         Ok(Self { leads })
     }
 }

@@ -2,8 +2,11 @@
 //! read as if its method did not exist, or without the id of the request. This module reads an empty list as an empty object, and names the
 //! parameter of a request that is malformed.
 
+use std::borrow::Cow;
+
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData};
 use schemas::i_json;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::echo;
@@ -49,6 +52,16 @@ fn rules(method: &str) -> Option<&'static [Rule]> {
         "ping" | "server/discover" => Some(&[]),
         _ => None,
     }
+}
+
+/// Whether a message calls a tool.
+pub(super) fn is_call(message: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Head<'_>>(message).is_ok_and(|head| head.method == "tools/call")
 }
 
 /// Reads empty lists as empty objects, and arguments that are the text of a JSON object as that object. Returns whether the message changed.

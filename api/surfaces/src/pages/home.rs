@@ -16,7 +16,7 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
         p { "The same data as Kafka topics: " a href="/asyncapi.json" { "AsyncAPI" } ", " a href="/schemas/" { "Avro schemas" } "." }
         p { "With a key: " a href="/webhooks" { "your webhooks" } " with their status and attempts." }
         p.soft {
-            "For operators: " a href="/healthz" { "liveness" } ", " a href="/readyz" { "readiness" } ", " a href="/metrics" { "metrics" } "."
+            "For operators: " a href="/healthz" { "liveness" } ", " a href="/readyz" { "readiness" } "."
         }
     };
     page("Highwater", &body)

@@ -1,6 +1,7 @@
 //! Limits the number of open connections, in total and per address, and selects which connection is closed to make room.
 //!
-//! Promises: no address (IPv6: no /64) holds more than its share, so one client cannot lock out the others. If an address or the whole listener is
+//! Promises: no address (IPv6: no /64) holds more than its share, and no IPv6 /48 more than [`SHARES_PER_SITE`] shares, so one client cannot lock out the
+//! others. If an address or the whole listener is
 //! full, the connection that has been idle longest is closed for the new one. A connection with a request in flight is never closed for another
 //! one.
 
@@ -14,10 +15,13 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-use crate::forwarded::network_of;
+use crate::forwarded::{network_of, site_of};
 
 /// Marks a connection with a request in flight.
 const IN_FLIGHT: u64 = u64::MAX;
+
+/// How many times the share of one IPv6 /64 all addresses of a /48 have together: half of a listener, where an address has an eighth.
+const SHARES_PER_SITE: usize = 4;
 
 /// The connections of a listener.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ struct Open {
     total: usize,
     last_id: u64,
     by_network: HashMap<IpAddr, BTreeMap<u64, Arc<State>>>,
+    /// The number of connections of each IPv6 /48.
+    by_site: HashMap<IpAddr, usize>,
 }
 
 /// The state of one connection.
@@ -85,13 +91,20 @@ impl Connections {
         let network = network_of(address);
         let mut open = self.open();
         let own = open.by_network.get(&network).map_or(0, BTreeMap::len);
+        let site = site_of(network);
+        let of_site = site.and_then(|site| open.by_site.get(&site).copied()).unwrap_or(0);
         if own >= self.per_address_max && !is_shared {
             open.close_longest_waiting(network).then_some(()).ok_or(Full::Address)?;
+        } else if of_site >= self.per_address_max.saturating_mul(SHARES_PER_SITE) && !is_shared {
+            open.close_of_largest(|other| site_of(other) == site).then_some(()).ok_or(Full::Address)?;
         } else if open.total >= self.max {
-            open.close_of_largest().then_some(()).ok_or(Full::Listener)?;
+            open.close_of_largest(|_| true).then_some(()).ok_or(Full::Listener)?;
         }
         open.last_id += 1;
         open.total += 1;
+        if let Some(site) = site {
+            *open.by_site.entry(site).or_default() += 1;
+        }
         let (id, state) = (open.last_id, Arc::new(State { waiting_since: AtomicU64::new(self.now_micros()), give_way: Notify::new() }));
         open.by_network.entry(network).or_default().insert(id, Arc::clone(&state));
         Ok(Room { connections: Arc::clone(self), network, id, state })
@@ -142,10 +155,23 @@ impl Connections {
 }
 
 impl Open {
-    /// Closes an idle connection of the network with the most connections, or of the next one that has any; false if there is none.
-    fn close_of_largest(&mut self) -> bool {
-        let mut networks: Vec<(usize, IpAddr)> =
-            self.by_network.iter().map(|(network, connections)| (connections.len(), *network)).collect();
+    /// Counts a connection of a network as ended.
+    fn uncount(&mut self, network: IpAddr) {
+        self.total -= 1;
+        let Some(site) = site_of(network) else { return };
+        if let Some(count) = self.by_site.get_mut(&site) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_site.remove(&site);
+            }
+        }
+    }
+
+    /// Closes an idle connection of the network with the most connections, or of the next one that has any; false if there is none. Only networks that
+    /// are asked for lose one.
+    fn close_of_largest(&mut self, is_asked_for: impl Fn(IpAddr) -> bool) -> bool {
+        let all = self.by_network.iter().map(|(network, connections)| (connections.len(), *network));
+        let mut networks: Vec<(usize, IpAddr)> = all.filter(|(_, network)| is_asked_for(*network)).collect();
         networks.sort_unstable_by(|a, b| b.cmp(a));
         networks.into_iter().any(|(_, network)| self.close_longest_waiting(network))
     }
@@ -156,7 +182,7 @@ impl Open {
         let waiting = connections.iter().map(|(id, state)| (state.waiting_since.load(Ordering::Relaxed), *id));
         let Some((_, id)) = waiting.filter(|(since, _)| *since != IN_FLIGHT).min() else { return false };
         if let Some(state) = connections.remove(&id) {
-            self.total -= 1;
+            self.uncount(network);
             state.give_way.notify_one();
         }
         true
@@ -184,7 +210,9 @@ impl Drop for Room {
             if connections.is_empty() {
                 open.by_network.remove(&self.network);
             }
-            open.total -= usize::from(was_counted);
+            if was_counted {
+                open.uncount(self.network);
+            }
         }
         drop(open);
         self.connections.freed.notify_waiters();
@@ -247,6 +275,23 @@ mod tests {
         let mapped = connections.take(address("::ffff:192.0.2.1"), false).unwrap();
         let _answering = mapped.begin_request();
         assert_eq!(connections.take(address("192.0.2.1"), false).unwrap_err(), Full::Address);
+    }
+
+    /// Proves that an IPv6 /48 has some shares and no more, however many /64 it has, and gives them back.
+    #[tokio::test]
+    async fn one_site_has_some_shares() {
+        let connections = Connections::new(100, 2);
+        let take = |network: usize| connections.take(address(&format!("2001:db8:0:{network:x}::1")), false);
+        let rooms: Vec<Room> = (0..2 * SHARES_PER_SITE).map(|network| take(network).unwrap()).collect();
+        let mut active: Vec<ActiveRequest> = rooms.iter().skip(1).map(Room::begin_request).collect();
+        let one_more = take(100).unwrap();
+        assert!(is_asked_to_close(&rooms[0]).await && !is_asked_to_close(&rooms[1]).await);
+        active.push(one_more.begin_request());
+        assert_eq!(take(101).unwrap_err(), Full::Address);
+        assert!(connections.take(address("2001:db8:0:65::1"), true).is_ok(), "a trusted proxy has no share of its own");
+        assert!(connections.take(address("2001:db8:1::1"), false).is_ok() && connections.take(address("192.0.2.1"), false).is_ok());
+        drop((active, rooms, one_more));
+        assert_eq!((connections.count(), connections.open().by_site.len()), (0, 0));
     }
 
     /// Proves that a full listener closes connections of the address with the most, that it is full when all have requests in flight, and that the time for

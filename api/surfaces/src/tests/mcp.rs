@@ -1,5 +1,7 @@
 //! MCP in both shapes of its protocol, as raw JSON-RPC.
 
+use access::Open;
+
 use super::*;
 
 fn message(body: &Value) -> Ask {
@@ -311,4 +313,35 @@ async fn hosts_and_origins() {
             assert_eq!((read.header("content-type"), read.problem().0.as_str()), ("application/problem+json", "origin-refused"));
         }
     }
+}
+
+/// Proves that messages that call no operation are limited by address, whatever they are: known methods, malformed and refused ones, calls of unknown
+/// tools, descriptions; and that calls of operations go on then.
+#[tokio::test]
+async fn messages_are_limited_by_address() {
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let kinds: [fn(&Value) -> Ask; 9] = [
+        |hello| message(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})),
+        |_| message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25"),
+        |_| old("tools/list", json!({})),
+        |_| old("ping", json!({})),
+        |_| old("no/such", json!({})),
+        |_| raw("{"),
+        |_| old("tools/call", json!({"arguments": {}})),
+        |_| old("tools/call", json!({"name": "no_such", "arguments": {}})),
+        |_| old("tools/call", json!({"name": "manage", "arguments": {"action": "describe"}})),
+    ];
+    let site = Fixture::stopped().site(Arc::new(|| Ok(())));
+    let is_limited = async |kind: fn(&Value) -> Ask| {
+        let read = kind(&hello).reply(Arc::clone(&site)).await;
+        read.status == 429 || read.body.contains("rate-limited")
+    };
+    for kind in kinds.iter().cycle().take(usize::try_from(Open::Message.per_minute_max()).unwrap()) {
+        assert!(!is_limited(*kind).await);
+    }
+    for (number, kind) in kinds.into_iter().enumerate() {
+        assert!(is_limited(kind).await, "kind {number}");
+    }
+    let call = old("tools/call", json!({"name": "find", "arguments": {"q": "ab"}})).reply(site).await;
+    assert_eq!((call.status.as_u16(), &call.json()["result"]["isError"]), (200, &json!(false)), "{}", call.body);
 }

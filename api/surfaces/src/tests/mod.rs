@@ -82,6 +82,14 @@ struct ById {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Past {
+    /// As of when.
+    #[expect(dead_code, reason = "only its presence matters")]
+    as_of: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Make {
     /// What to call it.
@@ -199,6 +207,8 @@ fn service(gate: &Arc<Notify>) -> Service {
             },
         ),
     ];
+    let past = Definition { surface: Surface::Route, ..words("past", Method::Get, "/api/past") };
+    let past = Operation::define::<Past, Anything, _, _>(past, |_: Call, _: Past| async move { value(json!({})) });
     let drop = words("drop", Method::Delete, "/api/items/{id}");
     let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
     let set = Definition { price: Price::Tier(Tier::Business), ..words("set", Method::Post, "/api/set") };
@@ -208,7 +218,7 @@ fn service(gate: &Arc<Notify>) -> Service {
     // A tool of the same name as a route, with a price of its own.
     let only = Definition { surface: Surface::Tool, path: "", price: Price::Tier(Tier::Pro), ..words("address", Method::Get, "") };
     let only = Operation::define::<Nothing, Anything, _, _>(only, |_: Call, _: Nothing| async move { value(json!({"tool": true})) });
-    let operations = operations.into_iter().chain([drop, keep.managed(), set.managed(), only]).collect();
+    let operations = operations.into_iter().chain([past, drop, keep.managed(), set.managed(), only]).collect();
     Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None, data: vec![words_file()] }
 }
 
@@ -221,6 +231,15 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub(super) fn new(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::with_clock(Clock::System, change)
+    }
+
+    /// A fixture whose clock stands still, so that no window of a limit ends.
+    pub(super) fn stopped() -> Self {
+        Self::with_clock(Clock::Fixed("2026-01-01T00:00:00Z".parse().unwrap()), |_| {})
+    }
+
+    fn with_clock(clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let fake = ServiceSettings::new(BASE.to_owned(), "/fake".to_owned());
         let mut settings = Settings {
@@ -236,7 +255,7 @@ impl Fixture {
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
         let store = view_store::EmbeddedStore::open(&dir.path().join("store"), view_store::embedded::Options::default()).unwrap();
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
-        let context = Context::new(settings, Clock::System, secrets, log, store);
+        let context = Context::new(settings, clock, secrets, log, store);
         Self { _dir: dir, context: Arc::new(context), gate: Arc::new(Notify::new()) }
     }
 

@@ -1,5 +1,10 @@
 //! Routes, answers, validators and problems over REST.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use access::{Access, Open};
+use operation::context::Part as _;
+
 use super::*;
 
 fn post(body: &str) -> Ask {
@@ -226,7 +231,7 @@ async fn cross_origin() {
 async fn unknown_paths_are_limited() {
     let fixture = Fixture::new(|_| {});
     let site = fixture.site(Arc::new(|| Ok(())));
-    let calls_max = operation::tiers::UNKNOWN_PATHS.calls_max;
+    let calls_max = Open::UnknownPath.per_minute_max();
     let (mut found_none, mut limited) = (0, None);
     // Twice as many as a minute's, so that one minute's are spent even if the next one begins meanwhile.
     for _ in 0..=2 * calls_max {
@@ -259,4 +264,42 @@ async fn long_paths_get_no_hint() {
     let long = get(&fixture, &format!("/fake/openapi.json{}", "m".repeat(30_000))).await;
     assert_eq!(long.status, 404);
     assert!(!long.body.contains("did you mean") && long.body.len() < 1_000, "{}", long.body);
+}
+
+/// Proves that each answer that needs no key has a limit by address: when that of one kind is reached, all its answers are refused, and no others.
+#[tokio::test]
+async fn answers_without_a_key_are_limited_by_address() {
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find", "arguments": {"limit": 0}}}).to_string();
+    let tool = || {
+        let request = ask().method("POST").path("/fake/mcp").header("host", "localhost").header("content-type", "application/json");
+        request.header("mcp-protocol-version", "2025-11-25").body(call.clone())
+    };
+    let get = |path: &str| ask().path(path);
+    let requests = || {
+        let documents = ["/", "/docs/errors", "/llms.txt", "/.well-known/x402", "/webhooks", "/fake", "/fake/docs", "/fake/openapi.json"];
+        let mut all: Vec<(Open, Ask)> = documents.map(|path| (Open::Document, get(path))).into();
+        all.extend(["/healthz", "/readyz"].map(|path| (Open::Probe, get(path))));
+        all.extend(["/nothing", "/fake/nothing", "/metrics"].map(|path| (Open::UnknownPath, get(path))));
+        all.extend(["/fake/api/items", "/fake/api/past"].map(|path| (Open::Call, get(path))));
+        all.push((Open::PastCall, get("/fake/api/past?asOf=2026-01-01")));
+        all.extend(["/fake/api/items?limit=0", "/fake/api/items?no=1"].map(|path| (Open::Refusal, get(path))));
+        all.push((Open::Refusal, get("/fake/api/items").header("x-api-key", "no key")));
+        all.push((Open::Refusal, tool()));
+        all
+    };
+    for kind in [Open::Document, Open::Probe, Open::UnknownPath, Open::Call, Open::PastCall, Open::Refusal] {
+        let fixture = Fixture::stopped();
+        let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        for _ in 0..kind.per_minute_max() {
+            Access::of(&fixture.context).admit_open(&fixture.context, kind, address).unwrap();
+        }
+        let site = fixture.site(Arc::new(|| Ok(())));
+        for (own, request) in requests() {
+            let shown = format!("{request:?}");
+            let read = request.reply(Arc::clone(&site)).await;
+            let is_limited = read.status == 429 || read.body.contains("rate-limited");
+            assert_eq!(is_limited, own == kind, "{kind:?}: {shown}: {}", read.body);
+        }
+    }
 }

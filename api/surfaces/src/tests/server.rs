@@ -34,6 +34,35 @@ fn start(change: impl FnOnce(&mut Settings)) -> Running {
     Running { fixture, address, stop, task }
 }
 
+/// Proves that metrics, which count the calls of readers, are at the listener for operators alone, without CORS, and that nothing for readers is there.
+#[tokio::test]
+async fn operators_have_a_listener_of_their_own() {
+    let running = start(|_| {});
+    let operators = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = operators.address();
+    tokio::spawn(operators.run_for_operators(Arc::clone(&running.fixture.context), Arc::new(|| Ok(()))));
+    exchange(running.address, &request("/fake/api/items?limit=0", "")).await;
+    let metrics = exchange(address, &request("/metrics", "Origin: https://other.example\r\n")).await;
+    assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("content-type: text/plain"), "{metrics}");
+    assert!(!metrics.contains("access-control-"), "{metrics}");
+    for line in [
+        "api_requests_total{operation=\"find\",service=\"fake\",status=\"400\"}",
+        "api_request_seconds_bucket{class=\"4xx\",operation=\"find\",service=\"fake\"",
+        "api_ready 1",
+    ] {
+        assert!(metrics.contains(&format!("\n{line}")), "{line}: {metrics}");
+    }
+    for probe in ["/healthz", "/readyz"] {
+        assert!(exchange(address, &request(probe, "")).await.starts_with("HTTP/1.1 200"), "{probe}");
+    }
+    for (address, path) in [(running.address, "/metrics"), (running.address, "/metrics/"), (address, "/"), (address, "/fake/api/items")] {
+        let refused = exchange(address, &request(path, "")).await;
+        assert!(refused.starts_with("HTTP/1.1 404") && !refused.contains("api_ready"), "{path}: {refused}");
+    }
+    let posted = exchange(address, "POST /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
+    assert!(posted.starts_with("HTTP/1.1 405"), "{posted}");
+}
+
 /// Sends bytes and reads until the server closes the connection.
 async fn exchange(address: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();

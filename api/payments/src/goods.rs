@@ -1,0 +1,50 @@
+//! What is sold, and what a call gives for it.
+
+use operation::Body;
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+
+use super::terms::Offer;
+
+/// The largest answer that can be sold, in bytes: it is stored in the log.
+const ANSWER_BYTES_MAX: usize = 512 * 1024;
+
+/// What is sold.
+pub struct Goods {
+    /// The name of the service.
+    pub service: &'static str,
+    /// The name of the operation.
+    pub operation: &'static str,
+    /// The offer.
+    pub offer: Offer,
+    /// The lowest tier whose keys do not pay.
+    pub free_from: &'static str,
+}
+
+/// The payload of a payment, or why it cannot be decoded.
+pub type PaymentPayload = Result<Value, String>;
+
+/// The payment of a call.
+#[derive(Clone, Debug)]
+pub struct GivenPayment {
+    /// The payload.
+    pub payload: PaymentPayload,
+    /// The token of the first answer, with which the buyer gets it again from another address.
+    pub repeat_token: Option<String>,
+}
+
+/// What an operation sells: the answer of a read, or the effect of a write; the other one is empty.
+pub(crate) fn sellable(operation: &str, body: Body) -> Result<(String, String), Problem> {
+    let (answer, effect) = match body {
+        Body::Effect(effect) => (String::new(), effect),
+        Body::Json(value) => (value.to_string(), String::new()),
+        Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
+        Body::Lines(_) | Body::Events { .. } | Body::NotModified | Body::File(_) => (String::new(), String::new()),
+    };
+    if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
+        tracing::error!(operation, bytes = answer.len(), "a handler returned an answer that cannot be sold");
+        return Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded; nothing was charged"));
+    }
+    Ok((answer, effect))
+}
