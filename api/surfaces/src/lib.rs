@@ -159,7 +159,7 @@ impl Site {
                     let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
                     webhooks_page::answer(&self.context, &services, &request, stream).await
                 }
-                Err(limited) => reply::problem("", &limited),
+                Err(limited) => reply::problem(self.context.settings.site_url(), &limited),
             }
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
