@@ -1,5 +1,6 @@
 //! For tests: a view of simple records that is filled change by change, a filter over it, and a simple model of every expected page.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -92,6 +93,10 @@ impl Redact for Thing {
 
     fn redacted(&self) -> RedactedThing {
         RedactedThing { kind: self.kind.clone() }
+    }
+
+    fn order(one: &RedactedThing, other: &RedactedThing) -> Ordering {
+        one.kind.cmp(&other.kind)
     }
 }
 

@@ -97,5 +97,5 @@ async fn events(reader: &mut Reader<Catalysts>, text: &str, days: i64, limit: us
     let ticker = ticker("ticker", text)?;
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| record.ticker.replace('.', "-") == ticker;
-    of_list(reader, &format!("ticker/{ticker}"), extent, days, &is_own).await
+    of_list(reader, &format!("ticker/{ticker}"), extent, &is_own).await
 }

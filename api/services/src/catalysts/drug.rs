@@ -98,5 +98,5 @@ async fn events(
     let list = format!("drug/{}", drug_letters(parameter, name)?);
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_list(reader, &list, extent, days, &is_own).await
+    of_list(reader, &list, extent, &is_own).await
 }

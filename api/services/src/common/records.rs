@@ -14,7 +14,6 @@ use feed::notes::notes;
 use feed::position::{Position, position};
 use feed::redaction::Redaction;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
-use jiff::civil::Date;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation, Surface};
@@ -143,7 +142,7 @@ impl<R: ChangeRecord + JsonSchema> JsonSchema for Either<R> {
 /// The operations of one service, whose records are `R`.
 #[must_use]
 pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
-    let words = || Definition { errors: ERRORS, example: json!({ "id": "ID" }), ..Definition::read() };
+    let words = || Definition { errors: ERRORS, price: source.price_of_records(), example: json!({ "id": "ID" }), ..Definition::read() };
     let record = Definition {
         name: "record",
         path: "/v1/records/{id}",
@@ -167,9 +166,9 @@ pub fn operations<R: Addressed>(source: Source) -> Vec<Operation> {
         Operation::define::<Arguments, Either<R>, _, _>(record, move |call, arguments| answer::<R>(source, call, arguments)),
         Operation::define::<HistoryArguments, History<R>, _, _>(history, move |call, arguments| versions::<R>(source, call, arguments)),
     ];
-    if let Some(redaction) = &source.redaction {
+    if source.redaction.is_some_and(|redaction| !redaction.ids_are_public) {
         for operation in &mut operations {
-            redaction.add_to(operation);
+            source.document_redaction(operation);
             // A history of redacted rows has no id, either.
             for schema in [&mut operation.output, &mut operation.named_output.schema] {
                 if let Some(Value::Array(required)) = schema.get_mut("required") {
@@ -194,16 +193,16 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
     let redaction = source.redaction_for(&call);
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
-    let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+    let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
     // A list shows every record that is free on the day, whenever it changed.
     let redacted = match redaction {
         Some(redaction) => {
             notes.add(Some(redaction.note()));
-            Some(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?)
+            Some(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?)
         }
         None => None,
     };
-    let (after, note, today) = (notes.after, notes.note(), today_of(redaction, &at));
+    let (after, note, window) = (notes.after, notes.note(), window_of(redaction, &at));
     if change.seq <= after {
         return Err(too_old(source));
     }
@@ -215,7 +214,7 @@ async fn answer<R: Addressed>(source: Source, call: Call, arguments: Arguments) 
             "record",
             &id,
             &change.seq.to_string(),
-            &today,
+            &window,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
@@ -245,15 +244,15 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
     let (after, note) = (notes.after, notes.note());
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?;
     if redaction.is_some() || found.versions.is_empty() {
-        let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+        let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
         match redaction {
-            Some(redaction) => drop(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?),
+            Some(redaction) => drop(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?),
             None if change.seq <= after => return Err(too_old(source)),
             // The page before this one ended with the first version.
             None => {}
         }
     }
-    let today = today_of(redaction, &at);
+    let window = window_of(redaction, &at);
     let [first, last] = [found.versions.first(), found.versions.last()].map(|version| version.map_or(Seq(0), |version| version.change.seq));
     let etag = etag(
         &*at.view,
@@ -265,7 +264,7 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
             &first.to_string(),
             &last.to_string(),
             if found.next.is_some() { "more" } else { "end" },
-            &today,
+            &window,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
@@ -274,7 +273,7 @@ async fn versions<R: Addressed>(source: Source, call: Call, arguments: HistoryAr
     if let Some(redaction) = redaction {
         let mut versions = Vec::with_capacity(found.versions.len());
         for Version { change, before, .. } in found.versions {
-            let Some(record) = redacted(redaction, &change.record, at.today())? else { continue };
+            let Some(record) = redacted(redaction, &change.record, &at)? else { continue };
             // Only the fields that the redacted form has; their values before the change are needed for no more than this.
             let before = before.map(|before| redaction.form(&json_bytes(&before)?)).transpose()?;
             let changed = before.map_or_else(|| Ok(Vec::new()), |before| changed_fields(&before, &record))?;
@@ -322,9 +321,9 @@ fn json_of<T: Serialize>(value: &T) -> Result<Value, Problem> {
     }
 }
 
-/// The redacted form of a record; `None` if lists do not show it on that day.
-fn redacted<R: Serialize>(redaction: &Redaction, record: &R, today: Date) -> Result<Option<Value>, Problem> {
-    redaction.record(&json_bytes(record)?, today)
+/// The redacted form of a record; `None` if it is not within the free window.
+fn redacted<R: Serialize>(redaction: &Redaction, record: &R, at: &Position) -> Result<Option<Value>, Problem> {
+    redaction.record(&json_bytes(record)?, at.free_window())
 }
 
 /// A change as callers see it who see redacted records: without details.
@@ -339,9 +338,9 @@ fn id_of(change: &serde_json::Map<String, Value>) -> Option<Value> {
     change.get("record")?.get("id").cloned()
 }
 
-/// The day of the answer, on which what a redaction shows depends; empty for callers who see whole records.
-fn today_of(redaction: Option<&Redaction>, at: &Position) -> String {
-    redaction.map_or_else(String::new, |_| at.today().to_string())
+/// The free window, on which what a redaction shows depends; empty for callers who see whole records.
+fn window_of(redaction: Option<&Redaction>, at: &Position) -> String {
+    redaction.map_or_else(String::new, |_| at.free_window().etag_input())
 }
 
 fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
@@ -351,9 +350,15 @@ fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
     })
 }
 
+/// The problem of an id that no record has. Who sees only a part of the records is told the same of it as of those outside of that part.
+fn missing(redaction: Option<&Redaction>, is_as_of: bool) -> Problem {
+    redaction.map_or_else(|| not_found(is_as_of), not_free)
+}
+
 /// The problem of a record that the lists of the service show to paid tiers only.
 fn not_free(redaction: &Redaction) -> Problem {
-    Problem::new(ErrorCode::TierTooLow, redaction.note()).about("id")
+    let detail = format!("no record with this id is shown to this caller: {}", redaction.note());
+    Problem::new(ErrorCode::TierTooLow, detail).about("id")
 }
 
 fn not_found(is_as_of: bool) -> Problem {
@@ -490,7 +495,11 @@ mod tests {
         }
         let seen = value(&ctx, &operations[1], json!({ "id": "CPSC:2" })).await;
         let versions = seen["versions"].as_array().unwrap();
-        assert_eq!((versions.len(), &versions[0]["changed"], &seen["next"]), (1, &json!(["title"]), &Value::Null));
+        assert_eq!(
+            (versions.len(), &versions[0]["changed"], &seen["next"]),
+            (1, &json!([]), &Value::Null),
+            "the version before is not shown"
+        );
         assert!(seen["note"].as_str().unwrap().contains("7 days"));
         let mut keyed = call(&ctx);
         keyed.caller.key_id = "key_test".to_owned();
