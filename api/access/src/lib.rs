@@ -13,6 +13,7 @@ pub mod keys;
 pub mod quota;
 pub mod saved;
 pub mod sign;
+pub mod suppressed_records;
 pub mod suppression;
 pub mod token;
 pub mod webhook;
