@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use event_log::clock_guard::ClockGuard;
 use schemas::clock::{Clock, rfc3339};
 use schemas::reason::reason;
+use schemas::views::accounts;
 use view_store::ViewStore;
 
 use crate::engine::Engine;
@@ -113,10 +114,15 @@ impl Problems {
     }
 }
 
-/// The views that are not served while they are rebuilt, with the reasons; empty if all are served.
+/// The views that are not served while they are rebuilt, with the reasons; and whether keys and suppressions are not confirmed yet. Empty if all are
+/// served.
 pub(crate) fn rebuilt_views(store: &dyn ViewStore) -> String {
-    let views = store.rebuilding().into_iter().map(|(view, reason)| format!("view {view} is being rebuilt from the log: {reason}"));
-    views.collect::<Vec<_>>().join("; ")
+    let rebuilding = store.rebuilding();
+    let accounts = accounts::VIEW.name;
+    let is_unconfirmed = store.unserved().contains(&accounts) && rebuilding.iter().all(|(view, _)| *view != accounts);
+    let views = rebuilding.into_iter().map(|(view, reason)| format!("view {view} is being rebuilt from the log: {reason}"));
+    let unconfirmed = is_unconfirmed.then(|| format!("keys and suppressions of view {accounts} are being confirmed against the log"));
+    views.chain(unconfirmed).collect::<Vec<_>>().join("; ")
 }
 
 /// Logs when recorded times stop to advance because the clock is before the last record, and when they advance again. Returns whether they do not.
@@ -195,6 +201,22 @@ mod tests {
         health.replace(Problems { clock: clock_problem(-7_200_000), ..Problems::default() });
         assert!(health.problems().unwrap().starts_with("this node's clock is 7200 s behind the view store's"));
         assert_eq!([clock_problem(0), clock_problem(SKEW_MAX_MS)], ["", ""]);
+    }
+
+    /// Proves that a node is not ready before it has confirmed keys and suppressions, and that a view of a service does not keep it from being ready.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn unconfirmed_keys_are_a_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            view_store::embedded::Options { caught_up_first: vec![accounts::VIEW.name], ..view_store::embedded::Options::default() };
+        let store = EmbeddedStore::open(dir.path(), options).unwrap();
+        store.live_to_project(&schemas::views::recalls::VIEW).await.unwrap();
+        assert_eq!(rebuilt_views(&*store), "");
+        let view = store.live_to_project(&accounts::VIEW).await.unwrap();
+        assert!(store.live(&accounts::VIEW).await.is_err());
+        assert_eq!(rebuilt_views(&*store), "keys and suppressions of view accounts are being confirmed against the log");
+        view.finish_rebuild().await.unwrap();
+        assert_eq!(rebuilt_views(&*store), "");
     }
 
     /// Proves with a real database, whose answers are shifted, that a clock that differs by hours is a problem with its direction, and that one that

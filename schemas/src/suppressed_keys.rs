@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::hash::Hash32;
-use crate::suppression::{KeyKind, RECORD};
+use crate::suppression::{Hides, KeyKind, RECORD};
 use crate::tables::ViewDef;
 
 /// All suppressed keys.
@@ -65,15 +65,23 @@ impl SuppressedKeys {
         let mut replaced: HashMap<&str, String> = HashMap::new();
         for hides in view.hides {
             let Some(keys) = self.by_kind.get(hides.kind.name) else { continue };
-            let Some((_, value)) = members.iter().find(|(name, _)| name == hides.field) else { continue };
+            let is_suppressed = |text: &str| {
+                let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
+                keys.contains(&(hides.kind.compared)(&text))
+            };
+            let (field, inner) = hides.field.split_once('.').map_or((hides.field, None), |(list, inner)| (list, Some(inner)));
+            let Some((field, value)) = members.iter().find(|(name, _)| name == field) else { continue };
+            if let Some(inner) = inner {
+                if let Some(rest) = without_elements(hides, (field, inner), value, is_suppressed)? {
+                    keep_least(&mut replaced, field.as_ref(), rest);
+                    replaced.insert("suppressed", "true".to_owned());
+                }
+                continue;
+            }
             let texts: Vec<Cow<'_, str>> = match value.get().as_bytes().first() {
                 Some(b'"') => vec![serde_json::from_str(value.get())?],
                 Some(b'[') => serde_json::from_str(value.get())?,
                 _ => continue,
-            };
-            let is_suppressed = |text: &str| {
-                let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
-                keys.contains(&(hides.kind.compared)(&text))
             };
             if !texts.iter().any(|text| is_suppressed(text)) {
                 continue;
@@ -84,16 +92,10 @@ impl SuppressedKeys {
                     Some(b'[') if *field == hides.field => {
                         serde_json::to_string(&texts.iter().filter(|text| !is_suppressed(text)).collect::<Vec<_>>())?
                     }
-                    Some(b'"') => "\"\"".to_owned(),
-                    Some(b'[') => "[]".to_owned(),
-                    Some(b'{') => "{}".to_owned(),
-                    _ => "null".to_owned(),
+                    Some(b'"') if *field == "id" => serde_json::to_string(&without_key(serde_json::from_str(value.get())?, &texts))?,
+                    _ => empty(value).to_owned(),
                 };
-                // Another rule may have hidden more of the same list.
-                let keeps_less = |known: &String| known.len() <= rest.len();
-                if !replaced.get(field).is_some_and(keeps_less) {
-                    replaced.insert(field, rest);
-                }
+                keep_least(&mut replaced, field, rest);
             }
             replaced.insert("suppressed", "true".to_owned());
         }
@@ -106,6 +108,57 @@ impl SuppressedKeys {
         });
         Ok(Some(object(shown.chain([("suppressed", "true")]))?))
     }
+}
+
+/// Returns a list of objects in which those whose member `inner` is suppressed lack the members that are hidden; `None` if there is none.
+fn without_elements(
+    hides: &Hides,
+    (list, inner): (&str, &str),
+    value: &RawValue,
+    is_suppressed: impl Fn(&str) -> bool,
+) -> serde_json::Result<Option<String>> {
+    if !value.get().starts_with('[') {
+        return Ok(None);
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(value.get())?;
+    let is_hidden = |name: &str| hides.hidden.iter().any(|field| field.split_once('.') == Some((list, name)));
+    let (mut shown, mut has_hidden) = (Vec::with_capacity(elements.len()), false);
+    for element in elements {
+        let Members(members) = serde_json::from_str(element.get())?;
+        let text =
+            members.iter().find(|(name, _)| name == inner).and_then(|(_, text)| serde_json::from_str::<Cow<'_, str>>(text.get()).ok());
+        if !text.is_some_and(|text| is_suppressed(&text)) {
+            shown.push(element.get().to_owned());
+            continue;
+        }
+        has_hidden = true;
+        let rest = members.iter().map(|(name, value)| (name.as_ref(), if is_hidden(name) { empty(value) } else { value.get() }));
+        shown.push(object(rest)?);
+    }
+    Ok(has_hidden.then(|| format!("[{}]", shown.join(","))))
+}
+
+/// Replaces a field, unless another rule hides more of the same field.
+fn keep_least<'a>(replaced: &mut HashMap<&'a str, String>, field: &'a str, rest: String) {
+    if replaced.get(field).is_none_or(|known| known.len() > rest.len()) {
+        replaced.insert(field, rest);
+    }
+}
+
+/// What readers see of a hidden value.
+fn empty(value: &RawValue) -> &'static str {
+    match value.get().as_bytes().first() {
+        Some(b'"') => "\"\"",
+        Some(b'[') => "[]",
+        Some(b'{') => "{}",
+        _ => "null",
+    }
+}
+
+/// An id without the suppressed text that it begins with: of `shop.example/7001` remains `/7001`. An id without it is hidden.
+fn without_key<'a>(id: Cow<'a, str>, texts: &[Cow<'_, str>]) -> Cow<'a, str> {
+    let rest = texts.iter().find_map(|text| id.strip_prefix(text.as_ref()).filter(|rest| rest.starts_with('/')));
+    Cow::Owned(rest.unwrap_or_default().to_owned())
 }
 
 /// Writes a JSON object from the names and the JSON of its members.
@@ -157,7 +210,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::suppression::{Hides, PERSON};
+    use crate::suppression::{PERSON, SHOP};
 
     const VIEW: ViewDef = ViewDef {
         name: "visits",
@@ -165,6 +218,8 @@ mod tests {
         hides: &[
             Hides { kind: &PERSON, field: "host", hidden: &["host", "phone", "seats", "place"] },
             Hides { kind: &PERSON, field: "guests", hidden: &["guests"] },
+            Hides { kind: &PERSON, field: "drivers.name", hidden: &["drivers.name", "drivers.licence", "drivers.trips"] },
+            Hides { kind: &SHOP, field: "seller", hidden: &["id", "seller"] },
             Hides { kind: &RECORD, field: "id", hidden: &["host", "guests"] },
         ],
     };
@@ -204,6 +259,27 @@ mod tests {
             assert_eq!(hidden(&other), None);
         }
         assert!(keys(&[(&PERSON, "x")]).hide(&VIEW, b"[]").is_err());
+    }
+
+    /// Proves that of a list of objects those of the suppressed key alone lose what names them, whatever their form, and that an id loses the part that
+    /// is the suppressed key.
+    #[test]
+    fn parts_of_lists_and_ids_are_hidden() {
+        let hide = |keys: &[(&'static KeyKind, &str)], record: Value| {
+            let row = json!({ "record": record }).to_string();
+            let hidden = self::keys(keys).hide(&VIEW, row.as_bytes()).unwrap();
+            hidden.map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap()["record"].take())
+        };
+        let driver = |name: &str| json!({ "name": name, "licence": 7, "trips": [1], "seat": "left" });
+        let drivers = json!([driver("Ana Müller"), driver("B. Ode"), { "seat": "right" }]);
+        let shown = hide(&[(&PERSON, "muller ana")], json!({ "drivers": drivers.clone() })).unwrap();
+        assert_eq!(shown["drivers"], json!([{ "name": "", "licence": null, "trips": [], "seat": "left" }, drivers[1], drivers[2]]));
+        assert_eq!(shown["suppressed"], true);
+        assert_eq!(hide(&[(&PERSON, "muller ann")], json!({ "drivers": drivers })), None);
+        assert_eq!(hide(&[(&PERSON, "x")], json!({ "drivers": null })), None);
+        let of = |id: &str| hide(&[(&SHOP, "Shop.Example")], json!({ "id": id, "seller": "shop.example" })).unwrap();
+        assert_eq!((&of("shop.example/7")["id"], &of("shop.example/7")["seller"]), (&json!("/7"), &json!("")));
+        assert_eq!([&of("shop.example")["id"], &of("other.example/7")["id"], &of("shop.example.org/7")["id"]], ["", "", ""]);
     }
 
     /// Proves that a record from which nothing is hidden keeps its bytes, and that one from which something is hidden keeps the order of its members.

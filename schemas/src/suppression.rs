@@ -74,10 +74,12 @@ fn phrase(text: &str) -> String {
 pub struct Hides {
     /// The kind of keys.
     pub kind: &'static KeyKind,
-    /// The field of the record that is compared with the keys: a text, or a list of texts, of which any may be the key.
+    /// The field of the record that is compared with the keys: a text, or a list of texts, of which any may be the key. `LIST.MEMBER` is a member of
+    /// each object of a list.
     pub field: &'static str,
     /// The fields that are hidden: texts become `""`, lists and objects empty, anything else null. If this is the list `field` itself, it
-    /// loses the suppressed elements only. The record must be readable without the values of these fields.
+    /// loses the suppressed elements only; if `field` is `LIST.MEMBER`, the hidden ones are `LIST.MEMBER`, too, of the suppressed objects only. The
+    /// field `id` loses the suppressed text that it begins with. The record must be readable without the values of these fields.
     pub hidden: &'static [&'static str],
 }
 

@@ -14,6 +14,7 @@ mod open;
 pub mod quota;
 pub mod saved;
 pub mod sign;
+pub mod suppressed_records;
 pub mod suppression;
 pub mod token;
 pub mod webhook;

@@ -144,6 +144,9 @@ mod tests {
         for reason in ["", " ", "a\nb", &"a".repeat(501)] {
             assert_eq!(suppression(&RECORD, "labs/nih:1", reason).unwrap_err().parameter, "reason");
         }
-        assert_eq!(hidden_fields(&RECORD), ["cadence (item, vendor, url, variants)", "labs (pi)", "research (pi, investigators)"]);
+        assert_eq!(
+            hidden_fields(&RECORD),
+            ["cadence (item, vendor, url, variants)", "filings (owners)", "labs (pi)", "research (pi, investigators)"]
+        );
     }
 }

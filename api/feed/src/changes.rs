@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use jiff::civil::Date;
 use operation::context::Part;
 use operation::context::store_problem;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Price, Surface};
+use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 use view_store::feed::{FeedReader, Page};
 
 use super::etag::{etag, matches_etag};
+use super::free::FreeWindow;
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
 use super::page::PageInfo;
@@ -77,7 +77,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
                     A page may be shorter than `limit` while `hasMore` is true. As NDJSON, with one change per line, the next cursor is in the header \
                     `Next-Cursor`.",
-        price: Price::Free,
+        price: source.price_of_records(),
         surface: Surface::Both,
         counted: true,
         list: "changes",
@@ -87,9 +87,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
     };
     let mut operation =
         Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments));
-    if let Some(redaction) = &source.redaction {
-        redaction.add_to(&mut operation);
-    }
+    source.document_redaction(&mut operation);
     operation
 }
 
@@ -121,7 +119,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
         let redacted = match redaction {
-            Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.today()).await?),
+            Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.free_window()).await?),
             None => None,
         };
         // Internal changes, and changes that the caller may not see, are not shown, but the page covers them.
@@ -139,7 +137,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
     notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
     notes.extend(request.limit_note(&call, has_more));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
-    let (from, to, today) = (page.from.to_string(), page.to.to_string(), at.today().to_string());
+    let (from, to, window) = (page.from.to_string(), page.to.to_string(), at.free_window().etag_input());
     let mut inputs = vec![
         RENDERING,
         source.service,
@@ -151,7 +149,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         call.form.as_str(),
     ];
     // What a redaction shows depends on the day.
-    inputs.extend(redacted.as_ref().map(|_| today.as_str()));
+    inputs.extend(redacted.as_ref().map(|_| window.as_str()));
     let etag = etag(&*at.view, &inputs);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
@@ -191,10 +189,10 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
 }
 
 /// The changes of a page that a caller sees under a redaction, with their seq.
-async fn redacted_lines(redaction: &Redaction, reader: &FeedReader, page: &Page, today: Date) -> Result<Vec<(Seq, Bytes)>, Problem> {
+async fn redacted_lines(redaction: &Redaction, reader: &FeedReader, page: &Page, window: FreeWindow) -> Result<Vec<(Seq, Bytes)>, Problem> {
     let mut shown = Vec::new();
     for (seq, line) in lines(reader, page).await? {
-        shown.extend(redaction.change(&line, today)?.map(|line| (seq, line)));
+        shown.extend(redaction.change(&line, window)?.map(|line| (seq, line)));
     }
     Ok(shown)
 }

@@ -9,6 +9,7 @@ pub mod etag;
 pub mod filter;
 #[cfg(test)]
 mod filtered;
+pub mod free;
 pub mod history;
 pub mod internal;
 pub mod live;

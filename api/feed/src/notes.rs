@@ -11,7 +11,7 @@ use schemas::position::Seq;
 use super::Source;
 use super::history::{history_from, shallow_note};
 use super::page_request::LIMIT_MAX;
-use super::position::{DAY_MS, Position};
+use super::position::Position;
 use crate::Feeds;
 
 /// The notes and limits of an answer that is not a page of a feed.
@@ -92,8 +92,8 @@ pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: S
     Ok(after.max(begin))
 }
 
-/// The last seq before the last `days` days.
+/// The last seq before the last `days` days of the clock.
 async fn before_days(call: &Call, source: &Source, at: &Position, days: i64) -> Result<Seq, Problem> {
     let reader = Feeds::of(&call.context).reader(source, Arc::clone(&at.view));
-    reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)
+    reader.seq_at(at.free_window().since(days).as_millisecond() - 1, at.seq).await.map_err(store_problem)
 }

@@ -18,6 +18,7 @@ use schemas::position::{LogOffset, Seq};
 use view_store::{Checkpoint, View};
 
 use super::Source;
+use super::free::FreeWindow;
 use crate::Feeds;
 
 /// A day in milliseconds.
@@ -38,8 +39,10 @@ pub struct Position {
     pub seq: Seq,
     /// The last change that the view holds; at least `seq`.
     pub last: Seq,
-    /// The time that the answer takes for "now".
+    /// The time that the answer takes for "now": that of `asOf`, if it is given.
     pub now: Timestamp,
+    /// The time of the clock. What callers below the paid tier see is counted from it, see [`crate::free`].
+    pub clock_time: Timestamp,
 }
 
 impl Position {
@@ -54,6 +57,12 @@ impl Position {
     pub fn last_days(&self, days: i64) -> RangeInclusive<Date> {
         let today = self.today();
         today.saturating_sub((days - 1).max(0).days())..=today
+    }
+
+    /// What a caller below the paid tier sees in the answer, by time.
+    #[must_use]
+    pub fn free_window(&self) -> FreeWindow {
+        FreeWindow::new(self.clock_time, self.now)
     }
 
     /// The next `days` days: from the day of the answer to so many days later.
@@ -72,17 +81,18 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
     let Some(text) = as_of else {
         let view = ctx.live(source.view).await?;
         let last = view.checkpoint().await.map_err(store_problem)?.seq;
-        return Ok(Position { view, seq: last, last, now: ctx.clock.now() });
+        let now = ctx.clock.now();
+        return Ok(Position { view, seq: last, last, now, clock_time: now });
     };
-    let now = parse_as_of(text)?;
-    if now > ctx.clock.now() {
+    let (now, clock_time) = (parse_as_of(text)?, ctx.clock.now());
+    if now > clock_time {
         let detail = format!("{text} is in the future");
         return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
     }
     let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
     let last = at.seq;
     let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
-    Ok(Position { view, seq, last, now })
+    Ok(Position { view, seq, last, now, clock_time })
 }
 
 /// Returns a view that holds every change that was recorded until the given time. A view that lags could give a different answer later, so it is

@@ -120,14 +120,15 @@ impl Feed {
             }
             None => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
         };
-        after = sample(call, &self.source, &at, after, &mut notes).await?;
+        let free_after = sample(call, &self.source, &at, Seq(0), &mut notes).await?;
+        after = after.max(free_after);
         let deadline = page_request.deadline();
-        let mut page = self.page(ctx, &at, &query, after, after, limit).await?;
+        let mut page = self.page(ctx, &at, &query, (after, free_after), after, limit).await?;
         while page.items.is_empty() && page.to >= at.seq {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
             note = query.filter.look_up(ctx, &at).await?;
-            page = self.page(ctx, &at, &query, after, page.to, limit).await?;
+            page = self.page(ctx, &at, &query, (after, free_after), page.to, limit).await?;
         }
         notes.extend(note);
         if call.form != Form::Events {
@@ -205,13 +206,14 @@ impl Feed {
         Ok(oldest.map_or(current, |oldest| oldest.min(current)))
     }
 
-    /// Reads the changes after `from_here` into a page whose range starts after `after`.
+    /// Reads the changes after `from_here` into a page whose range starts after `after`. Of records before a change, versions up to `free_after` are not
+    /// shown.
     async fn page<F: Filter>(
         &self,
         ctx: &Context,
         at: &Position,
         query: &Query<F>,
-        after: Seq,
+        (after, free_after): (Seq, Seq),
         from_here: Seq,
         limit: usize,
     ) -> Result<Page<F::Record>, Problem> {
@@ -220,7 +222,10 @@ impl Feed {
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
             let before = if query.request.before && change.event == "modified" {
-                record_at(&*at.view, self.tables, change.record.id(), change.seq.previous()).await?.map(|row| row.record)
+                record_at(&*at.view, self.tables, change.record.id(), change.seq.previous())
+                    .await?
+                    .filter(|row: &Row<F::Record>| row.seq > free_after)
+                    .map(|row| row.record)
             } else {
                 None
             };

@@ -5,7 +5,6 @@
 //! form, and no id.
 
 use bytes::Bytes;
-use jiff::civil::Date;
 use operation::Operation;
 use operation::problem::Problem;
 use schemars::generate::SchemaGenerator;
@@ -17,8 +16,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Turns JSON into its redacted form; `None` if it is not shown on that day.
-type Redactor = fn(&[u8], Date) -> serde_json::Result<Option<Value>>;
+use crate::free::FreeWindow;
+
+/// Turns JSON into its redacted form; `None` if it is not within the free window.
+type Redactor = fn(&[u8], FreeWindow) -> serde_json::Result<Option<Value>>;
 
 /// How the records of a service are shown to callers below some tier.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ pub struct Redaction {
     pub whole_from: Tier,
     /// For how many days back callers below that tier see changes.
     pub days: i64,
+    /// See [`Redact::IDS_ARE_PUBLIC`].
+    pub ids_are_public: bool,
     /// See [`Redact::NOTE`].
     note: Option<&'static str>,
     record: Redactor,
@@ -59,19 +62,19 @@ impl Redaction {
     /// The redaction of a type of record.
     #[must_use]
     pub const fn of<R: Redact>() -> Self {
-        let (whole_from, days, note) = (R::WHOLE_FROM, R::FREE_DAYS, R::NOTE);
-        Self { whole_from, days, note, record: record::<R>, change: change::<R>, form: form::<R>, schema: schema::<R> }
+        let (whole_from, days, note, ids_are_public) = (R::WHOLE_FROM, R::FREE_DAYS, R::NOTE, R::IDS_ARE_PUBLIC);
+        Self { whole_from, days, ids_are_public, note, record: record::<R>, change: change::<R>, form: form::<R>, schema: schema::<R> }
     }
 
-    /// The redacted form of a stored record, which is given as JSON. `None` if it is not shown on that day.
+    /// The redacted form of a stored record, which is given as JSON. `None` if it is not within the free window.
     ///
     /// # Errors
     /// `internal` if the record cannot be decoded.
-    pub fn record(&self, record: &[u8], today: Date) -> Result<Option<Value>, Problem> {
-        (self.record)(record, today).map_err(unreadable)
+    pub fn record(&self, record: &[u8], window: FreeWindow) -> Result<Option<Value>, Problem> {
+        (self.record)(record, window).map_err(unreadable)
     }
 
-    /// The redacted form of a record, whether or not it is shown on any day: only to compare it with another version.
+    /// The redacted form of a record, whether or not it is free: only to compare it with another version.
     ///
     /// # Errors
     /// `internal` if the record cannot be decoded.
@@ -79,12 +82,12 @@ impl Redaction {
         (self.form)(record).map_err(unreadable)
     }
 
-    /// The redacted form of a change, which is given as JSON as the feed stores it. `None` if it is not shown on that day.
+    /// The redacted form of a change, which is given as JSON as the feed stores it. `None` if it is not within the free window.
     ///
     /// # Errors
     /// `internal` if the change cannot be decoded.
-    pub fn change(&self, change: &[u8], today: Date) -> Result<Option<Bytes>, Problem> {
-        Ok((self.change)(change, today).map_err(unreadable)?.map(|value| Bytes::from(value.to_string())))
+    pub fn change(&self, change: &[u8], window: FreeWindow) -> Result<Option<Bytes>, Problem> {
+        Ok((self.change)(change, window).map_err(unreadable)?.map(|value| Bytes::from(value.to_string())))
     }
 
     /// The JSON schema of the redacted form of a record.
@@ -117,18 +120,18 @@ impl Redaction {
     }
 }
 
-fn record<R: Redact>(record: &[u8], today: Date) -> serde_json::Result<Option<Value>> {
+fn record<R: Redact>(record: &[u8], window: FreeWindow) -> serde_json::Result<Option<Value>> {
     let record: R = serde_json::from_slice(record)?;
-    if is_shown(&record, today) { serde_json::to_value(record.redacted()).map(Some) } else { Ok(None) }
+    if is_shown(&record, window) { serde_json::to_value(record.redacted()).map(Some) } else { Ok(None) }
 }
 
 fn form<R: Redact>(record: &[u8]) -> serde_json::Result<Value> {
     serde_json::to_value(serde_json::from_slice::<R>(record)?.redacted())
 }
 
-fn change<R: Redact>(change: &[u8], today: Date) -> serde_json::Result<Option<Value>> {
+fn change<R: Redact>(change: &[u8], window: FreeWindow) -> serde_json::Result<Option<Value>> {
     let StoredChange::<R> { event, seq, recorded_at, record } = serde_json::from_slice(change)?;
-    if !is_shown(&record, today) {
+    if !is_shown(&record, window) {
         return Ok(None);
     }
     serde_json::to_value(RedactedChange { event, seq, recorded_at, record: record.redacted() }).map(Some)
@@ -156,8 +159,8 @@ fn add_to(schema: &mut Value, redacted: &Value) {
 }
 
 /// Whether callers below the tier see a record. Lists leave withdrawn records out; changes and single records show one if its redacted form says so.
-fn is_shown<R: Redact>(record: &R, today: Date) -> bool {
-    (R::MARKS_UNLISTED || Record::is_listed(record)) && record.is_free(today)
+fn is_shown<R: Redact>(record: &R, window: FreeWindow) -> bool {
+    (R::MARKS_UNLISTED || Record::is_listed(record)) && window.shows(record)
 }
 
 fn schema<R: Redact>(generator: &mut SchemaGenerator) -> Schema {

@@ -1,6 +1,6 @@
 //! The tables and topics that hold the changes of a service.
 
-use operation::{Call, Stage};
+use operation::{Call, Operation, Price, Stage};
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
 use schemas::views::records::{RecordTables, Redact};
@@ -46,6 +46,19 @@ impl Source {
     #[must_use]
     pub const fn redacted<R: Redact>(self) -> Self {
         Self { redaction: Some(Redaction::of::<R>()), sample_days: None, ..self }
+    }
+
+    /// Who may read single records, their histories and the feed of all changes.
+    #[must_use]
+    pub fn price_of_records(&self) -> Price {
+        self.redaction.filter(|redaction| redaction.ids_are_public).map_or(Price::Free, |redaction| Price::Tier(redaction.whole_from))
+    }
+
+    /// Adds the redacted form to the documented answer of an operation over records or changes, if callers below the tier may call it.
+    pub fn document_redaction(&self, operation: &mut Operation) {
+        if let Some(redaction) = self.redaction.filter(|redaction| !redaction.ids_are_public) {
+            redaction.add_to(operation);
+        }
     }
 
     /// The redaction that applies to a call; `None` if the caller sees whole records, because of a key or a payment.

@@ -22,7 +22,7 @@ pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Posit
     let last = checkpoint.seq;
     // With `asOf`, the position of the answer does not move with the view.
     let seq = if as_of { at.seq } else { last };
-    Ok(Position { view, seq, last, now: at.now })
+    Ok(Position { view, seq, last, ..at })
 }
 
 /// The seq after which a feed without a cursor starts.
@@ -51,5 +51,6 @@ pub(crate) async fn later(ctx: &Context, source: &Source, at: &Position, deadlin
         found = waiting => found?,
         () = ctx.stopped() => None,
     };
-    Ok(found.map(|(view, now)| Position { view, seq: now.seq, last: now.seq, now: ctx.clock.now() }))
+    let now = ctx.clock.now();
+    Ok(found.map(|(view, found)| Position { view, seq: found.seq, last: found.seq, now, clock_time: now }))
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
 
 pub mod accounts;
-mod records;
+pub mod records;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,31 +1,28 @@
 //! For tests: a view of simple records that is filled change by change, a filter over it, and a simple model of every expected page.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::civil::Date;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call};
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
 use schemas::details::{ChangeRecord, NoDetails};
-use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::{Key, Table, Write};
 use schemas::topics::CHANGES_AWARDS;
 use schemas::views::accounts::Tier;
-use schemas::views::records::{Place, PlaceRow, Record, RecordTables, Redact, Row, Term, normal};
+use schemas::views::records::{Place, Record, RecordTables, Redact, Term, normal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use view_store::feed::FeedTail;
-use view_store::{Checkpoint, View, ViewStore};
 
 use super::Source;
 use super::filter::{Element, Filter, Named, TermQuery, contains};
 use super::page_request::{FilteredPageRequest, PageRequest};
 use super::query::{Feed, Item, Query};
+use super::testing::records::RecordView;
 use super::testing::{Chance, START_MS, World, call};
 
 mod tables {
@@ -92,6 +89,10 @@ impl Redact for Thing {
 
     fn redacted(&self) -> RedactedThing {
         RedactedThing { kind: self.kind.clone() }
+    }
+
+    fn order(one: &RedactedThing, other: &RedactedThing) -> Ordering {
+        one.kind.cmp(&other.kind)
     }
 }
 
@@ -173,24 +174,23 @@ pub(crate) struct ShownChange {
 /// A view of things.
 pub(crate) struct Things {
     pub(crate) world: World,
-    pub(crate) tables: &'static RecordTables,
-    pub(crate) view: Arc<dyn View>,
-    pub(crate) checkpoint: Checkpoint,
+    records: RecordView<Thing>,
     pub(crate) changes: Vec<ShownChange>,
-    rows: BTreeMap<String, (Seq, Thing)>,
-    /// Since when each thing has its places.
-    since: BTreeMap<String, Seq>,
-    tail: FeedTail,
-    writes: Vec<Write>,
+}
+
+impl Deref for Things {
+    type Target = RecordView<Thing>;
+
+    fn deref(&self) -> &RecordView<Thing> {
+        &self.records
+    }
 }
 
 impl Things {
     pub(crate) async fn new(tables: &'static RecordTables) -> Self {
         let world = World::new().await;
-        let view = world.store.live(tables.view).await.unwrap();
-        let (checkpoint, changes, rows) = (Checkpoint::default(), Vec::new(), BTreeMap::new());
-        let since = BTreeMap::new();
-        Self { world, tables, view, checkpoint, changes, rows, since, tail: FeedTail::empty(), writes: Vec::new() }
+        let records = RecordView::new(&*world.store, tables).await;
+        Self { world, records, changes: Vec::new() }
     }
 
     /// Creates a view with random changes, one every ten minutes.
@@ -216,69 +216,22 @@ impl Things {
         self.commit().await;
     }
 
-    fn put(&mut self, table: &'static Table, key: Key, value: Vec<u8>) {
-        self.writes.push(Write::put(table, key, Bytes::from(value)));
-    }
-
-    fn next(&mut self, element: Option<&Value>) -> Seq {
-        self.checkpoint.seq = self.checkpoint.seq.next();
-        let seq = self.checkpoint.seq;
-        self.checkpoint.recorded_at_ms = at_ms(seq);
-        self.tail.push(seq, at_ms(seq), element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
-        seq
-    }
-
     /// Adds a change that readers do not see.
     pub(crate) fn hidden(&mut self) {
-        self.next(None);
+        let at_ms = at_ms(self.checkpoint.seq.next());
+        self.records.hidden(at_ms);
     }
 
     /// Adds a change of a thing. The next [`Self::commit`] writes it.
     pub(crate) fn change(&mut self, after: &Thing) -> Seq {
-        let seq = self.checkpoint.seq.next();
-        let before = self.rows.get(&after.id).cloned();
-        let event = if before.is_some() { "modified" } else { "new" };
-        let recorded_at = rfc3339(at_ms(seq));
-        self.next(Some(&json!({ "event": event, "seq": seq, "recordedAt": recorded_at, "record": after })));
-        let row = |seq: Seq, thing: &Thing| serde_json::to_vec(&Row { seq, since: Seq(0), record: thing.clone() }).unwrap();
-        self.put(self.tables.records, key![after.id.as_str()], row(seq, after));
-        let mut terms = after.terms();
-        if let Some((before_seq, before)) = &before {
-            self.put(self.tables.history, key![after.id.as_str(), *before_seq], row(*before_seq, before));
-            terms.extend(before.terms());
-        }
-        for term in terms {
-            if Thing::SEARCHED.contains(&term.dimension) {
-                self.put(self.tables.names, key![term.dimension, term.shard(), term.value.as_str()], Vec::new());
-            }
-            self.put(self.tables.terms, key![term.text(), seq.stored() / self.tables.term_bucket, seq], Vec::new());
-        }
-        self.place(seq, before.as_ref().map(|(_, before)| before), after);
-        self.rows.insert(after.id.clone(), (seq, after.clone()));
-        self.changes.push(ShownChange { seq, after: after.clone(), before: before.map(|(_, before)| before) });
+        let at_ms = at_ms(self.checkpoint.seq.next());
+        let (seq, before) = self.records.change(at_ms, after);
+        self.changes.push(ShownChange { seq, after: after.clone(), before });
         seq
     }
 
-    /// Writes the places of a thing, written independently of the fold.
-    fn place(&mut self, seq: Seq, before: Option<&Thing>, after: &Thing) {
-        let listed = |thing: Option<&Thing>| thing.filter(|thing| thing.size < 95).map(Thing::places).unwrap_or_default();
-        let (old, new) = (listed(before), listed(Some(after)));
-        if old == new {
-            return;
-        }
-        let since = self.since.insert(after.id.clone(), seq).unwrap_or_default();
-        for (places, since, until) in [(old, since, seq), (new, seq, Seq(0))] {
-            for Place { list, bucket, rank } in places {
-                let row = serde_json::to_vec(&PlaceRow { until }).unwrap();
-                self.put(self.tables.places.unwrap(), key![list, bucket, rank, after.id.as_str(), since], row);
-            }
-        }
-    }
-
     pub(crate) async fn commit(&mut self) {
-        self.writes.extend(self.tail.take_writes(self.tables.feed));
-        let writes = std::mem::take(&mut self.writes);
-        self.view.commit(writes, &self.checkpoint).await.unwrap();
+        self.records.commit().await;
     }
 
     /// The changes up to a seq that match a filter.

@@ -100,7 +100,8 @@ pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned + Clone>
     while versions.len() < limit
         && let Some(change) = changes.next_if(|change| change.seq > after)
     {
-        let before = changes.peek().map(|earlier| earlier.record.clone());
+        // A version that the caller does not see is not compared with.
+        let before = changes.peek().filter(|earlier| earlier.seq > after).map(|earlier| earlier.record.clone());
         let changed = before.as_ref().map_or_else(|| Ok(Vec::new()), |before| changed_fields(before, &change.record))?;
         versions.push(Version { change, changed, before });
     }

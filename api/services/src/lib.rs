@@ -11,6 +11,8 @@ pub mod common;
 pub mod coverage;
 pub mod exclusions;
 pub mod filings;
+#[cfg(test)]
+mod free_callers;
 pub mod labs;
 pub mod names;
 pub mod parcels;

@@ -232,9 +232,12 @@ pub fn details(before: Option<&Item>, after: &Item) -> ItemDetails {
     ItemDetails { restock, happened }
 }
 
-/// What is hidden of the items of a suppressed shop: everything that shows what the item is. Boards, searches and predictions leave them out.
+/// What is hidden of a suppressed item: everything that shows what it is. Boards, searches and predictions leave it out.
 const HIDDEN: &[&str] = &["item", "vendor", "url", "variants"];
-const HIDES: &[Hides] = &[Hides { kind: &SHOP, field: "store", hidden: HIDDEN }, Hides { kind: &RECORD, field: "id", hidden: HIDDEN }];
+/// What is hidden of the items of a suppressed shop: the shop as well. The id keeps the number of the product.
+const HIDDEN_OF_SHOP: &[&str] = &["id", "store", "item", "vendor", "url", "variants"];
+const HIDES: &[Hides] =
+    &[Hides { kind: &SHOP, field: "store", hidden: HIDDEN_OF_SHOP }, Hides { kind: &RECORD, field: "id", hidden: HIDDEN }];
 
 crate::record_tables!("cadence", places, hides: HIDES);
 

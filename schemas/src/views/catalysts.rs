@@ -1,6 +1,7 @@
 //! The rows of the catalysts service: one record per expected event of a drug: a readout of a trial, a decision date of the FDA, a meeting
 //! of an advisory committee.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use jiff::ToSpan;
@@ -249,6 +250,11 @@ impl Redact for Catalyst {
 
     fn redacted(&self) -> Self {
         self.clone()
+    }
+
+    /// The earliest window first.
+    fn order(one: &Self, other: &Self) -> Ordering {
+        (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The rows of the coverage service: one lead for each line of insurance that a business has just come to need.
 
+use std::cmp::Ordering;
+
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -284,6 +286,11 @@ impl Redact for Lead {
             merged: !self.merged_into.is_empty(),
             suppressed: self.suppressed,
         }
+    }
+
+    /// The newest trigger first.
+    fn order(one: &RedactedLead, other: &RedactedLead) -> Ordering {
+        other.trigger_date.cmp(&one.trigger_date)
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::insider_trades::Owner;
+use crate::suppression::{Hides, PERSON, RECORD};
 
 /// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +72,10 @@ pub struct Filing {
     pub ownership: String,
     /// Trade: whether it was made under a trading plan.
     pub planned: bool,
+
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 impl ChangeRecord for Filing {
@@ -106,4 +111,10 @@ impl Record for Filing {
     }
 }
 
-crate::record_tables!("filings");
+/// What is hidden of a suppressed insider: the name, and the number that leads to it. Of a suppressed record all insiders are hidden.
+const HIDES: &[Hides] = &[
+    Hides { kind: &PERSON, field: "owners.name", hidden: &["owners.name", "owners.cik"] },
+    Hides { kind: &RECORD, field: "id", hidden: &["owners"] },
+];
+
+crate::record_tables!("filings", hides: HIDES);

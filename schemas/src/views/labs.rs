@@ -2,6 +2,8 @@
 
 pub mod lexicon;
 
+use std::cmp::Ordering;
+
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -141,6 +143,7 @@ impl Redact for Lead {
 
     const WHOLE_FROM: Tier = Tier::Pro;
     const FREE_DAYS: i64 = FREE_DAYS;
+    const IDS_ARE_PUBLIC: bool = true;
 
     fn is_free(&self, today: Date) -> bool {
         let first = today.saturating_sub((FREE_DAYS - 1).days());
@@ -154,6 +157,11 @@ impl Redact for Lead {
             month: self.notice_date.chars().take("2026-11".len()).collect(),
             amount_band: self.amount_band.clone(),
         }
+    }
+
+    /// The newest month first.
+    fn order(one: &Sample, other: &Sample) -> Ordering {
+        other.month.cmp(&one.month)
     }
 }
 

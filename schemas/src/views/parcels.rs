@@ -1,5 +1,7 @@
 //! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers.
 
+use std::cmp::Ordering;
+
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -351,6 +353,12 @@ impl Redact for Parcel {
             cycle: self.cycle.clone(),
             suppressed: self.suppressed,
         }
+    }
+
+    /// The largest `r` first.
+    fn order(one: &RedactedParcel, other: &RedactedParcel) -> Ordering {
+        let r = |row: &RedactedParcel| row.r.unwrap_or_default();
+        r(other).total_cmp(&r(one))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Shared definitions for services with one kind of record: the record trait, terms that index its changes, and rows of decision state.
 //! [`record_tables!`](crate::record_tables) defines the tables of such a service.
 
+use std::cmp::Ordering;
+
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -58,6 +60,10 @@ pub trait Redact: Record {
     /// Whether the record is within the free window on a day, so that callers below that tier see it in its redacted form.
     fn is_free(&self, today: Date) -> bool;
 
+    /// Whether everybody can know the ids, for example because they are numbers of awards at the upstream. A record by its id would then say what its
+    /// redacted form is made of, so single records, their histories and the feed of changes are for callers of whole records only.
+    const IDS_ARE_PUBLIC: bool = false;
+
     /// Whether the redacted form marks a record that is in no list any more. Only then callers below that tier see such a record: without a mark it
     /// would look like a current one.
     const MARKS_UNLISTED: bool = false;
@@ -67,6 +73,10 @@ pub trait Redact: Record {
 
     /// Returns the redacted form.
     fn redacted(&self) -> Self::Redacted;
+
+    /// The order of redacted rows in answers, by what they show: an order by a field that is not shown would tell its value. Rows that are equal here
+    /// are ordered by their JSON.
+    fn order(one: &Self::Redacted, other: &Self::Redacted) -> Ordering;
 }
 
 /// The place of a record in a ranked list. Lists are read in the order of bucket, rank and id, smallest first.

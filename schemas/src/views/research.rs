@@ -143,6 +143,9 @@ impl Record for Funding {
 const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "pi", hidden: &["pi"] },
     Hides { kind: &PERSON, field: "investigators", hidden: &["investigators"] },
+    // A person can sponsor a trial.
+    Hides { kind: &PERSON, field: "sponsor", hidden: &["sponsor"] },
+    Hides { kind: &PERSON, field: "collaborators", hidden: &["collaborators"] },
     Hides { kind: &RECORD, field: "id", hidden: &["pi", "investigators"] },
 ];
 

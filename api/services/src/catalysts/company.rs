@@ -108,5 +108,5 @@ async fn events(reader: &mut Reader<Catalysts>, text: &str, days: i64, limit: us
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
     let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-    of_lists(reader, &lists, extent, days, &is_own).await
+    of_lists(reader, &lists, extent, &is_own).await
 }

@@ -109,5 +109,5 @@ async fn events(
     let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
     let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_lists(reader, &lists, extent, days, &is_own).await
+    of_lists(reader, &lists, extent, &is_own).await
 }

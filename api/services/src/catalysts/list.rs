@@ -70,24 +70,21 @@ pub(super) struct Extent {
     pub(super) days: i64,
     /// The most rows.
     pub(super) rows: usize,
-    /// Whether the call gets the free part only.
+    /// Whether the call gets the free part only: no more is shown or counted.
     pub(super) is_free: bool,
-    /// Whether `total` counts what a paid key would give.
-    counts_all: bool,
 }
 
-/// Determines how much of a list a call gets, and adds the notes about it. `is_preview`: an answer with few rows shows what a paid key
-/// would give.
+/// Determines how much of a list a call gets, and adds the notes about it. `is_preview`: an answer with few rows.
 pub(super) fn extent(reader: &mut Reader<Catalysts>, days: i64, limit: usize, is_preview: bool) -> Extent {
     let is_free = reader.is_limited();
     if !is_free {
-        return Extent { days, rows: reader.rows(limit.min(ROWS_MAX)), is_free, counts_all: false };
+        return Extent { days, rows: reader.rows(limit.min(ROWS_MAX)), is_free };
     }
     let rows = if is_preview { limit.min(PREVIEW_ROWS) } else { reader.rows(limit) };
     if days > FREE_DAYS || is_preview {
         reader.note(CAPPED.to_owned());
     }
-    Extent { days: days.min(FREE_DAYS), rows, is_free, counts_all: is_preview }
+    Extent { days: days.min(FREE_DAYS), rows, is_free }
 }
 
 /// Which upcoming events a list holds.
@@ -120,7 +117,6 @@ pub(super) async fn upcoming(
     reader: &mut Reader<Catalysts>,
     chosen: &Chosen,
     extent: Extent,
-    all_days: i64,
     after: Option<&str>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
@@ -161,18 +157,7 @@ pub(super) async fn upcoming(
     // The place is the same at every position, as in other lists.
     let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
     rows.extend(later.items);
-    let total = if extent.counts_all { total_of(reader, chosen, all_days).await? } else { total };
     events(reader, rows, total, next, (today, to)).await
-}
-
-/// Counts the upcoming events of a longer horizon, for a preview.
-async fn total_of(reader: &mut Reader<Catalysts>, chosen: &Chosen, days: i64) -> Result<Option<u64>, Problem> {
-    let (today, list) = (reader.today(), chosen.list());
-    let open = open_windows(reader, chosen, today).await?.len() as u64;
-    let part = Segment::soonest_first(&(today..=today.saturating_add(days.days())));
-    let selects = |record: &Catalyst| chosen.takes(record);
-    let walk = Walk { list: &list, part, filter: "", limit: 1, after: None };
-    Ok(reader.ranked(walk, Some(&selects)).await?.total.map(|later| open + later))
 }
 
 /// The upcoming events whose window began before today and is not over, those with the earliest window first.
@@ -197,7 +182,6 @@ pub(super) async fn of_lists(
     reader: &mut Reader<Catalysts>,
     lists: &[String],
     extent: Extent,
-    all_days: i64,
     selects: Selects<'_, Catalyst>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
@@ -212,20 +196,14 @@ pub(super) async fn of_lists(
     if lists.len() > 1 {
         items.sort_by(|one, other| (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id)));
     }
-    let day = |days: i64| today.saturating_add(days.days()).to_string();
-    let (to, last) = (day(extent.days), day(all_days));
+    let to = today.saturating_add(extent.days.days()).to_string();
     let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) = items.into_iter().partition(|record| record.status_on(today) == "upcoming");
-    let within = |last: &str| upcoming.iter().filter(|record| record.window.from.as_str() <= last).count();
-    let (own, all) = (within(&to), within(&last));
     over.reverse();
-    let total = match extent {
-        Extent { is_free: true, counts_all: false, .. } => own,
-        _ => all + over.len(),
-    };
     let mut rows: Vec<Catalyst> = upcoming.into_iter().filter(|record| record.window.from <= to).collect();
     if !extent.is_free {
         rows.extend(over);
     }
+    let total = rows.len();
     rows.truncate(extent.rows);
     let days = (today, today.saturating_add(extent.days.days()));
     events(reader, rows, is_counted.then_some(total as u64), None, days).await

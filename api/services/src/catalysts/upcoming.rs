@@ -91,7 +91,7 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         let chosen = chosen(self.kind, self.phase.as_deref())?;
         let extent = extent(reader, self.days, self.limit, false);
-        upcoming(reader, &chosen, extent, self.days, self.after.as_deref()).await
+        upcoming(reader, &chosen, extent, self.after.as_deref()).await
     }
 }
 
@@ -140,7 +140,7 @@ impl Read for ToolArguments {
             summary: "Upcoming catalysts over the full horizon: readouts, decision dates of the FDA and advisory committee meetings, soonest first.",
             when: "Use it for all events of a time window, up to two years ahead.",
             description: "Up to two years ahead and 200 events an answer, each with the sentence or field of a public document that states its date, and its \
-                hash. The preview shows five events of the next 30 days and the number of all.",
+                hash. The preview shows five events of the next 30 days and their number.",
             list: "catalysts",
             surface: Surface::Tool,
             price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
@@ -151,12 +151,13 @@ impl Read for ToolArguments {
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
-        Ok(serde_json::to_value(self.answer(filter, reader).await?).ok())
+        let first = Self { after: None, ..self };
+        Ok(serde_json::to_value(first.answer(filter, reader).await?).ok())
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
         let chosen = chosen(self.kind, self.phase.as_deref())?;
         let extent = extent(reader, self.days, self.limit, true);
-        upcoming(reader, &chosen, extent, self.days, self.after.as_deref()).await
+        upcoming(reader, &chosen, extent, self.after.as_deref()).await
     }
 }

@@ -3,6 +3,7 @@
 //! `limit`, `days`), checks the filter, finds the position and adds the notes.
 
 mod arguments;
+mod free_rows;
 pub mod pages;
 mod reader;
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
+pub use free_rows::{FreeRows, order_by_shown};
 pub use pages::Extent;
 pub use reader::{Completeness, NewRecords, Period, Reader, Search, Searched, UpstreamRecords, Window, filled};
 

@@ -145,7 +145,7 @@ impl<R: ChangeRecord + JsonSchema> JsonSchema for Either<R> {
 /// The operations of one service, whose records are `R`. `find_ids` finds records by their numbers.
 #[must_use]
 pub fn operations<R: Addressed>(source: Source, find_ids: FindIds) -> Vec<Operation> {
-    let words = || Definition { errors: ERRORS, example: json!({ "id": "ID" }), ..Definition::read() };
+    let words = || Definition { errors: ERRORS, price: source.price_of_records(), example: json!({ "id": "ID" }), ..Definition::read() };
     let record = Definition {
         name: "record",
         path: "/v1/records/{id}",
@@ -171,9 +171,9 @@ pub fn operations<R: Addressed>(source: Source, find_ids: FindIds) -> Vec<Operat
             versions::<R>(source, find_ids, call, arguments)
         }),
     ];
-    if let Some(redaction) = &source.redaction {
+    if source.redaction.is_some_and(|redaction| !redaction.ids_are_public) {
         for operation in &mut operations {
-            redaction.add_to(operation);
+            source.document_redaction(operation);
             // A history of redacted rows has no id, either.
             for schema in [&mut operation.output, &mut operation.named_output.schema] {
                 if let Some(Value::Array(required)) = schema.get_mut("required") {
@@ -215,17 +215,17 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
     let id = id_at::<R>(ctx, &source, find_ids, &at, id).await?;
-    let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+    let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
     let change = Element { record: change.record.on_day(at.today()), ..change };
     // A list shows every record that is free on the day, whenever it changed.
     let redacted = match redaction {
         Some(redaction) => {
             notes.add(Some(redaction.note()));
-            Some(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?)
+            Some(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?)
         }
         None => None,
     };
-    let (after, note, today) = (notes.after, notes.note(false), today_of::<R>(redaction, &at));
+    let (after, note, window) = (notes.after, notes.note(false), window_of::<R>(redaction, &at));
     if change.seq <= after {
         return Err(too_old(source));
     }
@@ -237,7 +237,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
             "record",
             &id,
             &change.seq.to_string(),
-            &today,
+            &window,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
@@ -269,15 +269,15 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?.on_day(at.today())?;
     let note = notes.note(found.next.is_some());
     if redaction.is_some() || found.versions.is_empty() {
-        let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| not_found(as_of.is_some()))?;
+        let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
         match redaction {
-            Some(redaction) => drop(redacted(redaction, &change.record, at.today())?.ok_or_else(|| not_free(redaction))?),
+            Some(redaction) => drop(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?),
             None if change.seq <= after => return Err(too_old(source)),
             // The page before this one ended with the first version.
             None => {}
         }
     }
-    let today = today_of::<R>(redaction, &at);
+    let window = window_of::<R>(redaction, &at);
     let [first, last] = [found.versions.first(), found.versions.last()].map(|version| version.map_or(Seq(0), |version| version.change.seq));
     let etag = etag(
         &*at.view,
@@ -289,7 +289,7 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
             &first.to_string(),
             &last.to_string(),
             if found.next.is_some() { "more" } else { "end" },
-            &today,
+            &window,
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
@@ -298,7 +298,7 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
     if let Some(redaction) = redaction {
         let mut versions = Vec::with_capacity(found.versions.len());
         for Version { change, before, .. } in found.versions {
-            let Some(record) = redacted(redaction, &change.record, at.today())? else { continue };
+            let Some(record) = redacted(redaction, &change.record, &at)? else { continue };
             // Only the fields that the redacted form has; their values before the change are needed for no more than this.
             let before = before.map(|before| redaction.form(&json_bytes(&before)?)).transpose()?;
             let changed = before.map_or_else(|| Ok(Vec::new()), |before| changed_fields(&before, &record))?;
@@ -346,9 +346,9 @@ fn json_of<T: Serialize>(value: &T) -> Result<Value, Problem> {
     }
 }
 
-/// The redacted form of a record; `None` if lists do not show it on that day.
-fn redacted<R: Serialize>(redaction: &Redaction, record: &R, today: Date) -> Result<Option<Value>, Problem> {
-    redaction.record(&json_bytes(record)?, today)
+/// The redacted form of a record; `None` if it is not within the free window.
+fn redacted<R: Serialize>(redaction: &Redaction, record: &R, at: &Position) -> Result<Option<Value>, Problem> {
+    redaction.record(&json_bytes(record)?, at.free_window())
 }
 
 /// A change as callers see it who see redacted records: without details.
@@ -363,9 +363,11 @@ fn id_of(change: &serde_json::Map<String, Value>) -> Option<Value> {
     change.get("record")?.get("id").cloned()
 }
 
-/// The day of the answer if the answer depends on it: for a redacted form, and for a record with fields that depend on the day. Else empty.
-fn today_of<R: ChangeRecord>(redaction: Option<&Redaction>, at: &Position) -> String {
-    if redaction.is_some() || R::ON_DAY.is_some() { at.today().to_string() } else { String::new() }
+/// What an answer depends on besides its change: the free window for a redacted form, the day for a record with fields that depend on the day. Empty if
+/// neither counts.
+fn window_of<R: ChangeRecord>(redaction: Option<&Redaction>, at: &Position) -> String {
+    let window = redaction.map_or_else(String::new, |_| at.free_window().etag_input());
+    if R::ON_DAY.is_some() { format!("{window}/{}", at.today()) } else { window }
 }
 
 fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
@@ -375,9 +377,15 @@ fn json_bytes<R: Serialize>(record: &R) -> Result<Vec<u8>, Problem> {
     })
 }
 
+/// The problem of an id that no record has. Who sees only a part of the records is told the same of it as of those outside of that part.
+fn missing(redaction: Option<&Redaction>, is_as_of: bool) -> Problem {
+    redaction.map_or_else(|| not_found(is_as_of), not_free)
+}
+
 /// The problem of a record that the lists of the service show to paid tiers only.
 fn not_free(redaction: &Redaction) -> Problem {
-    Problem::new(ErrorCode::TierTooLow, redaction.note()).about("id")
+    let detail = format!("no record with this id is shown to this caller: {}", redaction.note());
+    Problem::new(ErrorCode::TierTooLow, detail).about("id")
 }
 
 fn not_found(is_as_of: bool) -> Problem {
@@ -524,7 +532,7 @@ mod tests {
         world.change(START_MS, &of("2026-11-02"));
         world.change(START_MS + 1, &of("2026-11-04"));
         world.commit().await;
-        let operations = operations::<Dated>(SOURCE);
+        let operations = operations::<Dated>(SOURCE, no_ids);
         let day_ms = 24 * HOUR_MS;
         for (days, expected, changed) in
             [(0, ["open", "open"], &["date"][..]), (2, ["open", "over"], &["date", "title"]), (4, ["over", "over"], &["date"])]
@@ -564,7 +572,11 @@ mod tests {
         }
         let seen = value(&ctx, &operations[1], json!({ "id": "CPSC:2" })).await;
         let versions = seen["versions"].as_array().unwrap();
-        assert_eq!((versions.len(), &versions[0]["changed"], &seen["next"]), (1, &json!(["title"]), &Value::Null));
+        assert_eq!(
+            (versions.len(), &versions[0]["changed"], &seen["next"]),
+            (1, &json!([]), &Value::Null),
+            "the version before is not shown"
+        );
         assert!(seen["note"].as_str().unwrap().contains("7 days"));
         let mut keyed = call(&ctx);
         keyed.caller.key_id = "key_test".to_owned();

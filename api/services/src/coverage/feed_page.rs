@@ -12,7 +12,7 @@ use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::coverage::{HOT_DAYS, Lead, TIERS, WARM_DAYS, list};
+use schemas::views::coverage::{FREE_DAYS, HOT_DAYS, Lead, TIERS, WARM_DAYS, list};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use super::followed::Coverage;
 use super::pulse::days_default;
 use super::sample::Row;
 use super::{DISCLAIMER, FEED_MICROS, sources};
-use crate::common::read::{Completeness, Read, Reader};
+use crate::common::read::{Completeness, FreeRows, Read, Reader};
 
 /// How many rows a preview shows.
 const PREVIEW_ROWS: usize = 3;
@@ -106,7 +106,7 @@ impl Arguments {
         Ok((first <= last).then_some(first..=last))
     }
 
-    /// The page that the arguments ask for.
+    /// The page that the arguments ask for. For callers below the paid tier it is the first one, in an order that follows from what they see.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Coverage>) -> Result<Ranked<Lead>, Problem> {
         let Some(days) = self.days(reader.today())? else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
         let list = list(filter.state.as_deref(), filter.coverage_line.as_deref());
@@ -115,6 +115,10 @@ impl Arguments {
         let is_wanted = |lead: &Lead| rest.takes(lead);
         let selects: Option<Selects<'_, Lead>> = if rest == Filter::default() { None } else { Some(&is_wanted) };
         let part = Segment::newest_first(&days);
+        if reader.is_limited() {
+            let FreeRows { records: items, total } = reader.free_rows((&list, part), limit, selects).await?;
+            return Ok(Ranked { items, total, next: None });
+        }
         reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, selects).await
     }
 }
@@ -136,7 +140,7 @@ impl Read for Arguments {
                 rules is at `/docs`. `basis` says how firmly the line follows: `MANDATED` is only said where a federal or state rule and a fact \
                 of a registration demand it; a word in a name gives `LIKELY` at most. A business in several sources is one lead, and `joined` says \
                 why. Nothing here says that a business has no insurance. Triggers that were taken back are left out; `changes` has them. Unpaid calls \
-                get the payment terms with a preview: 3 rows without the businesses, `total` and the counts. Page with `after`.",
+                get the payment terms with a preview of the last 7 days: 3 rows without the businesses, `total` and the counts. Page with `after`.",
             price: Price::PerCall { micros: FEED_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
             list: "leads",
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
@@ -146,9 +150,11 @@ impl Read for Arguments {
         }
     }
 
+    /// Every filter is by a field that the redacted form shows. No more than the free window is shown and counted.
     async fn preview(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Option<Value>, Problem> {
-        let page = self.page(&filter, PREVIEW_ROWS, reader).await?;
-        let counts = Counts::read(&reader.at, &reader.at.last_days(self.days)).await?;
+        let free = Self { days: self.days.min(FREE_DAYS), after: None, ..self };
+        let page = free.page(&filter, PREVIEW_ROWS, reader).await?;
+        let counts = Counts::read(&reader.at, &reader.last_days(free.days)).await?;
         let today = reader.today();
         let leads = page.items.iter().map(|lead| Row::new(lead, today)).collect();
         Ok(serde_json::to_value(Preview { leads, total: page.total, counts }).ok())

@@ -61,7 +61,7 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Coverage>) -> Result<Pulse, Problem> {
-        let days = reader.at.last_days(self.days);
+        let days = reader.last_days(self.days);
         let counts = Counts::read(&reader.at, &days).await?;
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);

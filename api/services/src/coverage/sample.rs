@@ -1,6 +1,6 @@
 //! `GET /sample`: the week's leads without the businesses, and how many there are.
 
-use feed::places::{Segment, Walk};
+use feed::places::Segment;
 use schemars::JsonSchema;
 use schemas::views::coverage::{FREE_DAYS, Lead, RedactedLead, list};
 use schemas::views::records::Redact;
@@ -79,11 +79,10 @@ impl Read for RouteArguments {
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Coverage>) -> Result<Sample, Problem> {
-        let days = reader.at.last_days(FREE_DAYS);
+        let days = reader.last_days(FREE_DAYS);
         let counts = Counts::read(&reader.at, &days).await?;
         let all = list(None, None);
-        let walk = Walk { list: &all, part: Segment::newest_first(&days), filter: "sample", limit: ROWS_MAX, after: None };
-        let page = reader.ranked(walk, None).await?;
+        let found = reader.free_rows((&all, Segment::newest_first(&days)), ROWS_MAX, None).await?;
         let note = sources::late_note(&reader.at).await?;
         reader.note(NOTE.to_owned());
         reader.note(note);
@@ -93,7 +92,7 @@ impl Read for RouteArguments {
             from: days.start().to_string(),
             to: days.end().to_string(),
             counts,
-            leads: page.items.iter().map(|lead| Row::new(lead, today)).collect(),
+            leads: found.records.iter().map(|lead| Row::new(lead, today)).collect(),
             disclaimer: DISCLAIMER,
         })
     }

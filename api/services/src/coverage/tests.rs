@@ -1,5 +1,6 @@
 //! What callers without a paid key see of leads, in every form in which answers have them.
 
+use feed::free::FreeWindow;
 use feed::redaction::Redaction;
 use jiff::civil::Date;
 use schemas::views::coverage::{BusinessIds, Evidence, JoinedLead, Lead, Mandate};
@@ -45,6 +46,12 @@ fn lead() -> Lead {
     }
 }
 
+/// The free window of an answer about now.
+fn window() -> FreeWindow {
+    let now = "2026-11-20T12:00:00Z".parse().unwrap();
+    FreeWindow::new(now, now)
+}
+
 fn redaction() -> Redaction {
     SOURCE.redaction.unwrap()
 }
@@ -53,9 +60,9 @@ fn redaction() -> Redaction {
 fn forms(lead: &Lead) -> Vec<Value> {
     let stored = serde_json::to_vec(lead).unwrap();
     let change = json!({ "event": "modified", "seq": 7, "recordedAt": "2026-11-20T12:00:00Z", "record": lead }).to_string();
-    let change = redaction().change(change.as_bytes(), TODAY).unwrap();
+    let change = redaction().change(change.as_bytes(), window()).unwrap();
     let mut forms = vec![serde_json::to_value(Row::new(lead, TODAY)).unwrap(), redaction().form(&stored).unwrap()];
-    forms.extend(redaction().record(&stored, TODAY).unwrap());
+    forms.extend(redaction().record(&stored, window()).unwrap());
     forms.extend(change.map(|change| serde_json::from_slice::<Value>(&change).unwrap()["record"].take()));
     forms
 }

@@ -101,7 +101,11 @@ fn cluster(side: &'static str, trades: &[(i64, &Filing)]) -> Option<Cluster> {
     // Owners that share a filing count as one.
     let mut groups: Vec<BTreeSet<&str>> = Vec::new();
     for (_, trade) in trades {
-        let mut owners: BTreeSet<&str> = trade.owners.iter().map(|owner| owner.cik.as_str()).collect();
+        // Owners who are hidden on request have no number. Whether they are one or several cannot be said, so they do not count.
+        let mut owners: BTreeSet<&str> = trade.owners.iter().map(|owner| owner.cik.as_str()).filter(|cik| !cik.is_empty()).collect();
+        if owners.is_empty() {
+            continue;
+        }
         let (shared, apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(|group| !group.is_disjoint(&owners));
         groups = apart;
         owners.extend(shared.into_iter().flatten());
@@ -112,7 +116,8 @@ fn cluster(side: &'static str, trades: &[(i64, &Filing)]) -> Option<Cluster> {
     if groups.len() < OWNERS_MIN {
         return None;
     }
-    let names: BTreeSet<&str> = trades.iter().flat_map(|(_, trade)| &trade.owners).map(|owner| owner.name.as_str()).collect();
+    let names: BTreeSet<&str> =
+        trades.iter().flat_map(|(_, trade)| &trade.owners).map(|owner| owner.name.as_str()).filter(|name| !name.is_empty()).collect();
     let amounts = trades.iter().filter_map(|(_, trade)| Dollars::product(&trade.shares, &trade.price));
     Some(Cluster {
         cik: first.cik.clone(),

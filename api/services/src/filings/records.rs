@@ -108,6 +108,9 @@ pub struct Trade {
     pub accession: String,
     /// The URL of the filing's page.
     pub url: String,
+    /// True if names are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
 }
 
 impl From<Filing> for Trade {
@@ -133,6 +136,7 @@ impl From<Filing> for Trade {
             planned: record.planned,
             accession: record.accession,
             url: record.url,
+            suppressed: record.suppressed,
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::LEADS_MICROS;
 use super::filter::Filter;
 use super::followed::{Labs, ShownLead};
+use super::sample;
 use crate::common::read::{Completeness, Read, Reader};
 use feed::places::{Ranked, Segment, Selects, Walk};
 use operation::problem::Problem;
@@ -105,7 +106,8 @@ impl Read for Arguments {
             description: "All filters must fit. A lead names the phrases that decided its category (`categoryEvidence`: rule and phrases are those \
                 of `/categories`), why it has its `signal`, and when the money is likely to be spent; that spending peaks in the first 90 days \
                 is an assumption. Leads that the funder took back are left out; `changes` has them. Unpaid calls get the payment terms with a \
-                preview: the first 3 rows as `/sample` shows them, and `total`. Page with `after`.",
+                preview: the first 3 rows as `/sample` shows them, and the `total` of the last 14 days, for `category` and `state` alone. Page with \
+                `after`.",
             price: Price::PerCall { micros: LEADS_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
             list: "leads",
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
@@ -115,9 +117,10 @@ impl Read for Arguments {
         }
     }
 
+    /// Days and amounts are hidden, so neither `days` nor `min_amount` selects what a preview shows and counts.
     async fn preview(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Option<Value>, Problem> {
-        let page = self.page(&filter, PREVIEW_ROWS, reader).await?;
-        let preview = Preview { leads: page.items.iter().map(Redact::redacted).collect(), total: page.total };
+        let found = sample::rows(&filter, reader).await?;
+        let preview = Preview { leads: found.records.iter().take(PREVIEW_ROWS).map(Redact::redacted).collect(), total: found.total };
         Ok(serde_json::to_value(preview).ok())
     }
 

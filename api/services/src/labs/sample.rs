@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
-use schemas::views::labs::{FREE_DAYS, Sample, list};
+use schemas::views::labs::{FREE_DAYS, Lead, Sample, list};
 use schemas::views::records::Redact;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
 use super::followed::Labs;
-use crate::common::read::{self, Read, Reader};
-use feed::places::{Segment, Walk};
+use crate::common::read::{self, FreeRows, Read, Reader};
+use feed::places::Segment;
 use operation::problem::Problem;
 use operation::{Definition, Operation, Surface};
 
@@ -30,7 +30,7 @@ pub struct RouteArguments {}
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolArguments {
-    /// How many days back, today included.
+    /// How many days back, today included. Days are hidden below tier pro, where the answer is about all 14 days.
     #[serde(default = "days_default")]
     #[schemars(range(min = 1, max = 14))]
     pub days: i64,
@@ -53,7 +53,7 @@ pub struct Samples {
     pub from: String,
     /// The last day.
     pub to: String,
-    /// The leads, newest notice of award first.
+    /// The leads, the newest month first.
     pub leads: Vec<Sample>,
 }
 
@@ -69,18 +69,26 @@ pub fn tool() -> Operation {
     read::operation::<ToolArguments>()
 }
 
-async fn samples(filter: &Filter, days: RangeInclusive<Date>, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
+/// The rows of the whole free window.
+pub(super) async fn rows(filter: &Filter, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
+    rows_of(filter, &reader.last_days(FREE_DAYS), reader).await
+}
+
+async fn rows_of(filter: &Filter, days: &RangeInclusive<Date>, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
     let list = list(filter.category.as_deref(), filter.state.as_deref());
-    let walk = Walk { list: &list, part: Segment::newest_first(&days), filter: "sample", limit: ROWS_MAX, after: None };
-    let page = reader.ranked(walk, None).await?;
+    reader.free_rows((&list, Segment::newest_first(days)), ROWS_MAX, None).await
+}
+
+async fn samples(filter: &Filter, days: RangeInclusive<Date>, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
+    let found = rows_of(filter, &days, reader).await?;
     reader.note(NOTE.to_owned());
     Ok(Samples {
         updated: reader.updated().await?,
-        count: page.items.len(),
+        count: found.records.len(),
         tier: reader.tier(),
         from: days.start().to_string(),
         to: days.end().to_string(),
-        leads: page.items.iter().map(Redact::redacted).collect(),
+        leads: found.records.iter().map(Redact::redacted).collect(),
     })
 }
 
@@ -105,7 +113,7 @@ impl Read for RouteArguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-        let days = reader.at.last_days(FREE_DAYS);
+        let days = reader.last_days(FREE_DAYS);
         samples(&filter, days, reader).await
     }
 }
@@ -130,7 +138,9 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-        let days = reader.at.last_days(self.days);
+        // A choice of days would tell the hidden day of each lead.
+        let days = if reader.is_limited() { FREE_DAYS } else { self.days };
+        let days = reader.last_days(days);
         samples(&filter, days, reader).await
     }
 }

@@ -33,7 +33,7 @@ pub struct Arguments {
 }
 
 /// A parcel that is newly over-assessed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "NewParcel")]
 pub struct New {
@@ -44,7 +44,7 @@ pub struct New {
 }
 
 /// A parcel that is no longer over-assessed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ResolvedParcel")]
 pub struct Resolved {
@@ -151,18 +151,14 @@ impl Read for Arguments {
             }
         };
         let pin = |pin: String| if is_redacted { masked_pin(&pin) } else { pin };
-        Ok(Delta {
-            counts,
-            new: new.into_iter().map(|parcel| New { pin: pin(parcel.pin), tier: parcel.tier }).collect(),
-            resolved: resolved
-                .into_iter()
-                .map(|parcel| Resolved { pin: pin(parcel.pin), was: parcel.tier_before, why: parcel.tier })
-                .collect(),
-            next,
-            cycle: current.cycle,
-            since: current.since,
-            county,
-            disclaimer: DISCLAIMER,
-        })
+        let mut new: Vec<New> = new.into_iter().map(|parcel| New { pin: pin(parcel.pin), tier: parcel.tier }).collect();
+        let resolved = resolved.into_iter().map(|parcel| Resolved { pin: pin(parcel.pin), was: parcel.tier_before, why: parcel.tier });
+        let mut resolved: Vec<Resolved> = resolved.collect();
+        if is_redacted {
+            // The order of whole PINs would tell digits that are masked.
+            new.sort_unstable();
+            resolved.sort_unstable();
+        }
+        Ok(Delta { counts, new, resolved, next, cycle: current.cycle, since: current.since, county, disclaimer: DISCLAIMER })
     }
 }

@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::followed::Parcels;
 use super::lead::{LeadRow, OverLead, page};
 use super::{DISCLAIMER, LEADS_MICROS};
-use crate::common::read::{Read, Reader};
+use crate::common::read::{Read, Reader, order_by_shown};
 use operation::known::known_value;
 
 /// The most rows without a paid key.
@@ -91,7 +91,10 @@ impl Read for RouteArguments {
         let limit = if is_redacted { limit.min(REDACTED_ROWS_MAX) } else { limit };
         let counts = Counts::read(&reader.at, &filter).await?;
         let after = self.after.as_deref().filter(|_| !is_redacted);
-        let found = page(reader, &filter, limit, after).await?;
+        let mut found = page(reader, &filter, limit, after).await?;
+        if is_redacted {
+            order_by_shown(&mut found.items);
+        }
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
@@ -144,7 +147,8 @@ struct Preview {
 
 async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Value>, Problem> {
     let counts = Counts::read(&reader.at, filter).await?;
-    let found = page(reader, filter, PREVIEW_ROWS, None).await?;
+    let mut found = page(reader, filter, PREVIEW_ROWS, None).await?;
+    order_by_shown(&mut found.items);
     let leads = found.items.iter().map(Redact::redacted).collect();
     Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
 }

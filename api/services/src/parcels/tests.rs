@@ -1,7 +1,7 @@
 //! What callers without a paid key see of parcels, in every form in which answers have them; and that the two faces of the paid tool agree.
 
+use feed::free::FreeWindow;
 use feed::redaction::Redaction;
-use jiff::civil::Date;
 use schemas::views::parcels::{Appeal, Basis, Parcel, ParcelYear};
 use serde_json::{Value, json};
 
@@ -9,8 +9,6 @@ use super::lead::LeadRow;
 use super::leads::{PayArguments, ToolArguments};
 use super::{SOURCE, service};
 use crate::common::read::Read;
-
-const TODAY: Date = Date::constant(2026, 11, 20);
 
 /// A parcel with a value in every field, which depends on a number.
 fn parcel(number: u64) -> Parcel {
@@ -50,6 +48,12 @@ fn parcel(number: u64) -> Parcel {
     }
 }
 
+/// The free window of an answer about now.
+fn window() -> FreeWindow {
+    let now = "2026-11-20T12:00:00Z".parse().unwrap();
+    FreeWindow::new(now, now)
+}
+
 fn redaction() -> Redaction {
     SOURCE.redaction.unwrap()
 }
@@ -58,9 +62,9 @@ fn redaction() -> Redaction {
 fn forms(parcel: &Parcel) -> Vec<Value> {
     let stored = serde_json::to_vec(parcel).unwrap();
     let change = json!({ "event": "modified", "seq": 7, "recordedAt": "2026-11-20T12:00:00Z", "record": parcel }).to_string();
-    let change = redaction().change(change.as_bytes(), TODAY).unwrap();
+    let change = redaction().change(change.as_bytes(), window()).unwrap();
     let mut forms = vec![serde_json::to_value(LeadRow::new(parcel.clone(), true)).unwrap(), redaction().form(&stored).unwrap()];
-    forms.extend(redaction().record(&stored, TODAY).unwrap());
+    forms.extend(redaction().record(&stored, window()).unwrap());
     forms.extend(change.map(|change| serde_json::from_slice::<Value>(&change).unwrap()["record"].take()));
     forms
 }

@@ -9,7 +9,7 @@ use feed::filter::{Criteria, Element};
 use feed::history::history_from;
 use feed::names::names_containing;
 use feed::notes::{ResponseNotes, notes};
-use feed::places::{Ranked, Segment, Selects, Walk};
+use feed::places::Segment;
 use feed::position::{Position, day_text, position};
 use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
@@ -160,7 +160,18 @@ impl<S: WatchableFeed> Reader<S> {
     pub(super) async fn new(call: Call, shared: Shared, limit: Option<usize>, fingerprint: &str) -> Result<Self, Problem> {
         let source = S::FEED.source;
         let mut at = position(&call.context, &source, shared.as_of.as_deref()).await?;
-        let notes = notes(&call, &source, &at).await?;
+        // A preview of a service with hidden fields is about now, whatever is asked.
+        let is_preview_of_hidden = call.stage == Stage::Preview && source.redaction.is_some();
+        if is_preview_of_hidden && shared.as_of.is_some() {
+            at = position(&call.context, &source, None).await?;
+        }
+        let mut notes = notes(&call, &source, &at).await?;
+        if let Some(redaction) = source.redaction_for(&call)
+            && at.free_window().is_over(redaction.days)
+        {
+            let (days, tier) = (redaction.days, redaction.whole_from.as_str());
+            notes.add(Some(format!("`asOf` is before the last {days} days: records of then are shown with a key of tier {tier} or above")));
+        }
         let limit = shared.limit.or(limit).unwrap_or_default();
         let mut next = None;
         if let Some(after) = &shared.after {
@@ -171,7 +182,7 @@ impl<S: WatchableFeed> Reader<S> {
             }
             next = Some(place);
         }
-        let (is_current, fingerprint) = (shared.as_of.is_none(), fingerprint.to_owned());
+        let (is_current, fingerprint) = (shared.as_of.is_none() || is_preview_of_hidden, fingerprint.to_owned());
         Ok(Self { call, at, limit, days: shared.days, is_current, next, fingerprint, notes, service: PhantomData })
     }
 
@@ -551,14 +562,6 @@ impl<S: WatchableFeed> Reader<S> {
         let redaction = *S::FEED.source.redaction_for(&self.call)?;
         self.note(redaction.note());
         Some(redaction)
-    }
-
-    /// A page of a ranked list. Without `selects` every record of the list matches, and only the records of the page are read.
-    ///
-    /// # Errors
-    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
-    pub async fn ranked(&self, walk: Walk<'_>, selects: Option<Selects<'_, RecordOf<S>>>) -> Result<Ranked<RecordOf<S>>, Problem> {
-        S::FEED.ranked(self.context(), &self.at, walk, selects).await
     }
 
     /// How many records a part of a ranked list holds; `None` if they are more than `most`.
