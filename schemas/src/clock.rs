@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// A clock: the system's, or one of tests and demos (`[clock] fixed` and `[clock] start`).
@@ -101,6 +103,12 @@ impl Clock {
 #[must_use]
 pub fn rfc3339(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| format!("{at:.3}"))
+}
+
+/// Returns the day of a time in milliseconds since 1970, in UTC; the first day of 1970 for a time that has no day.
+#[must_use]
+pub fn day_of(at_ms: i64) -> Date {
+    Timestamp::from_millisecond(at_ms).unwrap_or_default().to_zoned(TimeZone::UTC).date()
 }
 
 #[cfg(test)]

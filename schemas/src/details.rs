@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
+
+use crate::news::News;
 
 /// A record whose changes can be shown.
 pub trait ChangeRecord {
@@ -15,6 +18,17 @@ pub trait ChangeRecord {
     /// Whether tables of current records contain the record: it exists at its upstream, and it is a record of its own.
     fn is_in_tables(&self) -> bool {
         true
+    }
+
+    /// For how long the record is news when it is recorded first. `None`: always.
+    fn news(&self) -> Option<News> {
+        None
+    }
+
+    /// Whether a change of the record, with these details, that was recorded on a day records only late what happened long before. `is_new`: the change
+    /// recorded the record first.
+    fn is_backfill(&self, _details: &Self::Details, is_new: bool, recorded: Date) -> bool {
+        is_new && self.news().is_some_and(|news| news.is_late(recorded))
     }
 }
 

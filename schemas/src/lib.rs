@@ -24,6 +24,7 @@ pub mod hash;
 pub mod i_json;
 pub mod json_type;
 pub mod names;
+pub mod news;
 pub mod note;
 pub mod phrases;
 pub mod plain_words;

@@ -12,6 +12,7 @@ use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term, day_number, normal};
 use crate::details::ChangeRecord;
 use crate::hash::Hash32;
+use crate::news::{CATALYST_NEWS_DAYS, News};
 
 /// The kinds of events.
 pub const KINDS: [&str; 3] = ["readout", "pdufa", "adcom"];
@@ -166,6 +167,11 @@ impl CatalystDetails {
 
 impl ChangeRecord for Catalyst {
     type Details = CatalystDetails;
+
+    /// By the last day that its date can mean.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.window.to, CATALYST_NEWS_DAYS)
+    }
 }
 
 impl Record for Catalyst {
@@ -352,5 +358,21 @@ mod tests {
             terms,
             ["kind/readout", "ticker/acme", "trial/nct1", "phase/phase2", "phase/phase3", "drug/101", "drug/acm", "drug/bol"]
         );
+    }
+
+    /// Proves that an event is late by the last day that its date can mean, and that a change of a known event is news.
+    #[test]
+    fn late_events() {
+        let (details, recorded) = (CatalystDetails::default(), date(2026, 11, 24));
+        for (from, to, is_late) in
+            [("2026-07-01", "2026-10-24", true), ("2026-01-01", "2026-10-25", false), ("2027-01-01", "2027-03-31", false)]
+        {
+            let event = Catalyst { window: Window { from: from.into(), to: to.into() }, ..Catalyst::default() };
+            assert_eq!(
+                (event.is_backfill(&details, true, recorded), event.is_backfill(&details, false, recorded)),
+                (is_late, false),
+                "{to}"
+            );
+        }
     }
 }
