@@ -18,6 +18,12 @@ pub const CATALYST_NEWS_DAYS: i64 = 30;
 /// Days after an action on an award. The Department of Defense publishes actions 90 days late by law, and other agencies report urgent ones up to 30 days
 /// late, so an action up to this age can be news.
 pub const AWARD_NEWS_DAYS: i64 = 120;
+/// Days after the filing date of a trademark application. International registrations keep their own date and arrive months later.
+pub const TRADEMARK_NEWS_DAYS: i64 = 180;
+/// Days after an airworthiness directive was published first.
+pub const DIRECTIVE_NEWS_DAYS: i64 = 60;
+/// Days after an exclusion was entered in the list, which is published daily.
+pub const EXCLUSION_NEWS_DAYS: i64 = 30;
 
 /// For how long a record is news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
