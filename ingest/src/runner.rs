@@ -9,6 +9,7 @@ mod fetch;
 mod held;
 mod parts;
 mod sync;
+mod window;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

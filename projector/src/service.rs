@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use jiff::civil::Date;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::details::ChangeRecord;
@@ -115,6 +116,18 @@ pub trait Service: Sized + Send + Sync + 'static {
     #[must_use]
     fn change_details(_record: &Self::Record, _change: &Change<Self::Record, Self::Note>) -> <Self::Record as ChangeRecord>::Details {
         <Self::Record as ChangeRecord>::Details::default()
+    }
+
+    /// Returns the mark `backfill` of a change with these details that was recorded on a day: true if it records only late what happened long before, see
+    /// [`schemas::news`]. `None`: the feed shows no mark. Only changes that are no news are marked, unless a service marks all.
+    #[must_use]
+    fn backfill(
+        record: &Self::Record,
+        details: &<Self::Record as ChangeRecord>::Details,
+        change: &Change<Self::Record, Self::Note>,
+        recorded: Date,
+    ) -> Option<bool> {
+        record.is_backfill(details, change.event == ChangeKind::New, recorded).then_some(true)
     }
 
     /// Returns the part of a current row that the digest covers: the record alone. `None` for a row that is not a record of its own.

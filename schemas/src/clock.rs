@@ -111,6 +111,12 @@ pub fn rfc3339(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| format!("{at:.3}"))
 }
 
+/// Returns the day of a time in milliseconds since 1970, in UTC; the first day of 1970 for a time that has no day.
+#[must_use]
+pub fn day_of(at_ms: i64) -> Date {
+    Timestamp::from_millisecond(at_ms).unwrap_or_default().to_zoned(TimeZone::UTC).date()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

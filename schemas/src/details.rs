@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
+use crate::news::News;
+
 /// A record whose changes can be shown.
 pub trait ChangeRecord {
     /// The change details of its changes: a struct, whose fields are serialized as members of the change.
@@ -32,6 +34,17 @@ pub trait ChangeRecord {
     /// Whether tables of current records contain the record: it exists at its upstream, and it is a record of its own.
     fn is_in_tables(&self) -> bool {
         true
+    }
+
+    /// For how long the record is news when it is recorded first. `None`: always.
+    fn news(&self) -> Option<News> {
+        None
+    }
+
+    /// Whether a change of the record, with these details, that was recorded on a day records only late what happened long before. `is_new`: the change
+    /// recorded the record first.
+    fn is_backfill(&self, _details: &Self::Details, is_new: bool, recorded: Date) -> bool {
+        is_new && self.news().is_some_and(|news| news.is_late(recorded))
     }
 }
 

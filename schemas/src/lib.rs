@@ -26,6 +26,7 @@ pub mod i_json;
 pub mod json_type;
 pub mod names;
 pub mod nearest_values;
+pub mod news;
 pub mod note;
 pub mod numbers;
 pub mod phrases;

@@ -178,6 +178,79 @@ async fn new_records_are_filtered_as_they_are_shown() {
     written.api.close().await;
 }
 
+/// Proves that a grant or trial of long ago that is recorded now is in the feed with a mark, and in no list of news, digest or filtered feed unless it is
+/// asked for; that a note says so; and that a later change of it is news, while it stays out of the lists of new records.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_funding_is_no_news() {
+    let mut written = Written::begin().await;
+    let of_day = |(key, fact): (String, FactData), day: &str| match fact {
+        FactData::Grant(fact) => (key, FactData::Grant(Box::new(GrantFact { notice_date: day.to_owned(), ..*fact }))),
+        FactData::Trial(fact) => (key, FactData::Trial(Box::new(TrialFact { first_posted: day.to_owned(), ..*fact }))),
+        other => (key, other),
+    };
+    let all = ["grant/1", "grant/2", "trial/3", "trial/4"];
+    written.write(vec![grant("1", "TX"), of_day(grant("2", "TX"), "2019-06-01"), of_day(trial("3", "PHASE1"), "2001-03-01")]).await;
+    written.write(vec![trial("4", "PHASE1")]).await;
+    let changes = written.ask("research", "changes", json!({ "start": "earliest" })).await;
+    let marks = changes["changes"].as_array().unwrap().iter().map(|change| json!([change["record"]["id"], change["backfill"]]));
+    assert_eq!(
+        marks.collect::<Vec<_>>(),
+        [json!(["grant/1", null]), json!(["grant/2", true]), json!(["trial/3", true]), json!(["trial/4", null])]
+    );
+    let feed = async |arguments: Value| texts(&written.ask("research", "whats_changed_since", arguments).await, "changes", "id");
+    assert_eq!(feed(json!({ "start": "earliest" })).await, ["grant/1", "trial/4"]);
+    assert_eq!(feed(json!({ "start": "earliest", "includeBackfill": true })).await, all);
+
+    written.write(vec![of_day(trial("3", "PHASE2"), "2001-03-01"), of_day(grant("2", "CA"), "2019-06-01"), trial("4", "PHASE2")]).await;
+    let found = async |arguments: Value| {
+        let found = written.ask("research", "new_funding", arguments).await;
+        let mut ids = [texts(&found, "grants", "id"), texts(&found, "trials", "id")].concat();
+        ids.sort_unstable();
+        (ids, found["note"].as_str().unwrap_or_default().contains("2 left out"))
+    };
+    assert_eq!(found(json!({})).await, (vec!["grant/1".to_owned(), "trial/4".to_owned()], true));
+    assert_eq!(found(json!({ "includeBackfill": true })).await, (all.map(str::to_owned).to_vec(), false));
+    let digest = written.ask("research", "delta_digest", json!({})).await;
+    assert_eq!((&digest["counts"], &digest["older"]), (&json!({ "grants": 1, "trials": 1 }), &json!(2)));
+    let watch = async |arguments: Value| written.ask("research", "entity_watch", arguments).await["activity"].clone();
+    let rice = json!({ "type": "institution", "value": "rice" });
+    assert_eq!(watch(rice.clone()).await, json!({ "newGrants": 1, "newAmount": 1_000, "newTrials": 0, "modified": 1 }));
+    let with_late = json!({ "type": "institution", "value": "rice", "includeBackfill": true });
+    assert_eq!(watch(with_late).await["newGrants"], 2);
+    let later = written.ask("research", "whats_changed_since", json!({ "start": "earliest" })).await;
+    assert_eq!(texts(&later, "changes", "event"), ["new", "new", "modified", "modified", "modified"], "{later}");
+    written.api.close().await;
+}
+
+/// Proves that a filing that is recorded long after its filing date is in no digest of its days and in no filtered feed unless it is asked for, and that a
+/// note says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_filings_are_no_news() {
+    let mut written = Written::begin().await;
+    let filing = |number: usize, day: &str| {
+        let fact = FilingFact {
+            stream: "edgar.index".to_owned(),
+            accession: format!("0000320193-26-{number:06}"),
+            cik: "0000320193".to_owned(),
+            form: "8-K".to_owned(),
+            base_form: "8-K".to_owned(),
+            filing_date: day.to_owned(),
+            ..FilingFact::default()
+        };
+        (format!("edgar.index/{}", fact.identity()), FactData::Filing(Box::new(fact)))
+    };
+    written.write(vec![filing(1, "2026-11-20"), filing(2, "2026-09-20"), filing(3, "2026-10-25"), filing(4, "2001-01-02")]).await;
+    for (include, events, left_out, in_feed) in [(false, 2, true, 2), (true, 3, false, 4)] {
+        let digest = written.ask("filings", "filing_digest", json!({ "days": 90, "includeBackfill": include })).await;
+        assert_eq!(digest["counts"]["materialEvents"], events, "{digest}");
+        assert_eq!(digest["note"].as_str().unwrap_or_default().contains("1 left out"), left_out, "{digest}");
+        let feed = written.ask("filings", "whats_new_since", json!({ "start": "earliest", "includeBackfill": include })).await;
+        let marked = feed["filings"].as_array().unwrap().iter().filter(|filing| filing["backfill"] == true).count();
+        assert_eq!((feed["filings"].as_array().unwrap().len(), marked), (in_feed, in_feed - 2), "{feed}");
+    }
+    written.api.close().await;
+}
+
 /// Proves that unknown values are refused with the nearest known value, on reads, saved filters and watches, and that known ones may be written in any
 /// case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

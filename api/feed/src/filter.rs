@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use jiff::civil::Date;
 use operation::context::Context;
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
@@ -29,8 +30,22 @@ pub struct Element<R: ChangeRecord> {
     /// What the change shows in addition to the record.
     #[serde(flatten)]
     pub details: R::Details,
+    /// Whether it records only late what happened long before. `None` if the change does not say so.
+    #[serde(default)]
+    pub backfill: Option<bool>,
     /// The record after the change.
     pub record: R,
+}
+
+impl<R: ChangeRecord> Element<R> {
+    /// Whether the change records only late what happened long before, so that it is no news: see [`schemas::news`]. Changes that older versions
+    /// wrote do not say so.
+    #[must_use]
+    pub fn is_backfill(&self) -> bool {
+        let recorded = || self.recorded_at.get(..10).and_then(|day| day.parse::<Date>().ok());
+        let by_rule = || recorded().is_some_and(|day| self.record.is_backfill(&self.details, self.event == "new", day));
+        self.backfill.unwrap_or_else(by_rule)
+    }
 }
 
 /// Decodes the changes of a page.
@@ -89,6 +104,12 @@ impl<'a, R: ChangeRecord> Criteria<'a, R> {
     pub fn and(mut self, condition: impl Fn(&Element<R>) -> bool + Send + Sync + 'a) -> Self {
         self.conditions.push(Box::new(condition));
         self
+    }
+
+    /// Leaves out late news.
+    #[must_use]
+    pub fn of_news(self) -> Self {
+        self.and(|change| !change.is_backfill())
     }
 
     /// Finds candidates also by a value that matches every search: `wildcard` returns it for a dimension.
@@ -158,12 +179,27 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         Ok(())
     }
 
-    /// The criteria for a search of matching changes.
+    /// Whether late news is selected as well; see [`Element::is_backfill`].
+    fn includes_backfill(&self) -> bool {
+        false
+    }
+
+    /// Whether feeds, digests and watches under the filter have a change: it matches, and it is news or late news is asked for.
+    fn selects(&self, change: &Element<Self::Record>) -> bool {
+        self.matches(change) && (self.includes_backfill() || !change.is_backfill())
+    }
+
+    /// The criteria for a search of the changes that [`Self::selects`] selects.
+    fn news(&self) -> Criteria<'_, Self::Record> {
+        if self.includes_backfill() { self.criteria() } else { self.criteria().of_news() }
+    }
+
+    /// The criteria for a search of matching changes, late news among them: what answers about the current state of records read.
     fn criteria(&self) -> Criteria<'_, Self::Record> {
         Criteria::new(self.term_queries(), |change| self.matches(change)).with_wildcard(|dimension| self.wildcard(dimension))
     }
 
-    /// Whether a change matches the filter.
+    /// Whether a change matches the filter, be it news or not.
     fn matches(&self, change: &Element<Self::Record>) -> bool;
 
     /// Alternative queries, each of which finds all matching changes. The first selective one is used; without any, all changes are read.

@@ -4,7 +4,7 @@
 //! `hasMore`, and costs no more than any other page. A cursor is bound to its filter: with another filter it is refused, or, with `rebase`, the
 //! reader first receives the records that enter and leave the filtered set, as they were at the cursor.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,10 +21,11 @@ use schemas::tables::{Datum, Key};
 use schemas::views::records::{Record, RecordTables, Row};
 use serde::Serialize;
 use serde::de::IgnoredAny;
+use view_store::feed::block_of;
 use view_store::{Range, View};
 
 use super::etag::{etag, matches_etag};
-use super::filter::{Criteria, Element, Filter};
+use super::filter::{self, Criteria, Element, Filter};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
 use super::page::PageInfo;
@@ -40,6 +41,8 @@ use crate::Feeds;
 pub const DIGEST_MAX: usize = 2_000;
 /// The most searches of one call of [`newest`].
 const ROUNDS_MAX: usize = 5;
+/// The most blocks of the feed that are read at the same time.
+const BLOCKS_AT_ONCE: usize = 64;
 /// Separates the parts of a cursor's filter while a rebase is in progress. This character does not occur in JSON.
 const REBASE: char = '\u{1}';
 /// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
@@ -206,6 +209,29 @@ impl Feed {
         Ok(oldest.map_or(current, |oldest| oldest.min(current)))
     }
 
+    /// Returns which of some changes are late news, see [`Element::is_backfill`].
+    ///
+    /// # Errors
+    /// When the feed cannot be read.
+    pub async fn backfilled<R: Record>(&self, ctx: &Context, at: &Position, mut seqs: Vec<Seq>) -> Result<HashSet<Seq>, Problem> {
+        seqs.sort_unstable();
+        let reader = Feeds::of(ctx).reader(&self.source, Arc::clone(&at.view));
+        let mut late = HashSet::new();
+        for some in seqs.chunks(BLOCKS_AT_ONCE) {
+            let mut numbers: Vec<u64> = some.iter().map(|seq| block_of(*seq)).collect();
+            numbers.dedup();
+            let blocks = reader.blocks(&numbers).await.map_err(store_problem)?;
+            let blocks: HashMap<u64, _> = numbers.into_iter().zip(blocks).collect();
+            for seq in some {
+                let element = blocks.get(&block_of(*seq)).and_then(|block| block.element(*seq));
+                if element.map(|element| filter::read::<R>(&element)).transpose()?.is_some_and(|change| change.is_backfill()) {
+                    late.insert(*seq);
+                }
+            }
+        }
+        Ok(late)
+    }
+
     /// Reads the changes after `from_here` into a page whose range starts after `after`. Of records before a change, versions up to `free_after` are not
     /// shown.
     async fn page<F: Filter>(
@@ -217,7 +243,7 @@ impl Feed {
         from_here: Seq,
         limit: usize,
     ) -> Result<Page<F::Record>, Problem> {
-        let selection = Selection::new(ctx, &self.source, self.tables, at, vec![query.filter.criteria()]).await?;
+        let selection = Selection::new(ctx, &self.source, self.tables, at, vec![query.filter.news()]).await?;
         let found = selection.find(from_here, at.seq, limit, Direction::Forwards).await?;
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
@@ -248,7 +274,7 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let (ctx, new) = (&call.context, query.filter.canonical());
-        let criteria = vec![rebase.old.criteria(), query.filter.criteria()];
+        let criteria = vec![rebase.old.news(), query.filter.news()];
         let selection = Selection::new(ctx, &self.source, self.tables, at, criteria).await?;
         let found = selection.find(rebase.at, seq, limit, Direction::Forwards).await?;
         let mut items = Vec::new();
@@ -258,7 +284,7 @@ impl Feed {
             if row.is_none_or(|row| row.seq != change.seq) {
                 continue;
             }
-            let event = match (rebase.old.matches(&change), query.filter.matches(&change)) {
+            let event = match (rebase.old.selects(&change), query.filter.selects(&change)) {
                 (true, false) => "removed",
                 (false, true) => "added",
                 _ => continue,

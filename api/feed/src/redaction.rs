@@ -45,6 +45,7 @@ struct StoredChange<R> {
     event: String,
     seq: u64,
     recorded_at: String,
+    backfill: Option<bool>,
     record: R,
 }
 
@@ -55,6 +56,8 @@ struct RedactedChange<T> {
     event: String,
     seq: u64,
     recorded_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backfill: Option<bool>,
     record: T,
 }
 
@@ -130,11 +133,11 @@ fn form<R: Redact>(record: &[u8]) -> serde_json::Result<Value> {
 }
 
 fn change<R: Redact>(change: &[u8], window: FreeWindow) -> serde_json::Result<Option<Value>> {
-    let StoredChange::<R> { event, seq, recorded_at, record } = serde_json::from_slice(change)?;
+    let StoredChange::<R> { event, seq, recorded_at, backfill, record } = serde_json::from_slice(change)?;
     if !is_shown(&record, window) {
         return Ok(None);
     }
-    serde_json::to_value(RedactedChange { event, seq, recorded_at, record: record.redacted() }).map(Some)
+    serde_json::to_value(RedactedChange { event, seq, recorded_at, backfill, record: record.redacted() }).map(Some)
 }
 
 fn add_to(schema: &mut Value, redacted: &Value) {

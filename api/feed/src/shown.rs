@@ -23,6 +23,9 @@ pub struct Changed<T> {
     /// When the change was recorded, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
+    /// True if the change records only late what happened long before, so that it is no news; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub backfill: bool,
     /// The record before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<T>,
@@ -32,6 +35,7 @@ impl<R: Record, T: From<R>> From<Item<R>> for Changed<T> {
     fn from(item: Item<R>) -> Self {
         let Item { change, before } = item;
         Self {
+            backfill: change.is_backfill(),
             record: change.record.into(),
             event: change.event,
             seq: change.seq,

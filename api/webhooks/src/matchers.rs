@@ -121,7 +121,12 @@ pub trait WebhookFeed: Send + Sync + 'static {
     /// Parses the filter of a watch; `None` if it cannot be read.
     fn subscription(watch: &SavedItem) -> Option<Self::Subscription>;
 
-    /// Whether a subscription selects a change.
+    /// Whether a subscription asks for late news as well; see [`Element::is_backfill`]. Others are never sent any.
+    fn includes_backfill(_subscription: &Self::Subscription) -> bool {
+        false
+    }
+
+    /// Whether a subscription selects a change, be it news or not.
     fn selects(subscription: &Self::Subscription, change: &Element<Self::Record>) -> bool;
 
     /// Keys of a subscription: it only selects changes that have one of them among their own keys. `None` if it must be compared with every change.
@@ -203,8 +208,15 @@ impl<S: WebhookFeed> MatcherOf<S> {
     }
 
     fn selects(&self, id: &str, change: &Element<S::Record>) -> bool {
-        self.watches.get(id).is_some_and(|watch| watch.end.covers(change) && S::selects(&watch.subscription, change))
+        self.watches
+            .get(id)
+            .is_some_and(|watch| is_sent::<S>(&watch.subscription, &watch.end, change) && S::selects(&watch.subscription, change))
     }
+}
+
+/// Whether a watch that selects a change sends it: it was recorded before the end of the watch, and it is news or late news is asked for.
+fn is_sent<S: WebhookFeed>(subscription: &S::Subscription, end: &End, change: &Element<S::Record>) -> bool {
+    end.covers(change) && (S::includes_backfill(subscription) || !change.is_backfill())
 }
 
 #[async_trait]
@@ -282,7 +294,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<NextMessage, Problem> {
         let Some(watch) = self.watches.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
         let (mut changes, to) = S::find(ctx, &watch.subscription, after, upto).await?;
-        changes.retain(|change| watch.end.covers(change));
+        changes.retain(|change| is_sent::<S>(&watch.subscription, &watch.end, change));
         let ends = changes.first().zip(changes.last());
         Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(first.seq, last.seq)))
     }
@@ -293,7 +305,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         let (mut after, upto, mut changes) = (message.done, message.upto, Vec::new());
         while after < upto {
             let (found, to) = S::find(ctx, &subscription, after, upto).await?;
-            changes.extend(found.into_iter().filter(|change| end.covers(change)));
+            changes.extend(found.into_iter().filter(|change| is_sent::<S>(&subscription, &end, change)));
             after = to;
         }
         if changes.is_empty() {
@@ -321,6 +333,10 @@ impl<S: WatchMessages> WebhookFeed for S {
 
     fn subscription(watch: &SavedItem) -> Option<S::Filter> {
         S::Filter::from_canonical(&watch.filter)
+    }
+
+    fn includes_backfill(filter: &S::Filter) -> bool {
+        filter.includes_backfill()
     }
 
     fn selects(filter: &S::Filter, change: &Element<Self::Record>) -> bool {
@@ -352,7 +368,7 @@ pub async fn find<S: WatchableFeed>(
     if at.seq < upto {
         return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
     }
-    let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.criteria()]).await?;
+    let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.news()]).await?;
     let found = selection.find(after, upto, changes_max, Direction::Forwards).await?;
     Ok((found.changes, found.to))
 }

@@ -1,4 +1,5 @@
-//! Tests of the matchers: watches found by keys are those found by comparing all, and a watch selects nothing that is recorded after its end.
+//! Tests of the matchers: watches found by keys are those found by comparing all, and a watch sends nothing that is recorded after its end, and no late
+//! news.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ fn watch(number: usize, word: &str, until: i64) -> SavedItem {
 }
 
 /// Proves that watches found by their keys are those that select a change of the page, also after watches were replaced and removed; and that neither
-/// way finds a watch that had ended when the change was recorded.
+/// way finds a watch that had ended when the change was recorded, or whose only changes are late news.
 #[tokio::test]
 async fn keys_find_what_a_comparison_finds() {
     let (mut world, mut chance) = (World::new().await, Chance(11));
@@ -88,7 +89,7 @@ async fn keys_find_what_a_comparison_finds() {
         after = to;
     }
     let is_waiting = |id: &str| !id.ends_with('8');
-    let (mut after, mut ended) = (Seq(0), 0);
+    let (mut after, mut ended, mut late) = (Seq(0), 0, 0);
     while after < upto {
         let find =
             async |matcher: &dyn WatchMatcher| matcher.matching_watches(&ctx, Arc::clone(&view), after, upto, &is_waiting).await.unwrap();
@@ -97,7 +98,9 @@ async fn keys_find_what_a_comparison_finds() {
         let mut expected = BTreeSet::new();
         for change in in_page {
             for own in watches.values().filter(|own| is_waiting(&own.id) && ByWord::<true>::selects(&own.filter, change)) {
-                if own.until == 0 || change.recorded_at <= rfc3339(own.until) {
+                if change.is_backfill() {
+                    late += 1;
+                } else if own.until == 0 || change.recorded_at <= rfc3339(own.until) {
                     expected.insert(own.id.clone());
                 } else {
                     ended += 1;
@@ -107,13 +110,13 @@ async fn keys_find_what_a_comparison_finds() {
         assert_eq!((by_keys.into_iter().collect::<BTreeSet<_>>(), by_comparison.into_iter().collect()), (expected.clone(), expected));
         after = to;
     }
-    assert!(ended > 100, "too few watches ended: {ended}");
+    assert!(ended > 100 && late > 100, "too few watches ended, or too little late news: {ended}, {late}");
 
-    // The next message, and its body, leave out what was recorded after the end.
+    // The next message, and its body, leave out what was recorded after the end, and late news.
     let own = watch(7_000, "fire", START_MS + 600_000 * 300);
     let selected: Vec<u64> = changes
         .iter()
-        .filter(|change| ByWord::<true>::selects(&own.filter, change) && change.recorded_at <= rfc3339(own.until))
+        .filter(|change| ByWord::<true>::selects(&own.filter, change) && change.recorded_at <= rfc3339(own.until) && !change.is_backfill())
         .map(|change| change.seq.0)
         .collect();
     keyed.add(&own);

@@ -34,6 +34,7 @@ use super::downloads::Downloads;
 use super::fetch::{FetchedPage, PageFetch};
 use super::held::HeldPages;
 use super::parts::PartsRead;
+use super::window;
 use super::{Outcome, Runner, StreamValidators};
 use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
 use crate::snapshot::{self, MissingKeys, Seen};
@@ -41,8 +42,6 @@ use crate::{Error, metrics, reason};
 
 /// The days that full reads of versions went back at most which did not record their first day.
 const UNRECORDED_FULL_DAYS: i64 = 6 * 366;
-/// How many days of an outage a later run reads at most, in addition to its window.
-const OUTAGE_DAYS_MAX: u32 = 366;
 /// The most pages of one sync run. A run with more pages is most likely stuck in a cycle.
 const PAGES_MAX: i64 = 100_000;
 /// How long the checkpoints of pages without new facts are held back.
@@ -257,11 +256,8 @@ impl<'a> SyncRun<'a> {
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
             run.full = self.stream.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
-            // The window reaches back from the last day that a finished run has read, so that no day is left out after an outage.
-            let read_to =
-                row.last_finished.as_ref().and_then(|last| last.window_to.parse::<Date>().ok()).map_or(today, |day| day.min(today));
-            let outage_days = u32::try_from(today.since(read_to).map_or(0, |span| span.get_days())).unwrap_or(0).min(OUTAGE_DAYS_MAX);
-            let window_days = self.settings.window_days.min(self.upstream.window_days_max()).saturating_add(outage_days);
+            let window_days = self.settings.window_days.min(self.upstream.window_days_max());
+            let window_days = window::days_back(row.last_finished.as_ref(), today, window_days);
             let settings = Settings { window_days, ..self.settings.clone() };
             let recent = || today.checked_sub(i64::from(window_days).days()).ok();
             let from = if run.full { self.full_from(&row, today) } else { recent() };
@@ -568,6 +564,10 @@ impl<'a> SyncRun<'a> {
         self.run.cursor = std::mem::take(&mut self.memory);
         if self.run.through_date.is_empty() {
             self.run.through_date.clone_from(&self.run.window_to);
+        }
+        if let Some(day) = window::unread_after(last, &self.run).map(|day| day.to_string()) {
+            self.incomplete.push(format!("days after {day} were never read completely, and are too old to be read again"));
+            self.run.through_date = day.min(std::mem::take(&mut self.run.through_date));
         }
         self.run.fields = self.fields.added_to(&self.fields_before, self.touched.records());
         let reasons = Some(std::mem::take(&mut self.run.reason)).filter(|reason| !reason.is_empty()).into_iter();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use event_log::{Append, Headers, Record, Stored};
 use schemas::avro;
 use schemas::change::{Change, Input, Through};
-use schemas::clock::rfc3339;
+use schemas::clock::{day_of, rfc3339};
 use schemas::hash::Hash32;
 use schemas::position::Seq;
 use schemas::tables::Write;
@@ -145,20 +145,25 @@ pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, E
     }
 }
 
-/// Returns the feed element of a change, the JSON that readers see: event, seq, time, change details and record.
+/// Returns the feed element of a change, the JSON that readers see: event, seq, time, change details, the mark of late news and record.
 pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(record.len() + 96);
     let (event, recorded_at) = (change.event.as_str(), rfc3339(change.recorded_at));
     let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}""#, change.seq);
     out.extend_from_slice(head.as_bytes());
     if let Some(after) = &change.after {
-        let details = serde_json::to_vec(&S::change_details(after, change)).map_err(|source| Error::Row { table: S::FEED.name, source })?;
+        let details = S::change_details(after, change);
+        let backfill = S::backfill(after, &details, change, day_of(change.recorded_at));
+        let details = serde_json::to_vec(&details).map_err(|source| Error::Row { table: S::FEED.name, source })?;
         // The details are an object, whose members become members of the element.
         if let [b'{', members @ .., b'}'] = details.as_slice()
             && !members.is_empty()
         {
             out.push(b',');
             out.extend_from_slice(members);
+        }
+        if let Some(backfill) = backfill {
+            out.extend_from_slice(format!(r#","backfill":{backfill}"#).as_bytes());
         }
     }
     out.extend_from_slice(br#","record":"#);
@@ -201,12 +206,11 @@ mod tests {
     use super::*;
     use crate::services::recalls::Recalls;
 
-    fn element_of(url: &str) -> String {
-        let record = Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() };
+    fn element_of(event: ChangeKind, record: Recall) -> String {
         let change: RecallChange = Change {
             seq: Seq(7),
             prev_hash: Hash32::ZERO,
-            event: ChangeKind::New,
+            event,
             id: record.id.clone(),
             recorded_at: 0,
             input: Input::default(),
@@ -227,7 +231,23 @@ mod tests {
     fn changes_mark_links_to_other_sites() {
         let head = r#"{"event":"new","seq":7,"recordedAt":"1970-01-01T00:00:00.000Z""#;
         let record = r#""record":{"id":"FDA:1"}}"#;
-        assert_eq!(element_of("https://www.fda.gov/1"), format!("{head},{record}"));
-        assert_eq!(element_of("https://fda.gov.evil.example/1"), format!(r#"{head},"urlNote":"not on the agency's own site",{record}"#));
+        let of = |url: &str| element_of(ChangeKind::New, Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() });
+        assert_eq!(of("https://www.fda.gov/1"), format!("{head},{record}"));
+        assert_eq!(of("https://fda.gov.evil.example/1"), format!(r#"{head},"urlNote":"not on the agency's own site",{record}"#));
+    }
+
+    /// Proves that a change is marked if it records an old recall first, and that any other change is written as it was before marks existed.
+    #[test]
+    fn changes_mark_late_news() {
+        for (event, date, mark) in [
+            (ChangeKind::New, "1969-11-01", r#","backfill":true"#),
+            (ChangeKind::New, "1969-11-02", ""),
+            (ChangeKind::New, "", ""),
+            (ChangeKind::Modified, "1969-01-01", ""),
+        ] {
+            let record = Recall { id: "FDA:1".to_owned(), date: date.to_owned(), ..Recall::default() };
+            let head = format!(r#"{{"event":"{}","seq":7,"recordedAt":"1970-01-01T00:00:00.000Z""#, event.as_str());
+            assert_eq!(element_of(event, record), format!(r#"{head}{mark},"record":{{"id":"FDA:1"}}}}"#), "{event:?} {date}");
+        }
     }
 }

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
 use schemas::avro;
+use schemas::details::ChangeRecord;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::topics::{AWARDS, CHANGES_AWARDS, Topic};
-use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES, is_backfill};
+use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES};
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
@@ -127,17 +129,21 @@ impl Rules for AwardsRules {
         let amount_delta = after.amount_cents.zip(amount_before).map(|(after, before)| Dollars { cents: after.saturating_sub(before) });
         let rows = change.note.iter().flat_map(|note| &note.rows);
         let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<ActionState>(&row.value).ok());
-        let action = action.map(|state| (amount_of(&state), state.details));
-        let is_backfill = match &action {
+        let amount = |state: &ActionState| amount_of(state).map(|cents| Dollars { cents });
+        AwardDetails { amount_delta, action: action.map(|state| ActionDetails { amount: amount(&state), ..state.details }) }
+    }
+
+    /// All changes are marked: those of an action by its day, others if they record an old award first.
+    fn backfill(after: &Award, details: &AwardDetails, change: &RecordChange<Award>, recorded: Date) -> Option<bool> {
+        let before = change.before.as_ref();
+        Some(match &details.action {
             // If the sum grew by something else than the amount of the action, the action was known, and the change corrects it.
-            Some((cents, details)) => {
+            Some(action) => {
                 let added = after.actions_cents.saturating_sub(before.map_or(0, |before| before.actions_cents));
-                is_backfill(&details.date, change.recorded_at) && added == cents.unwrap_or(0)
+                action.is_late(recorded) && added == action.amount.map_or(0, |amount| amount.cents)
             }
-            None => before.is_none() && is_backfill(after.last_day(), change.recorded_at),
-        };
-        let action = action.map(|(cents, details)| ActionDetails { amount: cents.map(|cents| Dollars { cents }), ..details });
-        AwardDetails { amount_delta, action, backfill: Some(is_backfill) }
+            None => before.is_none() && after.news().is_some_and(|news| news.is_late(recorded)),
+        })
     }
 }
 
@@ -229,10 +235,10 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
     use schemas::change::{ChangeKind, Input};
     use schemas::hash::Hash32;
     use schemas::position::Seq;
-    use schemas::views::recalls::day_of;
     use schemas::views::records::{Note, NoteRow};
 
     use super::*;
@@ -303,7 +309,7 @@ mod tests {
                 prev_hash: Hash32::default(),
                 event: ChangeKind::Modified,
                 id: "x".into(),
-                recorded_at: day_of("2026-11-24") * 86_400_000,
+                recorded_at: 0,
                 input: Input::default(),
                 following: 0,
                 before_seq: Seq(0),
@@ -314,7 +320,9 @@ mod tests {
                 through: None,
                 reason: String::new(),
             };
-            let AwardDetails { amount_delta, action, backfill } = AwardsRules::change_details(&after, &change);
+            let details = AwardsRules::change_details(&after, &change);
+            let backfill = AwardsRules::backfill(&after, &details, &change, date(2026, 11, 24));
+            let AwardDetails { amount_delta, action } = details;
             (
                 amount_delta.map(|dollars| dollars.cents),
                 action.and_then(|action| action.amount).map(|dollars| dollars.cents),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
+use jiff::civil::Date;
 use schemas::avro;
 use schemas::change::ChangeKind;
 use schemas::details::ChangeRecord;
@@ -55,6 +56,17 @@ pub trait Rules: Send + Sync + 'static {
     #[must_use]
     fn change_details(_record: &Self::Record, _change: &RecordChange<Self::Record>) -> <Self::Record as ChangeRecord>::Details {
         <Self::Record as ChangeRecord>::Details::default()
+    }
+
+    /// See [`Service::backfill`].
+    #[must_use]
+    fn backfill(
+        record: &Self::Record,
+        details: &<Self::Record as ChangeRecord>::Details,
+        change: &RecordChange<Self::Record>,
+        recorded: Date,
+    ) -> Option<bool> {
+        record.is_backfill(details, change.event == ChangeKind::New, recorded).then_some(true)
     }
 
     /// Returns the entries of the terms table that a row of decision state writes: an index of what is remembered, which answers as of an
@@ -285,6 +297,15 @@ impl<T: Rules> Service for Records<T> {
 
     fn change_details(record: &T::Record, change: &RecordChange<T::Record>) -> <T::Record as ChangeRecord>::Details {
         T::change_details(record, change)
+    }
+
+    fn backfill(
+        record: &T::Record,
+        details: &<T::Record as ChangeRecord>::Details,
+        change: &RecordChange<T::Record>,
+        recorded: Date,
+    ) -> Option<bool> {
+        T::backfill(record, details, change, recorded)
     }
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {

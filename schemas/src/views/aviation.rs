@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Place, Record, Term, day_number};
 use crate::details::{ChangeRecord, NoDetails};
+use crate::news::{DIRECTIVE_NEWS_DAYS, News};
 
 /// The status of a directive that is in force as published.
 pub const CURRENT: &str = "current";
@@ -202,6 +203,11 @@ impl AirworthinessDirective {
 
 impl ChangeRecord for AirworthinessDirective {
     type Details = NoDetails;
+
+    /// By the publication of its first document.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.documents.first()?.published, DIRECTIVE_NEWS_DAYS)
+    }
 }
 
 impl Record for AirworthinessDirective {
@@ -226,6 +232,8 @@ crate::record_tables!("aviation", places);
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
     use crate::views::testing;
 
@@ -311,5 +319,18 @@ mod tests {
         let without = AirworthinessDirective { effective_date: String::new(), ..record.clone() };
         let unknown = AirworthinessDirective { documents: Vec::new(), ..without.clone() };
         assert!(place(&record) < place(&without) && place(&without) < place(&unknown));
+    }
+
+    /// Proves that a directive is late by its first document, also if it was corrected lately.
+    #[test]
+    fn late_directives() {
+        let document = |published: &str| DirectiveDocument { published: published.into(), ..DirectiveDocument::default() };
+        for (published, is_late) in
+            [(&["1998-02-03", "2026-11-20"][..], true), (&["2026-09-24"], true), (&["2026-09-25"], false), (&[], false)]
+        {
+            let documents = published.iter().map(|day| document(day)).collect();
+            let directive = AirworthinessDirective { documents, ..AirworthinessDirective::default() };
+            assert_eq!(directive.is_backfill(&NoDetails {}, true, date(2026, 11, 24)), is_late, "{published:?}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! The rows of the awards service: one record per federal contract award.
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::recalls::day_of;
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
 pub use crate::dollars::Dollars;
+use crate::news::{AWARD_NEWS_DAYS, News};
 use crate::numbers::compact;
 
 /// An award as readers see it, with its latest action. `""` and `None` mean unknown; amounts are US cents.
@@ -109,6 +110,16 @@ impl ChangeRecord for Award {
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
+
+    /// By the day of the last known action.
+    fn news(&self) -> Option<News> {
+        News::of_text(self.last_day(), AWARD_NEWS_DAYS)
+    }
+
+    /// What changes of awards say since they are marked follows from more than this. Of those that an older version recorded, the day of the action decides.
+    fn is_backfill(&self, details: &AwardDetails, _is_new: bool, recorded: Date) -> bool {
+        details.action.as_ref().is_some_and(|action| action.is_late(recorded))
+    }
 }
 
 impl Record for Award {
@@ -140,17 +151,6 @@ impl Record for Award {
     }
 }
 
-/// An action counts as backfilled if it happened more than this many days before its change was recorded. The Department of Defense publishes actions 90
-/// days late by law, and other agencies report urgent ones up to 30 days late, so an action up to this age can be news.
-pub const BACKFILL_DAYS: i64 = 120;
-
-/// Whether a day, `YYYY-MM-DD`, is more than [`BACKFILL_DAYS`] before a time in milliseconds since 1970. False for a text that is no day.
-#[must_use]
-pub fn is_backfill(day: &str, recorded_at_ms: i64) -> bool {
-    let recorded = recorded_at_ms.div_euclid(86_400_000);
-    day.parse::<jiff::civil::Date>().is_ok() && recorded - day_of(day) > BACKFILL_DAYS
-}
-
 /// The change details of an award's changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -160,10 +160,6 @@ pub struct AwardDetails {
     /// The action that the change was decided from. It need not be the latest one of the award.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionDetails>,
-    /// Whether the change reports an action of long ago that is recorded only now, or an old award that was not recorded before. Left out in changes
-    /// that older versions wrote.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backfill: Option<bool>,
 }
 
 /// An action on an award, as its change shows it.
@@ -185,29 +181,26 @@ pub struct ActionDetails {
     pub amount: Option<Dollars>,
 }
 
+impl ActionDetails {
+    /// Whether the action happened too long before a day to be news if it is recorded first on that day.
+    #[must_use]
+    pub fn is_late(&self, recorded: Date) -> bool {
+        News::of_text(&self.date, AWARD_NEWS_DAYS).is_some_and(|news| news.is_late(recorded))
+    }
+}
+
 crate::record_tables!("awards");
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Proves which days are so long before the time of recording that they count as backfilled.
-    #[test]
-    fn days_of_long_ago() {
-        let recorded_at = (day_of("2026-11-24") * 24 + 13) * 3_600_000;
-        for (day, is_old) in
-            [("2026-07-27", false), ("2026-07-26", true), ("2025-01-01", true), ("2027-01-01", false), ("", false), ("2025-", false)]
-        {
-            assert_eq!(is_backfill(day, recorded_at), is_old, "{day}");
-        }
-    }
-
     /// Proves that change details that older versions stored can be read.
     #[test]
     fn details_of_older_versions() {
         let old = r#"{"amountDelta":5.25,"action":{"date":"2025-01-02","modification":"0","type":"","description":"x"}}"#;
         let details: AwardDetails = serde_json::from_str(old).unwrap();
-        assert_eq!((details.amount_delta, details.backfill), (Some(Dollars { cents: 525 }), None));
+        assert_eq!(details.amount_delta, Some(Dollars { cents: 525 }));
         assert_eq!(serde_json::to_string(&details).unwrap(), old);
     }
 }

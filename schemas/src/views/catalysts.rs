@@ -14,6 +14,7 @@ use super::records::{Place, Record, Redact, Term, day_number, normal};
 use crate::details::ChangeRecord;
 use crate::folding::folded_words;
 use crate::hash::Hash32;
+use crate::news::{CATALYST_NEWS_DAYS, News};
 
 /// The kinds of events.
 pub const KINDS: [&str; 3] = ["readout", "pdufa", "adcom"];
@@ -182,6 +183,11 @@ impl ChangeRecord for Catalyst {
     type Details = CatalystDetails;
 
     const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| record.status = record.status_on(day).to_owned());
+
+    /// By the last day that its date can mean.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.window.to, CATALYST_NEWS_DAYS)
+    }
 }
 
 impl Record for Catalyst {
@@ -391,5 +397,21 @@ mod tests {
                 "drug/bol"
             ]
         );
+    }
+
+    /// Proves that an event is late by the last day that its date can mean, and that a change of a known event is news.
+    #[test]
+    fn late_events() {
+        let (details, recorded) = (CatalystDetails::default(), date(2026, 11, 24));
+        for (from, to, is_late) in
+            [("2026-07-01", "2026-10-24", true), ("2026-01-01", "2026-10-25", false), ("2027-01-01", "2027-03-31", false)]
+        {
+            let event = Catalyst { window: Window { from: from.into(), to: to.into() }, ..Catalyst::default() };
+            assert_eq!(
+                (event.is_backfill(&details, true, recorded), event.is_backfill(&details, false, recorded)),
+                (is_late, false),
+                "{to}"
+            );
+        }
     }
 }

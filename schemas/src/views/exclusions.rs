@@ -12,6 +12,7 @@ pub use contract::{Contract, ContractSignal, signal};
 use super::records::{Place, Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY};
+use crate::news::{EXCLUSION_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
 /// The kind of a record that is one row of the exclusion list.
@@ -161,6 +162,13 @@ impl ChangeRecord for Exclusion {
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
+
+    /// An exclusion by the day on which it was entered, since agencies date exclusions back. A hit or a candidate begins when both of its sides are known,
+    /// so that it is news whatever their days.
+    fn news(&self) -> Option<News> {
+        let day = if self.creation_date.is_empty() { &self.active_date } else { &self.creation_date };
+        News::of_text(day, EXCLUSION_NEWS_DAYS).filter(|_| self.kind == EXCLUSION)
+    }
 }
 
 impl Record for Exclusion {
@@ -212,6 +220,8 @@ crate::record_tables!("exclusions", places, hides: HIDES);
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
     use crate::views::testing;
 
@@ -330,5 +340,21 @@ mod tests {
         let undated = Exclusion { active_date: String::new(), creation_date: String::new(), ..hit };
         assert_eq!(undated.places(), Place::newest_first(HITS, "1900-01-01").into_iter().collect::<Vec<_>>());
         assert!(!exclusion().is_listed());
+    }
+
+    /// Proves that an exclusion is late by the day on which it was entered, and that a hit or a candidate is not.
+    #[test]
+    fn late_exclusions() {
+        for (kind, active, created, is_late) in [
+            (EXCLUSION, "2026-11-01", "2026-10-24", true),
+            (EXCLUSION, "2019-01-01", "2026-10-25", false),
+            (EXCLUSION, "2019-01-01", "", true),
+            (EXCLUSION, "", "", false),
+            (HIT, "2019-01-01", "2019-01-02", false),
+            (CANDIDATE, "", "", false),
+        ] {
+            let record = Exclusion { kind: kind.into(), active_date: active.into(), creation_date: created.into(), ..Exclusion::default() };
+            assert_eq!(record.is_backfill(&NoDetails {}, true, date(2026, 11, 24)), is_late, "{kind} {active} {created}");
+        }
     }
 }

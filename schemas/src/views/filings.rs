@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::insider_trades::Owner;
+use crate::news::{FILING_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
 /// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists mean unknown.
@@ -84,6 +85,11 @@ impl ChangeRecord for Filing {
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
+
+    /// By the filing date.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.filing_date, FILING_NEWS_DAYS)
+    }
 }
 
 impl Record for Filing {
@@ -118,3 +124,25 @@ const HIDES: &[Hides] = &[
 ];
 
 crate::record_tables!("filings", hides: HIDES);
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// Proves that filings and trades are late by their filing date, whatever the day of the trade.
+    #[test]
+    fn late_filings() {
+        for (kind, filed, traded, is_late) in [
+            ("filing", "2026-10-24", "", true),
+            ("filing", "2026-10-25", "", false),
+            ("trade", "2026-11-20", "2020-01-01", false),
+            ("trade", "2001-11-20", "2001-11-19", true),
+            ("filing", "", "", false),
+        ] {
+            let record = Filing { kind: kind.into(), filing_date: filed.into(), trade_date: traded.into(), ..Filing::default() };
+            assert_eq!(record.is_backfill(&NoDetails {}, true, date(2026, 11, 24)), is_late, "{kind} {filed}");
+        }
+    }
+}

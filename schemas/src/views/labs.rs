@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term};
 use crate::details::{ChangeRecord, LinkDetails};
+use crate::news::{FUNDING_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
 /// The days of the free window: today and the 13 days before.
@@ -112,6 +113,11 @@ impl ChangeRecord for Lead {
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
+
+    /// By the day of the notice of award.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.notice_date, FUNDING_NEWS_DAYS)
+    }
 }
 
 impl Record for Lead {
@@ -183,6 +189,8 @@ crate::record_tables!("labs", places, hides: HIDES);
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
     use crate::views::testing;
 
@@ -245,5 +253,14 @@ mod tests {
             assert!(!text.contains(protected.as_str()), "{protected}");
         }
         assert!(!text.contains("612345") && !text.contains("-14"));
+    }
+
+    /// Proves that a lead is late by the day of its notice of award.
+    #[test]
+    fn late_leads() {
+        for (notice, is_late) in [("2026-07-26", true), ("2026-07-27", false), ("", false)] {
+            let lead = Lead { notice_date: notice.into(), ..Lead::default() };
+            assert_eq!(lead.is_backfill(&LinkDetails::default(), true, date(2026, 11, 24)), is_late, "{notice}");
+        }
     }
 }

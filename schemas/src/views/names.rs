@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
+use crate::news::{News, TRADEMARK_NEWS_DAYS};
 use crate::plain_words::plain_words;
 
 /// The status of a mark that is registered or pending.
@@ -140,6 +141,11 @@ impl TrademarkDetails {
 
 impl ChangeRecord for Trademark {
     type Details = TrademarkDetails;
+
+    /// By the filing date: the register shows old marks first when their status changes.
+    fn news(&self) -> Option<News> {
+        News::of_text(&self.filing_date, TRADEMARK_NEWS_DAYS)
+    }
 }
 
 impl Record for Trademark {
@@ -165,6 +171,8 @@ crate::record_tables!("names");
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
     use crate::views::testing;
 
@@ -224,5 +232,14 @@ mod tests {
         assert_eq!(TrademarkDetails::between(&record, &record), TrademarkDetails::default());
         assert!(record.counts() && record.is_live() && !dead.counts());
         assert_eq!(record.url(), "https://tsdr.uspto.gov/#caseNumber=97000001&caseType=SERIAL_NO&searchType=statusSearch");
+    }
+
+    /// Proves that a mark is late by its filing date.
+    #[test]
+    fn late_marks() {
+        for (filed, is_late) in [("1998-02-03", true), ("2026-05-27", true), ("2026-05-28", false), ("2026-11-20", false), ("", false)] {
+            let mark = Trademark { filing_date: filed.into(), ..Trademark::default() };
+            assert_eq!(mark.is_backfill(&TrademarkDetails::default(), true, date(2026, 11, 24)), is_late, "{filed}");
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! The rows of the recalls service: one record per recall, also if several agencies published it.
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::details::{ChangeRecord, LinkDetails};
 use crate::facts::recalls::RecallFact;
+use crate::news::{News, RECALL_NEWS_DAYS};
 use crate::position::Seq;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
@@ -60,6 +62,13 @@ impl ChangeRecord for Recall {
 
     fn is_in_tables(&self) -> bool {
         self.is_listed()
+    }
+
+    /// By its date, or by the year in one of its numbers if that is over before: agencies give old recalls the date on which they published them again.
+    fn news(&self) -> Option<News> {
+        let in_numbers = self.numbers.iter().filter_map(|number| last_day_of_number(number));
+        let day = self.date.parse().ok().into_iter().chain(in_numbers).min()?;
+        Some(News::new(day, RECALL_NEWS_DAYS))
     }
 }
 
@@ -184,6 +193,33 @@ pub const CATEGORIES: [&str; 5] = ["food", "drugs", "vehicles", "products", "bab
 /// The agencies that publish recalls.
 pub const AGENCIES: [&str; 4] = ["CPSC", "FDA", "NHTSA", "USDA"];
 
+/// Returns the last day of the year that an agency's number names: `FDA:F-0123-2013`, `FDA:Z-0123-05`, `USDA:077-2009`, `USDA:PHA-09012009-01`,
+/// `NHTSA:09V123000`. `None` for a number without a year.
+fn last_day_of_number(identity: &str) -> Option<Date> {
+    let (agency, number) = identity.split_once(':')?;
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let year = match agency {
+        "FDA" => full_year(number.rsplit('-').next().filter(|part| part.len() < number.len()).filter(is_number)?),
+        // The day of a health alert is written MMDDYYYY.
+        "USDA" => number.split('-').filter(is_number).find_map(|part| full_year(part.get(part.len().checked_sub(4)?..)?)),
+        "NHTSA" => number.get(..2).filter(is_number).and_then(full_year),
+        _ => None,
+    }?;
+    Date::new(year, 12, 31).ok()
+}
+
+/// Returns a year that is written with its last one or two digits, or in full.
+fn full_year(digits: &str) -> Option<i16> {
+    let year: i16 = digits.parse().ok()?;
+    match digits.len() {
+        1 => Some(2000 + year),
+        2 if year < 60 => Some(2000 + year),
+        2 => Some(1900 + year),
+        4 if (1960..2100).contains(&year) => Some(year),
+        _ => None,
+    }
+}
+
 /// Returns the day number of a `YYYY-MM-DD` (days since 1970), or -1 for other texts. Dates before 1970 give numbers below -1.
 #[must_use]
 pub fn day_of(date: &str) -> i64 {
@@ -197,4 +233,57 @@ pub fn day_of(date: &str) -> i64 {
 #[must_use]
 pub fn month_of(date: &str) -> i64 {
     date.parse::<jiff::civil::Date>().map_or(0, |date| i64::from(date.year()) * 12 + i64::from(date.month()) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// Proves which numbers name a year, in all forms that the agencies gave them.
+    #[test]
+    fn years_of_numbers() {
+        for (identity, year) in [
+            ("FDA:F-0123-2013", Some(2013)),
+            ("FDA:Z-0123-05", Some(2005)),
+            ("FDA:D-1234-98", Some(1998)),
+            ("FDA:D-035-4", Some(2004)),
+            ("USDA:077-2009", Some(2009)),
+            ("USDA:PHA-09012009-01", Some(2009)),
+            ("NHTSA:09V123000", Some(2009)),
+            ("NHTSA:99E012000", Some(1999)),
+            ("FDA:12345", None),
+            ("FDA:F-0123-2013A", None),
+            ("FDA:", None),
+            ("USDA:077", None),
+            ("USDA:PHA-01", None),
+            ("NHTSA:V123", None),
+            ("CPSC:82010", None),
+            ("082010", None),
+        ] {
+            assert_eq!(last_day_of_number(identity), year.map(|year| date(year, 12, 31)), "{identity}");
+        }
+    }
+
+    /// Proves that a recall is late by its date, or by a number of an earlier year whatever its date says; and that only its first change is.
+    #[test]
+    fn late_recalls() {
+        let recorded = date(2026, 11, 24);
+        for (day, number, is_late) in [
+            ("2001-05-02", "CPSC:01123", true),
+            ("2026-11-20", "USDA:077-2009", true),
+            ("2026-11-20", "FDA:F-0123-2013", true),
+            ("", "FDA:F-0123-2013", true),
+            ("2026-11-20", "FDA:F-0123-2026", false),
+            ("2026-09-25", "USDA:018-2026", false),
+            ("2026-09-24", "USDA:018-2026", true),
+            ("", "USDA:018-2026", false),
+            ("", "CPSC:01123", false),
+        ] {
+            let recall = Recall { date: day.into(), numbers: vec![number.into()], ..Recall::default() };
+            let is_backfill = |is_new: bool| recall.is_backfill(&LinkDetails::default(), is_new, recorded);
+            assert_eq!((is_backfill(true), is_backfill(false)), (is_late, false), "{day} {number}");
+        }
+    }
 }

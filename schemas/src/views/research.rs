@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, LinkDetails};
+use crate::news::{FUNDING_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
 /// The most institutions of a trial that are indexed. A trial with more is also indexed under [`MORE_INSTITUTIONS`].
@@ -109,6 +110,12 @@ impl ChangeRecord for Funding {
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
+
+    /// By the day of publication, or by that of the notice of award if it is earlier: funders add old grants, too.
+    fn news(&self) -> Option<News> {
+        let days = [&self.published, &self.notice_date].into_iter().filter_map(|day| News::of_text(day, FUNDING_NEWS_DAYS));
+        days.min()
+    }
 }
 
 impl Record for Funding {
@@ -150,3 +157,26 @@ const HIDES: &[Hides] = &[
 ];
 
 crate::record_tables!("research", hides: HIDES);
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// Proves that a grant is late by the day on which it was published or awarded, the earlier one; and that a trial is by the day of its first posting.
+    #[test]
+    fn late_records() {
+        for (published, notice, is_late) in [
+            ("2001-03-01", "", true),
+            ("2026-11-20", "2019-06-01", true),
+            ("", "2026-07-26", true),
+            ("2026-11-20", "2026-07-27", false),
+            ("2026-11-20", "", false),
+            ("", "", false),
+        ] {
+            let record = Funding { published: published.into(), notice_date: notice.into(), ..Funding::default() };
+            assert_eq!(record.is_backfill(&LinkDetails::default(), true, date(2026, 11, 24)), is_late, "{published} {notice}");
+        }
+    }
+}

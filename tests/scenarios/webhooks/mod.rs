@@ -89,12 +89,12 @@ impl Target {
     }
 }
 
-/// Returns the new recalls of the feed: the seq and the texts of each.
+/// Returns the new recalls of the feed that are news: the seq and the texts of each.
 fn new_recalls(server: &Server, key: &str) -> Vec<(u64, String)> {
     let mut all = Vec::new();
     let mut page = server.json("/recalls/v1/changes?start=earliest&limit=200", key);
     loop {
-        let new = page["changes"].as_array().unwrap().iter().filter(|change| change["event"] == "new");
+        let new = page["changes"].as_array().unwrap().iter().filter(|change| change["event"] == "new" && change["backfill"] != true);
         all.extend(new.map(|change| (change["seq"].as_u64().unwrap(), recall(&change["record"]))));
         if page["hasMore"] == false {
             return all;

@@ -39,6 +39,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub status: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: a directive that was published more than 60 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 /// What make and model of a filter select.
@@ -115,6 +119,10 @@ impl filter::Filter for Filter {
 
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.takes(&change.record))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

@@ -113,12 +113,12 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Watch, Problem> {
         let contractor = self.0.contractor;
-        let found = reader.newest(filter.with_backfill().criteria(), Seq(0), DIGEST_MAX).await?;
+        let found = reader.newest(filter.criteria(), Seq(0), DIGEST_MAX).await?;
         let is_all_read = found.is_complete();
         reader.note(found.sums_note());
         let mut changes = found.changes;
         let mut awards = reader.unchanged(changes.clone()).await?;
-        changes.retain(|change| filter.matches(change));
+        changes.retain(|change| filter.selects(change));
         // Older awards, of which no action was recorded here.
         let today = reader.today();
         let first = today.saturating_sub(BACKFILL_YEARS.years());

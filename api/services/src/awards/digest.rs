@@ -14,7 +14,7 @@ use upstreams::live::AwardOrder;
 use super::Change;
 use super::filter::Filter;
 use super::followed::Awards;
-use super::records::{Changed, Shown, amount_delta, event_of, is_backfill};
+use super::records::{Changed, Shown, amount_delta, event_of};
 use super::search::{USASPENDING, question};
 use crate::common::read::{Completeness, Period, Read, Reader};
 use feed::filter::{Criteria, Filter as _, TermQuery};
@@ -108,9 +108,9 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Digest, Problem> {
         let window = reader.window(0).await?;
-        let mut changes = reader.count(filter.with_backfill().criteria(), window.before).await?;
-        let backfill = changes.iter().filter(|change| is_backfill(change)).count();
-        changes.retain(|change| filter.matches(change));
+        let mut changes = reader.count(filter.criteria(), window.before).await?;
+        let backfill = changes.iter().filter(|change| change.is_backfill()).count();
+        changes.retain(|change| filter.selects(change));
         let delta = |change: &Change| amount_delta(change).map_or(0, |dollars| dollars.cents);
         let cents = changes.iter().fold(0_i64, |sum, change| sum.saturating_add(delta(change)));
         let total = Dollars { cents }.as_f64();

@@ -7,7 +7,7 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use super::records::{dollars, is_backfill};
+use super::records::dollars;
 use feed::filter::{self, Named, TermQuery, check_range, contains, has_words};
 use operation::problem::Problem;
 
@@ -48,12 +48,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter for awards as they are now, whatever their last change reports.
-    #[must_use]
-    pub fn with_backfill(&self) -> Self {
-        Self { include_backfill: true, ..self.clone() }
-    }
-
     /// Whether an award matches the filter.
     #[must_use]
     pub fn takes(&self, award: &Award) -> bool {
@@ -107,7 +101,11 @@ impl filter::Filter for Filter {
     }
 
     fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record) && (self.include_backfill || !is_backfill(change))
+        self.takes(&change.record)
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {
@@ -172,7 +170,7 @@ mod tests {
             change.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             serde_json::from_value(change).unwrap()
         };
-        let default = Filter::default();
+        let (default, with_backfill) = (Filter::default(), Filter { include_backfill: true, ..Filter::default() });
         for (more, is_backfill) in [
             (serde_json::json!({}), false),
             (serde_json::json!({ "amountDelta": 5, "action": { "date": "2026-11-20" } }), false),
@@ -181,8 +179,9 @@ mod tests {
             (serde_json::json!({ "amountDelta": null, "backfill": true }), true),
         ] {
             let change = change(more);
-            assert_eq!((default.matches(&change), default.with_backfill().matches(&change)), (!is_backfill, true), "{change:?}");
+            assert_eq!((default.selects(&change), default.news().selects(&change)), (!is_backfill, !is_backfill), "{change:?}");
+            assert!(with_backfill.selects(&change) && with_backfill.news().selects(&change) && default.matches(&change), "{change:?}");
         }
-        assert_eq!((default.canonical().as_str(), default.with_backfill().canonical().as_str()), ("", r#"{"includeBackfill":true}"#));
+        assert_eq!((default.canonical().as_str(), with_backfill.canonical().as_str()), ("", r#"{"includeBackfill":true}"#));
     }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::numbers::{compact, number_of};
 use schemas::position::Seq;
-use schemas::views::awards::{self, Award, Dollars};
+use schemas::views::awards::{Award, Dollars};
 use schemas::views::recalls::day_of;
 use serde::Serialize;
 
@@ -142,14 +141,6 @@ pub(super) fn dollars(cents: i64) -> f64 {
     cents as f64 / 100.0
 }
 
-/// Whether a change reports something of long ago that is recorded only now. Changes that older versions wrote do not say so; for them the day of
-/// their action decides.
-pub(super) fn is_backfill(change: &Change) -> bool {
-    let recorded_at = || change.recorded_at.parse::<Timestamp>().map_or(i64::MIN, |at| at.as_millisecond());
-    let by_action = || change.details.action.as_ref().is_some_and(|action| awards::is_backfill(&action.date, recorded_at()));
-    change.details.backfill.unwrap_or_else(by_action)
-}
-
 /// The change of the amount; `None` if it is unknown. The amount of an award that was first seen by a later action was not added by that action.
 pub(super) fn amount_delta(change: &Change) -> Option<Dollars> {
     let is_first_seen = change.event == "new" && event_of(change) != "new";
@@ -218,7 +209,7 @@ impl From<Item<Award>> for Changed {
     fn from(item: Item<Award>) -> Self {
         let Item { change, before } = item;
         let event = if matches!(change.event.as_str(), "added" | "removed") { change.event.clone() } else { event_of(&change).to_owned() };
-        let (amount_delta, backfill) = (amount_delta(&change).map(Dollars::as_f64), is_backfill(&change));
+        let (amount_delta, backfill) = (amount_delta(&change).map(Dollars::as_f64), change.is_backfill());
         let (date, action) = (reported_day(&change).to_owned(), change.details.action);
         let action_amount = action.as_ref().and_then(|action| action.amount).map(Dollars::as_f64);
         let Shown { id, recipient, agency, naics, amount, end, url, mut more, .. } = change.record.into();

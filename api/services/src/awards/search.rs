@@ -92,7 +92,6 @@ impl Read for Arguments {
             None => Vec::new(),
         };
         let question = question(filter.naics.clone(), String::new(), agencies, (first, today), AwardOrder::Newest);
-        let recorded = filter.with_backfill();
         let of_agency = Filter { agency: filter.agency.clone(), ..Filter::default() };
         let found = reader
             .search(Search {
@@ -100,7 +99,7 @@ impl Read for Arguments {
                 question,
                 is_wanted: &|award| of_agency.takes(award),
                 limit,
-                recorded: recorded.criteria().and(|change| change.record.last_day() >= start.as_str()),
+                recorded: filter.criteria().and(|change| change.record.last_day() >= start.as_str()),
                 order: |a, b| (b.last_day(), &a.id).cmp(&(a.last_day(), &b.id)),
             })
             .await?;

@@ -45,6 +45,10 @@ pub struct Filter {
     /// The numbers of the trial, older ones too, which `look_up` sets.
     #[serde(skip)]
     pub(crate) numbers: Vec<String>,
+    /// Whether changes match that record something only now that happened long ago: an event whose last day was more than 30 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 impl Filter {
@@ -148,6 +152,10 @@ impl filter::Filter for Filter {
             self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
         }
         Ok(None)
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

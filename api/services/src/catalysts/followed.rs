@@ -84,6 +84,9 @@ pub struct Changed {
     pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
     pub recorded_at: String,
+    /// True if the change records only late what happened long before, so that it is no news; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub backfill: bool,
     /// The event before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Catalyst>,
@@ -93,6 +96,7 @@ impl From<Item<Catalyst>> for Changed {
     fn from(item: Item<Catalyst>) -> Self {
         let Item { change, before } = item;
         Self {
+            backfill: change.is_backfill(),
             record: change.record,
             details: change.details,
             event: change.event,

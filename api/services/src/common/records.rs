@@ -335,8 +335,14 @@ fn rendered(
 }
 
 fn shown<R: ChangeRecord>(change: Element<R>) -> Change<R> {
-    let Element { event, seq, recorded_at, details, record } = change;
-    Change { event, seq, recorded_at, details, record }
+    let backfill = mark(&change);
+    let Element { event, seq, recorded_at, details, record, .. } = change;
+    Change { event, seq, recorded_at, details, backfill, record }
+}
+
+/// The mark of late news that a change shows, also one that an older version wrote without it.
+fn mark<R: ChangeRecord>(change: &Element<R>) -> Option<bool> {
+    change.backfill.or_else(|| change.is_backfill().then_some(true))
 }
 
 fn json_of<T: Serialize>(value: &T) -> Result<Value, Problem> {
@@ -355,7 +361,8 @@ fn redacted<R: Serialize>(redaction: &Redaction, record: &R, at: &Position) -> R
 fn redacted_change<R: ChangeRecord>(change: &Element<R>, record: Value) -> serde_json::Map<String, Value> {
     let Element { event, seq, recorded_at, .. } = change;
     let fields = [("event", json!(event)), ("seq", json!(seq)), ("recordedAt", json!(recorded_at)), ("record", record)];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let backfill = mark(change).map(|backfill| ("backfill", json!(backfill)));
+    fields.into_iter().chain(backfill).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The id of a change's record, if the redacted form has one.

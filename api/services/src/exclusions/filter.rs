@@ -35,6 +35,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 300))]
     pub name: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: an exclusion that was entered more than 30 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 /// The keys by which records with a name are found.
@@ -94,6 +98,10 @@ impl filter::Filter for Filter {
             && self.uei.as_ref().is_none_or(|uei| record.uei == *uei)
             && self.agency.as_ref().is_none_or(|agency| exact(&record.excluding_agency, agency))
             && self.name.as_ref().is_none_or(|name| keys_of(name).iter().any(|key| record.name_keys.contains(key)))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

@@ -10,8 +10,8 @@ use super::clusters::{Cluster, clusters, clusters_are};
 use super::filter::{Filter, companies_of};
 use super::followed::Filings;
 use super::records::{Filed, Trade};
-use crate::common::read::{Completeness, Period, Read, Reader};
-use feed::filter::{Criteria, TermQuery};
+use crate::common::read::{Completeness, Period, Read, Reader, Window};
+use feed::filter::{Criteria, Filter as _, TermQuery};
 use operation::Definition;
 use operation::problem::Problem;
 
@@ -62,11 +62,20 @@ pub struct Digest {
     pub completeness: Completeness,
 }
 
+/// What descriptions of operations say about filings that are recorded late.
+macro_rules! late_filings {
+    () => {
+        "Filings that were recorded more than 30 days after their filing date are no news and left out, which the note says; `includeBackfill=true` \
+         includes them. "
+    };
+}
+pub(super) use late_filings;
+
 impl Read for Arguments {
     type Service = Filings;
     type Answer = Digest;
 
-    const FILTER: &'static [&'static str] = &["ticker"];
+    const FILTER: &'static [&'static str] = &["ticker", "includeBackfill"];
     const HAS_DAYS: bool = true;
 
     fn definition() -> Definition {
@@ -77,6 +86,7 @@ impl Read for Arguments {
             when: "Use it for a summary of a period.",
             description: concat!(
                 "Days are filing dates. ",
+                late_filings!(),
                 clusters_are!(),
                 " Without a ticker the newest few thousand filings are read, and the note says so if there are more."
             ),
@@ -87,12 +97,13 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Filings>) -> Result<Digest, Problem> {
         let window = reader.window(0).await?;
-        let ticker = filter.ticker.unwrap_or_default();
+        let ticker = filter.ticker.clone().unwrap_or_default();
         let mut companies = None;
         if !ticker.is_empty() {
             companies = Some(companies_of(reader.context(), &reader.at, &ticker).await?);
         }
         let changes = reader.count(material(companies.as_deref()), window.before).await?;
+        let changes = of_days(&filter, &window, changes, reader);
         // The current state of a filing counts, also if it changed within the window.
         let mut records = reader.current(changes).await?;
         records.retain(|record| record.filing_date >= window.period.from && is_material(record));
@@ -113,6 +124,15 @@ impl Read for Arguments {
             completeness: reader.completeness().await?,
         })
     }
+}
+
+/// The changes of filings of the days of a window, without late news unless the filter includes them. A note says how many are left out.
+pub(super) fn of_days(filter: &Filter, window: &Window, mut changes: Vec<Change>, reader: &mut Reader<Filings>) -> Vec<Change> {
+    changes.retain(|change| change.record.filing_date >= window.period.from);
+    let all = changes.len();
+    changes.retain(|change| filter.includes_backfill() || !change.is_backfill());
+    reader.note_backfill(all - changes.len());
+    changes
 }
 
 /// Changes of the kinds of records that a digest holds, of some companies or of all.

@@ -51,6 +51,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub min_event_score: Option<i64>,
+    /// Whether changes match that record something only now that happened long ago: a filing of more than 30 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
     /// The companies of the ticker, which `look_up` sets.
     #[serde(skip)]
     pub(crate) companies: Vec<String>,
@@ -104,6 +108,10 @@ impl filter::Filter for Filter {
             self.companies = companies_of(ctx, at, &ticker).await?;
         }
         Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clusters::{Cluster, clusters, clusters_are};
+use super::digest::{late_filings, of_days};
 use super::filter::{Filter, companies_of, trades, trades_of_companies};
 use super::followed::Filings;
 use super::records::Trade;
@@ -36,7 +37,7 @@ impl Read for Arguments {
     type Service = Filings;
     type Answer = Activity;
 
-    const FILTER: &'static [&'static str] = &["ticker"];
+    const FILTER: &'static [&'static str] = &["ticker", "includeBackfill"];
     const LIMIT: Option<usize> = Some(50);
     const HAS_DAYS: bool = true;
 
@@ -46,7 +47,11 @@ impl Read for Arguments {
             path: "/v1/insider_activity",
             summary: "Insider trades (forms 3, 4 and 5) of the last days, with clusters.",
             when: "Use it for who bought or sold shares of their own company.",
-            description: concat!("Days are filing dates. With `ticker`: all trades in the securities of its issuer. ", clusters_are!()),
+            description: concat!(
+                "Days are filing dates. With `ticker`: all trades in the securities of its issuer. ",
+                late_filings!(),
+                clusters_are!()
+            ),
             list: "trades",
             example: json!({ "days": 14 }),
             ..Definition::read()
@@ -62,6 +67,7 @@ impl Read for Arguments {
         };
         let criteria = companies.as_deref().map_or_else(trades, trades_of_companies);
         let changes = reader.count(criteria, window.before).await?;
+        let changes = of_days(&filter, &window, changes, reader);
         let mut trades = reader.current(changes).await?;
         // The current state of a trade counts, also if it changed within the window.
         let is_of_issuer = |trade: &Filing| companies.as_ref().is_none_or(|companies| companies.contains(&trade.cik));

@@ -37,6 +37,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub activity: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: a lead with a notice of award of more than 120 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 impl Filter {
@@ -69,6 +73,10 @@ impl filter::Filter for Filter {
 
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

@@ -38,6 +38,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub word: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: a mark that was filed more than 180 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 impl Filter {
@@ -93,6 +97,10 @@ impl filter::Filter for Filter {
 
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.similarity(&change.record).is_some())
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

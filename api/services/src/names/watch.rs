@@ -78,7 +78,7 @@ impl SoldWatches for Names {
 
     fn matched(wanted: &Option<Wanted>, change: Element<Trademark>) -> Option<SimilarChange> {
         let similarity = wanted.as_ref()?.similarity(&change.record)?;
-        let Element { event, seq, recorded_at, details, record } = change;
+        let Element { event, seq, recorded_at, details, record, .. } = change;
         Some(SimilarChange { mark: SimilarMark::new(record, similarity), details, event, seq, recorded_at })
     }
 

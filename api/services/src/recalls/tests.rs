@@ -14,10 +14,14 @@ use serde_json::{Map, Value, json};
 use super::list;
 use super::search::Search;
 use super::search::words::{query_words, words};
+use super::webhook::NewRecalls;
 use crate::common::health;
 use feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
 use operation::context::Context;
 use operation::{Body, Call, Form};
+use schemas::views::deliveries::Delivery;
+use schemas::views::watches::SavedItem;
+use webhooks::matchers::{NextMessage, matcher};
 
 const DAY_MS: i64 = 24 * HOUR_MS;
 
@@ -388,4 +392,50 @@ async fn numbers_find_recalls() {
     let then = json!({ "keyword": "26v360000", "asOf": early, "limit": 5 });
     assert_eq!(value(&ctx, operation("search_recalls"), then).await["count"], 1);
     following.abort();
+}
+
+/// Proves that a webhook is sent each new recall once and none that was published long ago, be it old by its date or by its number alone; and that the
+/// feed has them all.
+#[tokio::test]
+async fn webhooks_are_sent_no_late_news() {
+    let mut world = World::new().await;
+    let recall = |id: &str, date: &str| Recall {
+        id: id.to_owned(),
+        numbers: vec![id.to_owned()],
+        title: id.to_owned(),
+        date: date.to_owned(),
+        ..Recall::default()
+    };
+    // Recorded in November 2026.
+    for (id, date) in [
+        ("CPSC:01123", "2001-05-02"),
+        ("CPSC:27001", "2026-10-30"),
+        ("USDA:077-2009", "2026-10-31"),
+        ("FDA:F-0123-2013", "2026-10-31"),
+        ("FDA:F-0123-2013", "2026-10-30"),
+        ("FDA:F-0001-2027", "2026-09-02"),
+        ("NHTSA:09V123000", ""),
+        ("FDA:F-0002-2027", "2026-09-01"),
+    ] {
+        world.change(START_MS, &recall(id, date));
+    }
+    world.commit().await;
+    let ctx = world.context(START_MS);
+    let (mut matcher, watch) = (matcher::<NewRecalls>(), SavedItem { id: "watch_1".to_owned(), ..SavedItem::default() });
+    assert!(matcher.add(&watch));
+    let (mut after, upto, mut sent) = (Seq(0), world.checkpoint.seq, Vec::new());
+    while after < upto {
+        after = match matcher.next(&ctx, &watch.id, after, upto).await.unwrap() {
+            NextMessage::NoneUpTo(to) => to,
+            NextMessage::Span(_, last) => {
+                let message = Delivery { done: after, upto: last, ..Delivery::default() };
+                let body: Value = serde_json::from_slice(&matcher.body(&ctx, &watch, &message).await.unwrap().unwrap()).unwrap();
+                sent.push(body["recall"]["title"].as_str().unwrap().to_owned());
+                last
+            }
+        };
+    }
+    assert_eq!(sent, ["CPSC:27001", "FDA:F-0001-2027"]);
+    let waiting = matcher.matching_watches(&ctx, world.view.clone(), Seq(2), Seq(5), &|_| true).await.unwrap();
+    assert_eq!(waiting, (Vec::new(), Seq(5)), "a page with late news and a correction of it concerns no watch");
 }

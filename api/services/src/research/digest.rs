@@ -12,7 +12,6 @@ use super::followed::Research;
 use super::new_funding::{Counts, Fundings};
 use super::records::{Grant, Trial};
 use crate::common::read::{Completeness, Period, Read, Reader};
-use feed::filter::Filter as _;
 use feed::query::DIGEST_MAX;
 use operation::Definition;
 use operation::problem::Problem;
@@ -91,11 +90,11 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Digest, Problem> {
         let window = reader.window(LATE_DAYS).await?;
-        let new = reader.new_records(|| filter.criteria(), window.before, DIGEST_MAX).await?;
+        let new = reader.new_records(&filter, window.before, DIGEST_MAX).await?;
         let mut records = new.records;
         let all = records.len();
         records.retain(|record| record.published >= window.earliest);
-        let older = all - records.len();
+        let older = new.backfill + all - records.len();
         let (mut institutions, mut topics) = (BTreeMap::new(), BTreeMap::new());
         for record in &records {
             let is_grant = record.kind == "grant";

@@ -59,6 +59,7 @@ impl Read for Arguments {
     type Service = Research;
     type Answer = Watch;
 
+    const FILTER: &'static [&'static str] = &["includeBackfill"];
     const LIMIT: Option<usize> = Some(50);
 
     fn definition() -> Definition {
@@ -68,19 +69,23 @@ impl Read for Arguments {
             summary: "The activity of one institution, sponsor, investigator or topic: counts and the latest changes.",
             when: "Use it for questions about one name.",
             description: "Names are matched by part, in any case. `activity` counts the changes that were read (the newest few thousand of the \
-                recorded history), and `changes` are the latest of them.",
+                recorded history), and `changes` are the latest of them. Grants and trials that were recorded more than 120 days after they were published \
+                or awarded are no news and left out; `includeBackfill=true` includes them.",
             list: "changes",
             example: json!({ "type": "institution", "value": "university" }),
             ..Definition::read()
         }
     }
 
-    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
-        self.0.filter("").map(|(_, filter)| filter)
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        self.0.filter("").map(|(_, filter)| Filter { include_backfill: given.include_backfill, ..filter })
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<Watch, Problem> {
         let mut changes = reader.count(filter.criteria(), Seq(0)).await?;
+        let all = changes.len();
+        changes.retain(|change| filter.selects(change));
+        reader.note_backfill(all - changes.len());
         let mut activity = Activity::default();
         for change in &changes {
             match (change.event.as_str(), change.record.kind.as_str()) {

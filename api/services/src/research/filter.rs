@@ -78,6 +78,10 @@ pub struct Filter {
     /// The largest amount in dollars. Trials, which have no amount, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<f64>,
+    /// Whether changes match that record something only now that happened long ago: a grant or trial of more than 120 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
 }
 
 impl Filter {
@@ -138,6 +142,10 @@ impl filter::Filter for Filter {
 
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {

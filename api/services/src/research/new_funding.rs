@@ -10,7 +10,6 @@ use super::filter::Filter;
 use super::followed::Research;
 use super::records::{Either, Grant, Trial};
 use crate::common::read::{Read, Reader};
-use feed::filter::Filter as _;
 use operation::Definition;
 use operation::problem::Problem;
 
@@ -74,7 +73,7 @@ impl Read for Arguments {
     type Answer = New;
 
     const FILTER: &'static [&'static str] =
-        &["topic", "state", "institution", "sponsorClass", "minAmount", "maxAmount", "pi", "ic", "phase"];
+        &["topic", "state", "institution", "sponsorClass", "minAmount", "maxAmount", "pi", "ic", "phase", "includeBackfill"];
     const LIMIT: Option<usize> = Some(50);
 
     fn definition() -> Definition {
@@ -85,7 +84,8 @@ impl Read for Arguments {
             when: "Use it for what was funded in the last days.",
             description: "Filters narrow by topic, state, institution, sponsor class, investigator, institute, phase and dollars; a record must \
                 match all that are given, as it is now. A filter that only grants can match (dollars, `pi`, `ic`) excludes trials, and `phase` excludes \
-                grants. `limit` counts grants and trials together; `truncated` says whether there are more.",
+                grants. Records that were recorded more than 120 days after they were published or awarded are no news and left out; `includeBackfill=true` \
+                includes them. `limit` counts grants and trials together; `truncated` says whether there are more.",
             example: json!({ "topic": "oncology", "limit": 5 }),
             ..Definition::read()
         }
@@ -93,7 +93,8 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Research>) -> Result<New, Problem> {
         let limit = reader.limit();
-        let new = reader.new_records(|| filter.criteria(), Seq(0), limit).await?;
+        let new = reader.new_records(&filter, Seq(0), limit).await?;
+        reader.note_backfill(new.backfill);
         Ok(New { truncated: !new.is_complete, found: Fundings::of(new.records) })
     }
 }

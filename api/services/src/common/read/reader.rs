@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use feed::Feeds;
-use feed::filter::{Criteria, Element};
+use feed::filter::{Criteria, Element, Filter};
 use feed::history::history_from;
 use feed::names::names_containing;
 use feed::notes::{ResponseNotes, notes};
@@ -24,6 +24,7 @@ use operation::context::{Context, Part};
 use operation::problem::Problem;
 use operation::{Call, Stage};
 use schemars::JsonSchema;
+use schemas::details::ChangeRecord as _;
 use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
 use schemas::position::Seq;
@@ -33,9 +34,9 @@ use serde::Serialize;
 use serde_json::Value;
 use upstreams::live::Question;
 
-use super::RecordOf;
 use super::arguments::Shared;
 use super::pages::{Collected, Extent, Next, Place, Taken, collect};
+use super::{FilterOf, RecordOf};
 
 /// The fewest changes that a search of new records reads.
 const CHANGES_MIN: usize = 100;
@@ -154,6 +155,8 @@ pub struct NewRecords<R> {
     pub records: Vec<R>,
     /// Whether all that match are there.
     pub is_complete: bool,
+    /// How many of those that were searched are left out because they were no news when they were recorded first.
+    pub backfill: usize,
 }
 
 impl<S: WatchableFeed> Reader<S> {
@@ -306,21 +309,17 @@ impl<S: WatchableFeed> Reader<S> {
         S::FEED.records_at(&self.at, changes).await
     }
 
-    /// The records that match a filter as they are now, by the time when they were first recorded, the last first. `criteria` selects changes by the
-    /// record after the change; so the last change of every record that matches now is selected.
+    /// The records that match a filter as they are now, by the time when they were first recorded, the last first. Those that were late news then are left
+    /// out, unless the filter includes them. The filter's criteria select changes by the record after the change; so the last change of every record that
+    /// matches now is selected.
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn new_records<'a>(
-        &mut self,
-        criteria: impl Fn() -> Criteria<'a, RecordOf<S>> + Send + Sync,
-        after: Seq,
-        limit: usize,
-    ) -> Result<NewRecords<RecordOf<S>>, Problem> {
+    pub async fn new_records(&mut self, filter: &FilterOf<S>, after: Seq, limit: usize) -> Result<NewRecords<RecordOf<S>>, Problem> {
         let after = after.max(self.notes.after);
         let mut wanted = limit.saturating_mul(2).clamp(CHANGES_MIN, DIGEST_MAX);
         loop {
-            let found = self.newest(criteria(), after, wanted).await?;
+            let found = self.newest(filter.criteria(), after, wanted).await?;
             let (is_complete, complete_from) = (found.is_complete(), found.complete_from());
             let mut changes: HashMap<String, (Seq, bool)> = HashMap::new();
             for change in &found.changes {
@@ -335,6 +334,11 @@ impl<S: WatchableFeed> Reader<S> {
                     new.push((first, record));
                 }
             }
+            let all = new.len();
+            if !filter.includes_backfill() {
+                new = self.without_backfill(new).await?;
+            }
+            let backfill = all - new.len();
             new.sort_by_key(|(first, _)| Reverse(*first));
             // Every record that was first recorded from `complete_from` on is there.
             let reached = new.iter().take_while(|(first, _)| *first >= complete_from).count();
@@ -346,10 +350,27 @@ impl<S: WatchableFeed> Reader<S> {
                         "only the changes from seq {complete_from} on were searched; a narrower query searches further back"
                     ));
                 }
-                return Ok(NewRecords { records, is_complete });
+                return Ok(NewRecords { records, is_complete, backfill });
             }
             wanted = wanted.saturating_mul(4).min(DIGEST_MAX);
         }
+    }
+
+    /// Leaves out the records that were late news when they were recorded first, each with the seq of its first change.
+    async fn without_backfill(&self, records: Vec<(Seq, RecordOf<S>)>) -> Result<Vec<(Seq, RecordOf<S>)>, Problem> {
+        let today = self.today();
+        // A record that would be news today was news when it was recorded.
+        let doubtful = |record: &RecordOf<S>| record.news().is_some_and(|news| news.is_late(today));
+        let seqs = records.iter().filter(|(_, record)| doubtful(record)).map(|(first, _)| *first);
+        let late = S::FEED.backfilled::<RecordOf<S>>(self.context(), &self.at, seqs.collect()).await?;
+        Ok(records.into_iter().filter(|(first, _)| !late.contains(first)).collect())
+    }
+
+    /// Notes that changes are left out because they are no news, if any are.
+    pub fn note_backfill(&mut self, left_out: usize) {
+        self.note((left_out > 0).then(|| {
+            format!("{left_out} left out because they were recorded long after their own day; `includeBackfill=true` includes them")
+        }));
     }
 
     /// Asks an upstream from the first page on; `limit` records are wanted. `None` if it does not answer, which a note says, or if the answer is as of an

@@ -98,7 +98,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     })?;
     filter.look_up(ctx, &at).await?;
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
-    let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.criteria()]).await?;
+    let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.news()]).await?;
     let found = selection.find(kept.after, upto, limit, Direction::Backwards).await?;
     let has_more = found.to > kept.after.next();
     metrics::count_published(service, found.changes.len());

@@ -131,7 +131,7 @@ async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, curso
     let at = position(ctx, &feed.source, None).await?;
     let limit = limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let end = rfc3339(item.until);
-    let criteria = filter.criteria().and(|change| change.recorded_at <= end);
+    let criteria = filter.news().and(|change| change.recorded_at <= end);
     let found =
         Selection::new(ctx, &feed.source, feed.tables, &at, vec![criteria]).await?.find(after, at.seq, limit, Direction::Forwards).await?;
     metrics::count_published(service, found.changes.len());

@@ -210,6 +210,10 @@ impl<S: SoldWatches> WebhookFeed for Sold<S> {
         Some((filter, prepared))
     }
 
+    fn includes_backfill((filter, _): &Self::Subscription) -> bool {
+        filter.includes_backfill()
+    }
+
     fn selects((_, prepared): &Self::Subscription, change: &Element<Self::Record>) -> bool {
         S::selects(prepared, change)
     }
