@@ -33,6 +33,7 @@ macro_rules! for_each_service {
         $act!($crate::services::cadence::Cadence);
         $act!($crate::services::catalysts::Catalysts);
         $act!($crate::services::deliveries::Deliveries);
+        $act!($crate::services::exclusions::Exclusions);
         $act!($crate::services::filings::Filings);
         $act!($crate::services::labs::Labs);
         $act!($crate::services::payments::Payments);

@@ -33,6 +33,7 @@ pub const SERVICES: &[&ViewDef] = &[
     cadence::TABLES.view,
     catalysts::TABLES.view,
     deliveries::TABLES.view,
+    exclusions::TABLES.view,
     filings::TABLES.view,
     labs::TABLES.view,
     payments::TABLES.view,

@@ -64,11 +64,22 @@ pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark, KEY as TRADEMARKS_KEY};
 use world::{Feed, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
-pub const UPSTREAMS: &[&str] =
-    &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "shopify", "usaspending"];
+pub const UPSTREAMS: &[&str] = &[
+    "clinical_trials",
+    "cpsc",
+    "edgar",
+    "federal_register",
+    "fsis",
+    "nhtsa",
+    "nih_reporter",
+    "openfda",
+    "sam_exclusions",
+    "shopify",
+    "usaspending",
+];
 
 /// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
+pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "fmcsa", "hacker_news", "sos", "uspto_trademarks", "wikimedia"];
 
 const HOUR_MS: i64 = 3_600_000;
 
