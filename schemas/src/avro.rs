@@ -50,6 +50,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
     SchemaText { topic: "changes.cadence", json: include_str!("../avro/changes.cadence.avsc") },
     SchemaText { topic: "changes.catalysts", json: include_str!("../avro/changes.catalysts.avsc") },
+    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
     SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
     SchemaText { topic: "changes.labs", json: include_str!("../avro/changes.labs.avsc") },
@@ -103,7 +104,6 @@ pub const ALL: &[SchemaText] = &[
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
 pub const UNLISTED: &[SchemaText] = &[
     SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
-    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
     SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
     SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },

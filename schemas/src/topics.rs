@@ -83,6 +83,8 @@ pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKin
 pub const CHANGES_CADENCE: Topic = Topic { name: "changes.cadence", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The catalysts service's changes.
 pub const CHANGES_CATALYSTS: Topic = Topic { name: "changes.catalysts", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The coverage service's changes.
+pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The exclusions service's changes.
 pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The filings service's changes.
@@ -133,6 +135,7 @@ pub const ALL: &[Topic] = &[
     CHANGES_AWARDS,
     CHANGES_CADENCE,
     CHANGES_CATALYSTS,
+    CHANGES_COVERAGE,
     CHANGES_EXCLUSIONS,
     CHANGES_FILINGS,
     CHANGES_LABS,

@@ -34,6 +34,7 @@ fn registrations() -> Vec<Registration> {
         awards::service(),
         cadence::service(),
         catalysts::service(),
+        coverage::service(),
         exclusions::service(),
         filings::service(),
         labs::service(),

@@ -32,6 +32,7 @@ macro_rules! for_each_service {
         $act!($crate::services::awards::Awards);
         $act!($crate::services::cadence::Cadence);
         $act!($crate::services::catalysts::Catalysts);
+        $act!($crate::services::coverage::Coverage);
         $act!($crate::services::deliveries::Deliveries);
         $act!($crate::services::exclusions::Exclusions);
         $act!($crate::services::filings::Filings);

@@ -32,6 +32,7 @@ pub const SERVICES: &[&ViewDef] = &[
     awards::TABLES.view,
     cadence::TABLES.view,
     catalysts::TABLES.view,
+    coverage::TABLES.view,
     deliveries::TABLES.view,
     exclusions::TABLES.view,
     filings::TABLES.view,

@@ -69,17 +69,19 @@ pub const UPSTREAMS: &[&str] = &[
     "cpsc",
     "edgar",
     "federal_register",
+    "fmcsa",
     "fsis",
     "nhtsa",
     "nih_reporter",
     "openfda",
     "sam_exclusions",
     "shopify",
+    "sos",
     "usaspending",
 ];
 
 /// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "fmcsa", "hacker_news", "sos", "uspto_trademarks", "wikimedia"];
+pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "hacker_news", "uspto_trademarks", "wikimedia"];
 
 const HOUR_MS: i64 = 3_600_000;
 
