@@ -47,6 +47,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "payments", json: include_str!("../avro/payments.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.avsc") },
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
+    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
     SchemaText { topic: "changes.cadence", json: include_str!("../avro/changes.cadence.avsc") },
     SchemaText { topic: "changes.catalysts", json: include_str!("../avro/changes.catalysts.avsc") },
@@ -103,7 +104,6 @@ pub const ALL: &[SchemaText] = &[
 
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
 pub const UNLISTED: &[SchemaText] = &[
-    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
     SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
     SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },

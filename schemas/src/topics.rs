@@ -77,6 +77,8 @@ pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands,
 pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands, partitions: 1, private: false };
 /// Records that no mapping could read, with their raw bytes.
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
+/// The aviation service's changes.
+pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The awards service's changes.
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The cadence service's changes.
@@ -132,6 +134,7 @@ pub const ALL: &[Topic] = &[
     PAYMENTS,
     RECEIPTS,
     REJECTED,
+    CHANGES_AVIATION,
     CHANGES_AWARDS,
     CHANGES_CADENCE,
     CHANGES_CATALYSTS,

@@ -31,6 +31,7 @@ use crate::registration::{Registration, TaskContext, TaskRole};
 /// THE LIST of services.
 fn registrations() -> Vec<Registration> {
     vec![
+        aviation::service(),
         awards::service(),
         cadence::service(),
         catalysts::service(),

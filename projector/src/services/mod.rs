@@ -29,6 +29,7 @@ use crate::service::Service;
 macro_rules! for_each_service {
     ($act:ident) => {
         $act!($crate::services::accounts::Accounts);
+        $act!($crate::services::aviation::Aviation);
         $act!($crate::services::awards::Awards);
         $act!($crate::services::cadence::Cadence);
         $act!($crate::services::catalysts::Catalysts);

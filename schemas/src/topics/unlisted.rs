@@ -5,8 +5,6 @@
 
 use super::{Topic, TopicKind};
 
-/// The aviation service's changes.
-pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The names service's changes.
 pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The parcels service's changes.
@@ -15,7 +13,7 @@ pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicK
 pub const CHANGES_PHRASES: Topic = Topic { name: "changes.phrases", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_AVIATION, CHANGES_NAMES, CHANGES_PARCELS, CHANGES_PHRASES];
+pub const ALL: &[Topic] = &[CHANGES_NAMES, CHANGES_PARCELS, CHANGES_PHRASES];
 
 #[cfg(test)]
 mod tests {

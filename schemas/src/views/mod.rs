@@ -29,6 +29,7 @@ use crate::tables::ViewDef;
 /// THE LIST of the services' views: those that are derived from changes and that can be replayed, decided again and digested.
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
+    aviation::TABLES.view,
     awards::TABLES.view,
     cadence::TABLES.view,
     catalysts::TABLES.view,
