@@ -66,6 +66,7 @@ use world::{Feed, World};
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &[
     "clinical_trials",
+    "cook",
     "cpsc",
     "edgar",
     "federal_register",
@@ -81,7 +82,7 @@ pub const UPSTREAMS: &[&str] = &[
 ];
 
 /// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "hacker_news", "uspto_trademarks", "wikimedia"];
+pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["hacker_news", "uspto_trademarks", "wikimedia"];
 
 const HOUR_MS: i64 = 3_600_000;
 
