@@ -55,6 +55,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
     SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
     SchemaText { topic: "changes.labs", json: include_str!("../avro/changes.labs.avsc") },
+    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.avsc") },
@@ -104,10 +105,7 @@ pub const ALL: &[SchemaText] = &[
 ];
 
 /// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
-pub const UNLISTED: &[SchemaText] = &[
-    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
-    SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },
-];
+pub const UNLISTED: &[SchemaText] = &[SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") }];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
 pub type Fingerprint = [u8; 8];

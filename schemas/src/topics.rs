@@ -93,6 +93,8 @@ pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: 
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The labs service's changes.
 pub const CHANGES_LABS: Topic = Topic { name: "changes.labs", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The names service's changes.
+pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The parcels service's changes.
 pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
@@ -144,6 +146,7 @@ pub const ALL: &[Topic] = &[
     CHANGES_EXCLUSIONS,
     CHANGES_FILINGS,
     CHANGES_LABS,
+    CHANGES_NAMES,
     CHANGES_PARCELS,
     CHANGES_RECALLS,
     CHANGES_RECEIPTS,

@@ -39,6 +39,7 @@ fn registrations() -> Vec<Registration> {
         exclusions::service(),
         filings::service(),
         labs::service(),
+        names::service(),
         parcels::service(),
         recalls::service(),
         receipts::service(),

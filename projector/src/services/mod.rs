@@ -38,6 +38,7 @@ macro_rules! for_each_service {
         $act!($crate::services::exclusions::Exclusions);
         $act!($crate::services::filings::Filings);
         $act!($crate::services::labs::Labs);
+        $act!($crate::services::names::Names);
         $act!($crate::services::parcels::Parcels);
         $act!($crate::services::payments::Payments);
         $act!($crate::services::recalls::Recalls);

@@ -5,13 +5,11 @@
 
 use super::{Topic, TopicKind};
 
-/// The names service's changes.
-pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The phrases service's changes.
 pub const CHANGES_PHRASES: Topic = Topic { name: "changes.phrases", kind: TopicKind::Changes, partitions: 1, private: false };
 
 /// The topics of this module.
-pub const ALL: &[Topic] = &[CHANGES_NAMES, CHANGES_PHRASES];
+pub const ALL: &[Topic] = &[CHANGES_PHRASES];
 
 #[cfg(test)]
 mod tests {

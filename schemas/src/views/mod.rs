@@ -38,6 +38,7 @@ pub const SERVICES: &[&ViewDef] = &[
     exclusions::TABLES.view,
     filings::TABLES.view,
     labs::TABLES.view,
+    names::TABLES.view,
     parcels::TABLES.view,
     payments::TABLES.view,
     &recalls::VIEW,

@@ -79,10 +79,11 @@ pub const UPSTREAMS: &[&str] = &[
     "shopify",
     "sos",
     "usaspending",
+    "uspto_trademarks",
 ];
 
 /// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["hacker_news", "uspto_trademarks", "wikimedia"];
+pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["hacker_news", "wikimedia"];
 
 const HOUR_MS: i64 = 3_600_000;
 
