@@ -48,9 +48,10 @@ const SYNCS_PER_DAY: u32 = 12;
 /// The arguments of `highwater simulate`.
 #[derive(Args)]
 #[command(after_help = format!(
-    "Simulated: {}.\nSimulated, but read by no service yet: {}.",
+    "Simulated: {}. With the key {:?}: {}.",
     simulator::UPSTREAMS.join(", "),
-    simulator::UPSTREAMS_WITHOUT_SERVICE.join(", ")
+    simulator::KEY,
+    simulator::UPSTREAMS_WITH_KEY.join(", ")
 ))]
 pub(crate) struct Simulate {
     /// The address to listen on; port 0 selects a free port. The address is printed.
@@ -175,9 +176,12 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
 fn adapt(config: &mut Config, simulator: SocketAddr) {
     let sections = &mut config.sections;
     // Also upstreams that are not simulated: a demo sends nothing to real ones, not even a live look-up.
-    for upstream in sections.upstreams.values_mut() {
+    for (name, upstream) in &mut sections.upstreams {
         upstream.base_url = Some(format!("http://{simulator}"));
         upstream.requests_per_second = 1_000.0;
+        if simulator::UPSTREAMS_WITH_KEY.contains(&name.as_str()) {
+            upstream.api_key = Some(simulator::KEY.to_owned());
+        }
     }
     if let Some(upstream) = sections.upstreams.get_mut(STORES_UPSTREAM) {
         upstream.niches = simulator::NICHES.map(|(key, label)| NicheEntry { key: key.to_owned(), label: label.to_owned() }).to_vec();

@@ -1,7 +1,4 @@
 //! The list of topics with their names, partition counts and privacy. Both logs create their topics from it.
-
-pub mod unlisted;
-
 /// What a topic holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicKind {
@@ -97,6 +94,8 @@ pub const CHANGES_LABS: Topic = Topic { name: "changes.labs", kind: TopicKind::C
 pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The parcels service's changes.
 pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The phrases service's changes.
+pub const CHANGES_PHRASES: Topic = Topic { name: "changes.phrases", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The issued receipts: the leaves of their Merkle tree, in the tree's order.
@@ -148,6 +147,7 @@ pub const ALL: &[Topic] = &[
     CHANGES_LABS,
     CHANGES_NAMES,
     CHANGES_PARCELS,
+    CHANGES_PHRASES,
     CHANGES_RECALLS,
     CHANGES_RECEIPTS,
     CHANGES_RESEARCH,

@@ -41,6 +41,7 @@ fn registrations() -> Vec<Registration> {
         labs::service(),
         names::service(),
         parcels::service(),
+        phrases::service(),
         recalls::service(),
         receipts::service(),
         research::service(),

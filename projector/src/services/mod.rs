@@ -41,6 +41,7 @@ macro_rules! for_each_service {
         $act!($crate::services::names::Names);
         $act!($crate::services::parcels::Parcels);
         $act!($crate::services::payments::Payments);
+        $act!($crate::services::phrases::Phrases);
         $act!($crate::services::recalls::Recalls);
         $act!($crate::services::receipts::Receipts);
         $act!($crate::services::research::Research);

@@ -41,6 +41,7 @@ pub const SERVICES: &[&ViewDef] = &[
     names::TABLES.view,
     parcels::TABLES.view,
     payments::TABLES.view,
+    phrases::TABLES.view,
     &recalls::VIEW,
     receipts::TABLES.view,
     research::TABLES.view,

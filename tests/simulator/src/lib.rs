@@ -60,7 +60,7 @@ pub use sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclusion};
 pub use script::Burst;
 use shopify::Visit;
 pub use shopify::{NICHES, STORES, StoreFault};
-pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark, KEY as TRADEMARKS_KEY};
+pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark};
 use world::{Feed, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
@@ -72,6 +72,7 @@ pub const UPSTREAMS: &[&str] = &[
     "federal_register",
     "fmcsa",
     "fsis",
+    "hacker_news",
     "nhtsa",
     "nih_reporter",
     "openfda",
@@ -80,10 +81,13 @@ pub const UPSTREAMS: &[&str] = &[
     "sos",
     "usaspending",
     "uspto_trademarks",
+    "wikimedia",
 ];
 
-/// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["hacker_news", "wikimedia"];
+/// The simulated upstreams that answer only to a key, which is [`KEY`].
+pub const UPSTREAMS_WITH_KEY: &[&str] = &["sam_exclusions", "uspto_trademarks"];
+/// The key that [`UPSTREAMS_WITH_KEY`] take.
+pub const KEY: &str = "simulated-key";
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -325,11 +329,7 @@ impl Simulator {
     /// Answers a path and an encoded query, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(
-            Endpoint::at(path)?,
-            Request { path, query, body: &[], key: Some(TRADEMARKS_KEY), visit: self.visit("") },
-            &Plan::default(),
-        ))
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], key: Some(KEY), visit: self.visit("") }, &Plan::default()))
     }
 
     /// Answers a path and an encoded query of a simulated store, without network and faults; `None` for a path that no upstream has.
