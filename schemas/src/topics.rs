@@ -1,4 +1,5 @@
 //! The list of topics with their names, partition counts and privacy. Both logs create their topics from it.
+
 /// What a topic holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicKind {
