@@ -14,7 +14,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use schemas::clock::SimulatedClock;
-use simulator::{Options, Simulator, When};
+use simulator::{Burst, Options, Simulator, When};
 use upstreams::Settings;
 
 use crate::api_settings::public_url;
@@ -38,6 +38,19 @@ const STORE_POLL_INTERVAL_S: u32 = 86_400;
 const CHANGES_PER_DAY: u64 = 6;
 /// The hour at which the upstreams are synced on each of these days, in UTC.
 const SNAPSHOT_HOUR: i8 = 22;
+/// The most ordinary stories, and the articles of the list of page views, on a simulated day. Each hour of stories needs a request anyway.
+const STORIES_A_DAY_MAX: u64 = 200;
+const ARTICLES_MAX: u64 = 200;
+/// The upstreams of stories and page views. Their history is that of the demo, so the first sync need not go further back.
+const MENTIONS_UPSTREAMS: [&str; 2] = ["hacker_news", "wikimedia"];
+/// Phrases that rise, one a day in turn, and how many stories each has.
+const RISING: [&str; 5] = ["agent mesh", "paper batteries", "glass compiler", "tidal kernels", "quiet radar"];
+const RISING_STORIES: u64 = 36;
+/// The hour at which a phrase begins to rise, in UTC, and for how many hours. At any time of a day one of the last 24 hours has such stories.
+const RISING_HOUR: i8 = 4;
+const RISING_HOURS: i64 = 12;
+/// For how many days of a running demo phrases rise.
+const RUNNING_DAYS_MAX: i64 = 60;
 /// How often a changing demo syncs the simulated upstreams.
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 /// A changing demo publishes the filings, grants, trials and awards of the last days during its first minutes. All upstreams read at least this many
@@ -51,9 +64,10 @@ const SYNCS_PER_ROUND: u32 = 5;
 /// The arguments of `highwater simulate`.
 #[derive(Args)]
 #[command(after_help = format!(
-    "Simulated: {}.\nSimulated, but read by no service yet: {}.",
+    "Simulated: {}. With the key {:?}: {}.",
     simulator::UPSTREAMS.join(", "),
-    simulator::UPSTREAMS_WITHOUT_SERVICE.join(", ")
+    simulator::KEY,
+    simulator::UPSTREAMS_WITH_KEY.join(", ")
 ))]
 pub(crate) struct Simulate {
     /// The address to listen on; port 0 selects a free port. The address is printed.
@@ -131,7 +145,16 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     }
     config.set_simulated_clock(simulated_clock);
     let clock = config.clock();
-    let simulator = Simulator::new(Options { seed, records, today: history.first, clock, ..Options::default() });
+    let simulator = Simulator::new(Options {
+        seed,
+        records,
+        today: history.first,
+        clock,
+        stories_a_day_max: STORIES_A_DAY_MAX,
+        articles_max: ARTICLES_MAX,
+        ..Options::default()
+    });
+    add_rising_phrases(&simulator, history.first);
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move {
         let _ = stopping.await;
@@ -179,13 +202,36 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     Ok(())
 }
 
+/// Lets a phrase rise on each day from the first one of a demo on, as long as a demo may run.
+fn add_rising_phrases(simulator: &Simulator, first: Date) {
+    let days = (0..HISTORY_DAYS + RUNNING_DAYS_MAX).map(|n| first.saturating_add(n.days()));
+    for (day, phrase) in days.zip(RISING.into_iter().cycle()) {
+        let Ok(from) = day.at(RISING_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC) else { continue };
+        let burst = Burst {
+            phrase: phrase.to_owned(),
+            from_ms: from.timestamp().as_millisecond(),
+            hours: RISING_HOURS,
+            stories: RISING_STORIES,
+            authors: 12,
+            views: 40_000,
+        };
+        simulator.add_burst(burst);
+    }
+}
+
 /// Changes the configuration for a demo, whose simulator is at this address.
 fn adapt(config: &mut Config, simulator: SocketAddr) {
     let sections = &mut config.sections;
     // Also upstreams that are not simulated: a demo sends nothing to real ones, not even a live look-up.
-    for upstream in sections.upstreams.values_mut() {
+    for (name, upstream) in &mut sections.upstreams {
         upstream.base_url = Some(format!("http://{simulator}"));
         upstream.requests_per_second = 1_000.0;
+        if simulator::UPSTREAMS_WITH_KEY.contains(&name.as_str()) {
+            upstream.api_key = Some(simulator::KEY.to_owned());
+        }
+        if MENTIONS_UPSTREAMS.contains(&name.as_str()) {
+            upstream.backfill_days = 0;
+        }
     }
     if let Some(upstream) = sections.upstreams.get_mut(STORES_UPSTREAM) {
         upstream.niches = simulator::NICHES.map(|(key, label)| NicheEntry { key: key.to_owned(), label: label.to_owned() }).to_vec();

@@ -47,11 +47,17 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "payments", json: include_str!("../avro/payments.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.avsc") },
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
+    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
     SchemaText { topic: "changes.cadence", json: include_str!("../avro/changes.cadence.avsc") },
     SchemaText { topic: "changes.catalysts", json: include_str!("../avro/changes.catalysts.avsc") },
+    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
+    SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
     SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
     SchemaText { topic: "changes.labs", json: include_str!("../avro/changes.labs.avsc") },
+    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
+    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
+    SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.avsc") },
     SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },
@@ -97,16 +103,6 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v2.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.v1.avsc") },
-];
-
-/// The schemas of [`unlisted`](crate::topics::unlisted) topics, in the order of that list.
-pub const UNLISTED: &[SchemaText] = &[
-    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
-    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
-    SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
-    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
-    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
-    SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
@@ -189,7 +185,7 @@ static LEARNED: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLoc
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
-    for text in ALL.iter().chain(UNLISTED) {
+    for text in ALL {
         // A schema that does not parse is a bug in this crate. A test parses all of them, so that it is found before a release.
         let Ok(named) = Named::parse(text.json) else { continue };
         known.current.entry(text.topic).or_insert(named);

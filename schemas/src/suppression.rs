@@ -39,7 +39,7 @@ pub const SHOP: KeyKind = KeyKind { name: "shop", about: "a shop, by its host na
 pub const PHRASE: KeyKind = KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase };
 
 /// THE LIST of kinds.
-pub const KINDS: [&KeyKind; 3] = [&PERSON, &RECORD, &SHOP];
+pub const KINDS: [&KeyKind; 4] = [&PERSON, &PHRASE, &RECORD, &SHOP];
 
 impl KeyKind {
     /// Returns the kind with a name.

@@ -1,7 +1,5 @@
 //! The list of topics with their names, partition counts and privacy. Both logs create their topics from it.
 
-pub mod unlisted;
-
 /// What a topic holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicKind {
@@ -77,16 +75,28 @@ pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands,
 pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands, partitions: 1, private: false };
 /// Records that no mapping could read, with their raw bytes.
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
+/// The aviation service's changes.
+pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The awards service's changes.
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The cadence service's changes.
 pub const CHANGES_CADENCE: Topic = Topic { name: "changes.cadence", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The catalysts service's changes.
 pub const CHANGES_CATALYSTS: Topic = Topic { name: "changes.catalysts", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The coverage service's changes.
+pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The exclusions service's changes.
+pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The filings service's changes.
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The labs service's changes.
 pub const CHANGES_LABS: Topic = Topic { name: "changes.labs", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The names service's changes.
+pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The parcels service's changes.
+pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The phrases service's changes.
+pub const CHANGES_PHRASES: Topic = Topic { name: "changes.phrases", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The issued receipts: the leaves of their Merkle tree, in the tree's order.
@@ -128,11 +138,17 @@ pub const ALL: &[Topic] = &[
     PAYMENTS,
     RECEIPTS,
     REJECTED,
+    CHANGES_AVIATION,
     CHANGES_AWARDS,
     CHANGES_CADENCE,
     CHANGES_CATALYSTS,
+    CHANGES_COVERAGE,
+    CHANGES_EXCLUSIONS,
     CHANGES_FILINGS,
     CHANGES_LABS,
+    CHANGES_NAMES,
+    CHANGES_PARCELS,
+    CHANGES_PHRASES,
     CHANGES_RECALLS,
     CHANGES_RECEIPTS,
     CHANGES_RESEARCH,

@@ -297,11 +297,13 @@ struct TierLimits {
     rows_max: usize,
     filters_max: usize,
     watches_max: usize,
+    fleets_max: usize,
 }
 
 impl TierLimits {
     fn limits(self) -> Limits {
-        Limits::new(self.calls_per_day, self.calls_per_minute, self.rows_max, self.filters_max, self.watches_max)
+        let limits = Limits::new(self.calls_per_day, self.calls_per_minute, self.rows_max, self.filters_max, self.watches_max);
+        limits.with_fleets(self.fleets_max)
     }
 }
 

@@ -22,9 +22,9 @@ use crate::random::{Random, seed};
 
 const FIRST: Date = date(2026, 10, 28);
 const DAYS: i64 = 16;
-const QUESTIONS: usize = 1_500;
+const QUESTIONS: usize = 2_400;
 /// How many kinds of questions there are.
-const KINDS: usize = 50;
+const KINDS: usize = 80;
 /// The hour at which a day's snapshot is taken, in UTC.
 const SNAPSHOT_HOUR: i8 = 22;
 
@@ -115,7 +115,21 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
     let part = random.pick(&["university", "inc", "institute", "federal", "corp", "systems"]);
     let form = random.pick(&["8-K", "10-Q", "8-K,10-Q", "S-1"]);
     let cik = format!("{:010}", 900_001 + random.below(13));
-    let services = ["recalls", "research", "filings", "awards", "labs", "catalysts", "cadence"];
+    let services = [
+        "recalls",
+        "research",
+        "filings",
+        "awards",
+        "labs",
+        "catalysts",
+        "cadence",
+        "exclusions",
+        "coverage",
+        "aviation",
+        "parcels",
+        "names",
+        "phrases",
+    ];
     let service = services[n / KINDS % services.len()];
     let category = random.pick(&["Computing", "Microscopy and imaging", "General laboratory", "Animal research"]);
     let (niche, word) = random.pick(&[("sneakers", "sole"), ("streetwear", "north"), ("collectibles", "vault")]);
@@ -169,10 +183,55 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
         47 => ("cadence", "predict_restock", json!({ "niche": niche, "query": "2", "variant": random.pick(&["S", "M", "L"]) })),
         48 => ("cadence", "whats_changed_since", feed_of(random, json!({ "niche": niche, "before": true }))),
         49 => ("cadence", "whats_changed_since", feed_of(random, json!({ "restocks": true, "query": word }))),
+        50..=79 => listed_later(random, n % KINDS, &feed_of),
         // The caller fills in the id of a record.
         32 | 33 => (service, "record", json!({})),
         34 | 35 => (service, "record_history", json!({ "limit": limit })),
         _ => ("awards", "search_awards", json!({ "naics": [code], "limit": limit })),
+    }
+}
+
+/// A question to one of the services from exclusions to phrases.
+fn listed_later(random: &mut Random, kind: usize, feed_of: &impl Fn(&mut Random, Value) -> Value) -> (&'static str, &'static str, Value) {
+    let limit = 1 + random.below(10);
+    let uei = random.pick(&["SPPA4G7J3N91", "TMWF6K3R9D88", "MSWE3H9V8P34"]);
+    let phrase = random.pick(&["agent mesh", "new york", "open source"]);
+    let hours = random.pick(&[6, 24, 72]);
+    let model = random.pick(&["PA-28-140", "PA-28-161"]);
+    match kind {
+        50 => ("exclusions", "exclusion_check", json!({ "uei": uei })),
+        51 => ("exclusions", "exclusion_check", json!({ "entity": "Timberward Forestry" })),
+        52 => ("exclusions", "sample", json!({ "limit": limit })),
+        53 => ("exclusions", "scan", json!({ "limit": limit })),
+        54 => ("exclusions", "entity_watch", json!({ "uei": uei })),
+        55 => ("exclusions", "govcon_entity_watch", json!({ "uei": uei })),
+        56 => ("exclusions", "recompete_flip", json!({ "naics": random.pick(&["54", "33", "23", "56"]), "limit": limit })),
+        57 => ("exclusions", "whats_changed_since", feed_of(random, json!({ "kind": "exclusion" }))),
+        58 => ("coverage", "coverage_sample", json!({})),
+        59 => ("coverage", "coverage_feed", json!({ "state": "CO", "days": 90, "limit": limit })),
+        60 => ("coverage", "coverage_pulse", json!({ "days": 30 })),
+        61 => ("coverage", "coverage_sources", json!({})),
+        62 => ("coverage", "whats_changed_since", feed_of(random, json!({ "state": "CO" }))),
+        63 => ("aviation", "match_ads", json!({ "make": "Piper", "model": model, "limit": limit })),
+        64 => ("aviation", "recurring_due", json!({ "make": "Piper", "model": model, "hoursTIS": 1262.5 })),
+        65 | 66 => {
+            let aircraft = json!([{ "tail": "N5432W", "make": "Piper", "model": model, "hoursTIS": 1262.5 }]);
+            let arguments = json!({ "aircraft": aircraft, "store": false });
+            if kind == 65 { ("aviation", "assess_fleet", arguments) } else { ("aviation", "assess", arguments) }
+        }
+        67 => ("aviation", "whats_changed_since", feed_of(random, json!({ "make": "Piper" }))),
+        68 => ("parcels", "leads", json!({ "minTier": "low", "limit": limit })),
+        69 => ("parcels", "overassessment_leads", json!({ "county": "cook-il", "limit": limit })),
+        70 => ("parcels", "delta", json!({ "county": "cook-il" })),
+        71 => ("parcels", "county_coverage", json!({})),
+        72 => ("parcels", "parcel_overassessment", json!({ "pin": "16012160640000" })),
+        73 => ("parcels", "whats_changed_since", feed_of(random, json!({ "minTier": "low" }))),
+        74 => ("names", "check_name", json!({ "name": random.pick(&["Morvanda", "Kestrolin", "Veltraxen"]) })),
+        75 => ("names", "whats_changed_since", feed_of(random, json!({ "class": [9] }))),
+        76 => ("phrases", "rising_phrases", json!({ "windowHours": hours, "limit": limit })),
+        77 => ("phrases", "phrase_velocity", json!({ "phrase": phrase, "windowHours": hours })),
+        78 => ("phrases", "phrase_radar", json!({ "phrase": phrase })),
+        _ => ("phrases", "whats_changed_since", feed_of(random, json!({}))),
     }
 }
 

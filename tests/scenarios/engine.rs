@@ -116,7 +116,7 @@ impl SimulatedUpstreams {
         // Each run of a later day polls all stores.
         let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
         let stores = simulator::STORES.iter().map(store).collect();
-        Settings { stores, api_key: Some(simulator::TRADEMARKS_KEY.to_owned()), ..settings(&self.base_url) }
+        Settings { stores, api_key: Some(simulator::KEY.to_owned()), ..settings(&self.base_url) }
     }
 }
 

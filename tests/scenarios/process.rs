@@ -53,8 +53,9 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__SCHEDULE"), SCHEDULE);
     }
-    for name in ["SAM_EXCLUSIONS", "USPTO_TRADEMARKS"] {
-        command.env(format!("HIGHWATER_UPSTREAMS__{name}__API_KEY"), simulator::TRADEMARKS_KEY);
+    for name in simulator::UPSTREAMS_WITH_KEY {
+        let name = name.to_uppercase();
+        command.env(format!("HIGHWATER_UPSTREAMS__{name}__API_KEY"), simulator::KEY);
     }
     command
 }

@@ -56,20 +56,3 @@ async fn every_simulated_stream_is_read() {
     assert!(engine.export("rejected", true).await.is_empty());
     engine.close().await;
 }
-
-/// Proves that the simulated upstreams whose facts no service reads yet are read without an error or a rejected record, and that a second sync on the
-/// same day finds nothing new.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_without_a_service_are_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let simulated = SimulatedUpstreams::start(21, 300, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
-    for name in simulator::UPSTREAMS_WITHOUT_SERVICE {
-        let first = counts(engine.run(name, &simulated.settings()).await.into_iter().map(Result::unwrap).collect());
-        assert!(first.values().all(|(seen, appended)| *seen > 0 && *appended > 0), "{first:?}");
-        let second = counts(engine.run(name, &simulated.settings()).await.into_iter().map(Result::unwrap).collect());
-        assert!(second.values().all(|(_, appended)| *appended == 0), "{second:?}");
-    }
-    assert!(engine.export("rejected", true).await.is_empty());
-    engine.close().await;
-}

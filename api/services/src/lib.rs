@@ -33,11 +33,17 @@ use crate::registration::{Registration, TaskContext, TaskRole};
 /// THE LIST of services.
 fn registrations() -> Vec<Registration> {
     vec![
+        aviation::service(),
         awards::service(),
         cadence::service(),
         catalysts::service(),
+        coverage::service(),
+        exclusions::service(),
         filings::service(),
         labs::service(),
+        names::service(),
+        parcels::service(),
+        phrases::service(),
         recalls::service(),
         receipts::service(),
         research::service(),

@@ -17,7 +17,7 @@ use schemas::facts::FactData;
 use schemas::facts::meetings::MeetingFact;
 use schemas::hash::Hash32;
 use schemas::position::UpstreamCursor;
-use schemas::topics::{DIRECTIVES, MEETINGS};
+use schemas::topics::{DIRECTIVES, MEETINGS, Topic};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
@@ -78,28 +78,15 @@ static SEARCHES: &[Search] = &[Search {
 /// The stream of airworthiness directives.
 const ADS: &str = "federal_register.ads";
 
-/// The stream of airworthiness directives. It is not in the manifest, so no run reads it, until a service reads its facts.
-pub static AIRWORTHINESS_DIRECTIVES: Stream = Stream {
-    name: ADS,
-    topic: &DIRECTIVES,
-    every: Duration::ZERO,
-    snapshot: false,
-    answer_bytes_max: 16 << 20,
-    answer_timeout: Duration::from_secs(60),
-};
-
 static MANIFEST: Manifest = Manifest {
     name: "federal_register",
-    streams: &[Stream {
-        name: "federal_register.fda",
-        topic: &MEETINGS,
-        every: Duration::ZERO,
-        snapshot: false,
-        answer_bytes_max: 16 << 20,
-        answer_timeout: Duration::from_secs(60),
-    }],
+    streams: &[stream(ADS, &DIRECTIVES), stream("federal_register.fda", &MEETINGS)],
     full_after: Duration::from_secs(30 * 86_400),
 };
+
+const fn stream(name: &'static str, topic: &'static Topic) -> Stream {
+    Stream { name, topic, every: Duration::ZERO, snapshot: false, answer_bytes_max: 16 << 20, answer_timeout: Duration::from_secs(60) }
+}
 
 /// The upstream.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::directives::DirectiveFact;
-use schemas::topics::unlisted::CHANGES_AVIATION;
+use schemas::topics::CHANGES_AVIATION;
 use schemas::topics::{DIRECTIVES, Topic};
 use schemas::views::aviation::{AirworthinessDirective, CORRECTED, CURRENT, DirectiveDocument, SUPERSEDED, TABLES, UnreadText};
 use schemas::views::records::RecordTables;

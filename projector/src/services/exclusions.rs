@@ -18,7 +18,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::exclusions::ExclusionFact;
 use schemas::facts::exclusions::classification::INDIVIDUAL;
-use schemas::topics::unlisted::CHANGES_EXCLUSIONS;
+use schemas::topics::CHANGES_EXCLUSIONS;
 use schemas::topics::{CHANGES_AWARDS, EXCLUSIONS, Topic};
 use schemas::views::awards::Award;
 use schemas::views::exclusions::{BY_CAGE, BY_UEI, EXCLUSION, Exclusion, HIT, TABLES, hit_id};

@@ -30,13 +30,19 @@ use crate::service::Service;
 macro_rules! for_each_service {
     ($act:ident) => {
         $act!($crate::services::accounts::Accounts);
+        $act!($crate::services::aviation::Aviation);
         $act!($crate::services::awards::Awards);
         $act!($crate::services::cadence::Cadence);
         $act!($crate::services::catalysts::Catalysts);
+        $act!($crate::services::coverage::Coverage);
         $act!($crate::services::deliveries::Deliveries);
+        $act!($crate::services::exclusions::Exclusions);
         $act!($crate::services::filings::Filings);
         $act!($crate::services::labs::Labs);
+        $act!($crate::services::names::Names);
+        $act!($crate::services::parcels::Parcels);
         $act!($crate::services::payments::Payments);
+        $act!($crate::services::phrases::Phrases);
         $act!($crate::services::recalls::Recalls);
         $act!($crate::services::receipts::Receipts);
         $act!($crate::services::research::Research);

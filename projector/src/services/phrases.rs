@@ -16,7 +16,7 @@ use schemas::event::{Fact, FactKind};
 use schemas::facts::mentions::{MentionFact, kind};
 use schemas::position::Seq;
 use schemas::tables::Write;
-use schemas::topics::unlisted::CHANGES_PHRASES;
+use schemas::topics::CHANGES_PHRASES;
 use schemas::topics::{MENTIONS, Topic};
 use schemas::views::phrases::{Phrase, PhraseDetails, TABLES, details};
 use schemas::views::records::{RecordChange, RecordTables};

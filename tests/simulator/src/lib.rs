@@ -60,15 +60,34 @@ pub use sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclusion};
 pub use script::Burst;
 use shopify::Visit;
 pub use shopify::{NICHES, STORES, StoreFault};
-pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark, KEY as TRADEMARKS_KEY};
+pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark};
 use world::{Feed, Round, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
-pub const UPSTREAMS: &[&str] =
-    &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda", "shopify", "usaspending"];
+pub const UPSTREAMS: &[&str] = &[
+    "clinical_trials",
+    "cook",
+    "cpsc",
+    "edgar",
+    "federal_register",
+    "fmcsa",
+    "fsis",
+    "hacker_news",
+    "nhtsa",
+    "nih_reporter",
+    "openfda",
+    "sam_exclusions",
+    "shopify",
+    "sos",
+    "usaspending",
+    "uspto_trademarks",
+    "wikimedia",
+];
 
-/// The simulated upstreams whose facts no service reads yet. They are answered like the others, and the demo does not sync them.
-pub const UPSTREAMS_WITHOUT_SERVICE: &[&str] = &["cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
+/// The simulated upstreams that answer only to a key, which is [`KEY`].
+pub const UPSTREAMS_WITH_KEY: &[&str] = &["sam_exclusions", "uspto_trademarks"];
+/// The key that [`UPSTREAMS_WITH_KEY`] take.
+pub const KEY: &str = "simulated-key";
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -319,11 +338,7 @@ impl Simulator {
     /// Answers a path and an encoded query, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(
-            Endpoint::at(path)?,
-            Request { path, query, body: &[], key: Some(TRADEMARKS_KEY), visit: self.visit("") },
-            &Plan::default(),
-        ))
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[], key: Some(KEY), visit: self.visit("") }, &Plan::default()))
     }
 
     /// Answers a path and an encoded query of a simulated store, without network and faults; `None` for a path that no upstream has.

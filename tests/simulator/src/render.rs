@@ -165,7 +165,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::Fsis => fsis::answer(world, &query, plan),
         Endpoint::HackerNews => hacker_news::answer(world, &query, request.visit.at_ms, plan),
         Endpoint::NihReporter => nih_reporter::answer(world, request.body, plan, build),
-        Endpoint::SamExclusions => sam_exclusions::answer(world, &query, uspto_trademarks::KEY),
+        Endpoint::SamExclusions => sam_exclusions::answer(world, &query, crate::KEY),
         Endpoint::Shopify(route) => shopify::answer(world.seed, route, request.visit, &query),
         Endpoint::Trademarks(route) => uspto_trademarks::answer(world, route, request.path, request.key),
         Endpoint::Trials(route) => clinical_trials::answer(world, route, request.path, &query, plan),

@@ -21,8 +21,6 @@ use crate::world::{World, compact};
 
 pub use self::cast::{CAST, CastMark};
 
-/// The key that every request but that of a signed address needs.
-pub const KEY: &str = "simulated-key";
 const PRODUCTS: &str = "/api/v1/datasets/products/";
 const FILES: &str = "/api/v1/datasets/products/files/";
 const SIGNED: &str = "/simulated-signed-files/";
@@ -74,7 +72,7 @@ pub(crate) fn answer(world: &World, route: Route, path: &str, key: Option<&str>)
     if is_signed && key.is_some() {
         return Answer { status: 400, ..Answer::json(b"{\"message\":\"unexpected header\"}".to_vec()) };
     }
-    if !is_signed && key != Some(KEY) {
+    if !is_signed && key != Some(crate::KEY) {
         return Answer { status: 403, ..Answer::json(b"{\"message\":\"Forbidden\"}".to_vec()) };
     }
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -11,7 +11,7 @@ pub mod recompete;
 pub mod sample;
 pub mod scan;
 
-use schemas::topics::unlisted::CHANGES_EXCLUSIONS;
+use schemas::topics::CHANGES_EXCLUSIONS;
 use schemas::topics::{CHANGES_AWARDS, EXCLUSIONS};
 use schemas::views::exclusions::{Exclusion, TABLES};
 use serde_json::json;

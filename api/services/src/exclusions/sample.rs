@@ -17,7 +17,7 @@ use schemas::views::exclusions::HITS;
 /// The most awards of an artifact.
 const AWARDS_MAX: usize = 3;
 /// The most hits that are looked at.
-const HITS_MAX: usize = 20;
+const HITS_MAX: usize = 100;
 
 /// Arguments of `sample`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -10,8 +10,8 @@ pub mod register;
 pub mod similar;
 pub mod watch;
 
+use schemas::topics::CHANGES_NAMES;
 use schemas::topics::MARKS;
-use schemas::topics::unlisted::CHANGES_NAMES;
 use schemas::views::names::{TABLES, Trademark};
 use serde_json::json;
 

@@ -11,7 +11,7 @@ pub mod lead;
 pub mod leads;
 
 use schemas::cook;
-use schemas::topics::unlisted::CHANGES_PARCELS;
+use schemas::topics::CHANGES_PARCELS;
 use schemas::topics::{PARCELS, SALES};
 use schemas::views::parcels::{Parcel, TABLES};
 use serde_json::json;

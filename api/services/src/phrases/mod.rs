@@ -15,8 +15,8 @@ mod samples;
 mod survey;
 pub mod velocity;
 
+use schemas::topics::CHANGES_PHRASES;
 use schemas::topics::MENTIONS;
-use schemas::topics::unlisted::CHANGES_PHRASES;
 use schemas::views::phrases::{Phrase, TABLES};
 use serde_json::json;
 

@@ -15,7 +15,6 @@ use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::TrialFact;
 use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
-use upstreams::federal_register::AIRWORTHINESS_DIRECTIVES;
 use upstreams::{Answer, Observation, Page, Settings, Store, Stream, Upstream, UpstreamError, Window, by_name};
 
 /// The day on which all fixtures are read.
@@ -24,9 +23,7 @@ pub(crate) const TODAY: Date = date(2026, 9, 30);
 /// Returns the upstream and stream with a name.
 pub(crate) fn stream(name: &str) -> (&'static dyn Upstream, &'static Stream) {
     let upstream = by_name(name.split('.').next().unwrap()).unwrap();
-    // No run reads this stream, so the manifest does not have it.
-    let unlisted = Some(&AIRWORTHINESS_DIRECTIVES).filter(|stream| stream.name == name);
-    (upstream, upstream.manifest().streams.iter().find(|stream| stream.name == name).or(unlisted).unwrap())
+    (upstream, upstream.manifest().streams.iter().find(|stream| stream.name == name).unwrap())
 }
 
 /// The window of the fixtures' requests.

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::render::Request;
-use crate::{EXCLUSIONS, TRADEMARKS_KEY};
+use crate::{EXCLUSIONS, KEY};
 
 const PATH: &str = "/data-services/v1/extracts";
 
 fn rows(sim: &Simulator) -> Vec<String> {
-    let answer = get(sim, PATH, &format!("fileType=EXCLUSION&api_key={TRADEMARKS_KEY}"));
+    let answer = get(sim, PATH, &format!("fileType=EXCLUSION&api_key={KEY}"));
     assert_eq!(answer.status, 200);
     let mut zip = zip::ZipArchive::new(Cursor::new(&answer.body)).unwrap();
     let mut text = String::new();
@@ -19,7 +19,7 @@ fn rows(sim: &Simulator) -> Vec<String> {
 #[test]
 fn files_and_peculiarities() {
     let sim = Simulator::new(options(600));
-    let request = Request { path: PATH, query: "fileType=EXCLUSION", body: &[], key: Some(TRADEMARKS_KEY), visit: sim.visit("") };
+    let request = Request { path: PATH, query: "fileType=EXCLUSION", body: &[], key: Some(KEY), visit: sim.visit("") };
     assert_eq!(sim.render(Endpoint::at(PATH).unwrap(), request, &Plan::default()).status, 403, "the key is in the query");
     let first = rows(&sim);
     assert!(first[0].contains("\"Unique Entity ID\""));
