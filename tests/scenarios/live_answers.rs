@@ -72,7 +72,7 @@ impl Fixture {
         let comparing = Arc::clone(&signer);
         tokio::spawn(async move { comparing.watch().await });
         let task_context = Arc::new(TaskContext { context: Arc::clone(&http_api.context), signer, holder: "seal".to_owned() });
-        for task in services::tasks(TaskRole::Project, &task_context) {
+        for task in [TaskRole::Project, TaskRole::Api].into_iter().flat_map(|role| services::tasks(role, &task_context)) {
             tokio::spawn(task);
         }
         Self { api, simulated, http_api, key, clock }

@@ -218,12 +218,6 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         None
     }
 
-    /// The filter that also matches what it leaves out by default.
-    #[must_use]
-    fn widest(self) -> Self {
-        self
-    }
-
     /// Why no record can match the filter, if its fields exclude each other.
     fn contradiction(&self) -> Option<String> {
         None

@@ -79,9 +79,8 @@ pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, fil
 }
 
 /// Whether anything recorded matches a filter of one value.
-async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, alone: F) -> Result<bool, Problem> {
+async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: F) -> Result<bool, Problem> {
     let Recorded { ctx, source, tables, at } = *recorded;
-    let mut alone = alone.widest();
     alone.look_up(ctx, at).await?;
     if let Some(is_known) = alone.resolves(named.field) {
         return Ok(is_known);

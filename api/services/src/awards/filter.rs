@@ -96,10 +96,6 @@ impl filter::Filter for Filter {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
     }
 
-    fn widest(self) -> Self {
-        self.with_backfill()
-    }
-
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }

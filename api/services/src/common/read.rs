@@ -93,8 +93,8 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let answer = own.answer(filter.clone(), &mut reader).await?;
-    let Body::Json(answer) = Answer::json(&answer)?.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    let body = Answer::json(&own.answer(filter.clone(), &mut reader).await?)?.body;
+    let Body::Json(answer) = body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
     reader.note_unknown(&filter, shows_nothing(&answer)).await?;
     let is_cut = is_cut(&answer, T::definition().list, reader.rows_max());
     Answer::json(&Noted { answer, note: reader.into_note(is_cut) })

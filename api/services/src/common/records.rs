@@ -14,7 +14,6 @@ use feed::notes::notes;
 use feed::position::{Position, position};
 use feed::redaction::Redaction;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
-use jiff::civil::Date;
 use operation::context::Context;
 use operation::metrics;
 use operation::problem::Problem;
@@ -410,6 +409,8 @@ fn too_old(source: Source) -> Problem {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use jiff::civil::Date;
 
     use feed::testing::{Chance, HOUR_MS, SOURCE, START_MS, World, ask, call, fill, value};
     use schemas::clock::rfc3339;
