@@ -84,18 +84,22 @@ fn backup_under_load_is_restored_elsewhere() {
     let refused = stderr_of_failure(command(&restored, &["restore", &text(&backup)]));
     assert!(refused.contains("is not empty") && refused.contains("Move the old one aside"), "{refused}");
 
-    // The newest change of the backup is one that the original has as well.
-    let last = end_of(&backup, "changes.receipts").to_string();
+    // Every change of the backup is one that the original has as well.
+    let end = end_of(&backup, "changes.receipts");
+    let newest = (end - 1).to_string();
     // More was signed after the backup, so that the copy signs only after the operator's word.
     stdout(command(&restored, &["receipt-keys", "restore", "--reason", "the original keeps its own data"]));
     let copy = Server::ready(command(&restored, &["serve"]));
     let changes = |server: &Server| -> Value { server.json(&format!("/receipts/v1/changes?cursor={cursor}&limit=100"), &key) };
     let (original, found) = (changes(&server), changes(&copy));
-    let found = found["changes"].as_array().unwrap();
+    // Facts that the backup holds undecided are decided by the copy itself, in an order of its own.
+    let backed_up = |change: &&Value| change["seq"].as_u64().unwrap() < end;
+    let found: Vec<&Value> = found["changes"].as_array().unwrap().iter().take_while(backed_up).collect();
     assert!(!found.is_empty());
-    assert_eq!(found[..], original["changes"].as_array().unwrap()[..found.len()]);
+    let original: Vec<&Value> = original["changes"].as_array().unwrap().iter().take(found.len()).collect();
+    assert_eq!(found, original);
     for view in ["receipts", "accounts"] {
-        let arguments: &[&str] = if view == "receipts" { &["digest", view, "--at", &last] } else { &["digest", view] };
+        let arguments: &[&str] = if view == "receipts" { &["digest", view, "--at", &newest] } else { &["digest", view] };
         assert_eq!(stdout(command(&data, arguments)), stdout(command(&restored, arguments)), "{view}");
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         window_days: 365,
         backfill_days: 0,
         stores: Vec::new(),
+        is_every_store_due: false,
     }
 }
 
