@@ -353,4 +353,12 @@ async fn notes_reveal_nothing_to_limited_callers() {
     }
     assert_eq!(said("name 7", &paid, true).await, "");
     assert!(said("nmae 7", &paid, true).await.contains("\"name 7\""));
+    // The same holds for callers without a key, who see only the last days.
+    let (source, wants) = (things.feed(Some(7)).source, |name: &str| Wants { name: Some(name.to_owned()), ..Wants::default() });
+    let recorded = Recorded { source: &source, ..recorded };
+    for name in ["name 7", "nmae 7"] {
+        let said = unknown_values(&free, &recorded, &wants(name), true).await.unwrap();
+        assert_eq!(said, [format!("this tier is shown nothing with the name {name:?}")]);
+    }
+    assert!(unknown_values(&paid, &recorded, &wants("nmae 7"), true).await.unwrap().concat().contains("\"name 7\""));
 }

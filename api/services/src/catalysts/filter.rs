@@ -1,6 +1,7 @@
 //! The filter of catalysts. Feeds, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, TABLES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ impl filter::Filter for Filter {
         self.takes(&change.record)
     }
 
-    async fn look_up(&mut self, _: &Context, at: &Position) -> Result<Option<String>, Problem> {
+    async fn look_up(&mut self, _: &Context, at: &Position, _: Seq) -> Result<Option<String>, Problem> {
         if let Some(trial) = &self.trial {
             self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
         }
