@@ -65,8 +65,8 @@ mod tests {
                 let required = operation.input["required"].as_array().cloned().unwrap_or_default();
                 // Values of closed lists are refused by the schema, and an unknown niche before anything else.
                 let schema = |field: &str| &operation.input["properties"][field];
-                let is_open =
-                    |field: &str| schema(field).is_object() && schema(field)["enum"].is_null() && !required.contains(&json!("niche"));
+                let needs_niche = required.contains(&json!("niche")) || schema("item").is_object() && schema("niche").is_object();
+                let is_open = |field: &str| schema(field).is_object() && schema(field)["enum"].is_null() && !needs_niche;
                 for (field, unknown) in UNKNOWN.into_iter().filter(|(field, _)| is_open(field)) {
                     // Other fields of the example may be unknown as well.
                     let mut arguments = operation.example.clone();

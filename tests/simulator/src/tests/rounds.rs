@@ -12,7 +12,9 @@ fn shown(sim: &Simulator, today: &str) -> BTreeMap<&'static str, BTreeSet<String
     };
     let feed = String::from_utf8(get(sim, "/cgi-bin/browse-edgar", "count=100").body).unwrap();
     let stores = STORES.iter().flat_map(|(host, _)| {
-        let answer = sim.store_answer(host, "/products.json", "limit=250").unwrap();
+        // Some answers of stores are faults.
+        let answer =
+            (0..10).map(|_| sim.store_answer(host, "/products.json", "limit=250").unwrap()).find(|answer| answer.status == 200).unwrap();
         value(&answer)["products"].as_array().cloned().unwrap_or_default()
     });
     BTreeMap::from([
