@@ -167,7 +167,8 @@ fn context(
         (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
     let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50));
-    let own = Settings { private_targets, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
+    let cache_dir = Some(std::env::temp_dir().join(format!("highwater-cache-{}-{}", std::process::id(), address.port())));
+    let own = Settings { private_targets, cache_dir, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());

@@ -11,7 +11,7 @@ const PLANTED: &str = "planted7f3a";
 /// The services that store saved filters: the service, a feed that takes a filter, a filter, and a target for a watch.
 const FILTERED: [(&str, &str, &str, &str); 3] = [
     ("research", "whats_changed_since", "institution", "{\"entity\": {\"type\": \"pi\", \"value\": \"planted7f3a\"}}"),
-    ("filings", "whats_new_since", "ticker", "{\"cik\": \"320193\"}"),
+    ("filings", "whats_new_since", "item", "{\"cik\": \"320193\"}"),
     ("awards", "whats_changed_since", "recipient", "{\"contractor\": \"planted7f3a\"}"),
 ];
 

@@ -98,7 +98,9 @@ fn receipts_are_issued_and_verified() {
         .iter()
         .map(|receipt| {
             let path = format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap());
-            wait_for("a checkpoint", || Some(server.json(&path, "")).filter(|verified| !verified["inclusion"].is_null()))
+            let has_all =
+                |verified: &Value| verified["inclusion"]["checkpoint"].as_str().is_some_and(|text| text.lines().nth(1) == Some("3"));
+            wait_for("a checkpoint of all three", || Some(server.json(&path, "")).filter(has_all))
         })
         .collect();
     let repeated =

@@ -215,12 +215,21 @@ impl Access {
         self.quotas.release_all(&ctx.store, ctx.clock.now_ms()).await
     }
 
-    /// Uses one call of each of the subjects. The narrowest is the first, so that one that is used up takes nothing from the wider ones. Returns what is
-    /// left to all of them.
+    /// Uses one call of each of the subjects. The narrowest is the first, so that one that is used up takes nothing from the wider ones; if a wider one is
+    /// used up, the narrower ones get their call back. Returns what is left to all of them.
     async fn spend_each(&self, ctx: &Context, subjects: &[Subject], window: Window) -> Result<Spent, Problem> {
         let mut least: Option<Spent> = None;
+        let mut taken = Refundable::default();
         for (name, factor) in subjects {
-            let spent = self.spend(ctx, name, times(window, *factor)).await?;
+            let (own, now_ms) = (times(window, *factor), ctx.clock.now_ms());
+            let spent = match self.spend(ctx, name, own).await {
+                Ok(spent) => spent,
+                Err(problem) => {
+                    self.refund(taken).await;
+                    return Err(problem);
+                }
+            };
+            taken.0.push((name.clone(), own, now_ms));
             least = Some(least.filter(|least| least.remaining <= spent.remaining).unwrap_or(spent));
         }
         least.ok_or_else(|| Problem::new(ErrorCode::Internal, "a call that nobody made"))

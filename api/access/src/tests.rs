@@ -181,6 +181,25 @@ async fn exact_quota() {
     assert_eq!(admit(&next_day, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
 }
 
+/// Proves that a call that the limit of an IPv6 /48 refuses takes nothing from the caller's /64, however often it is made.
+#[tokio::test]
+async fn refusals_of_a_site_take_nothing() {
+    let (_world, ctx) = world().await;
+    let access = Access::of(&ctx);
+    let subjects = subjects_of("", "2001:db8:1:2::1".parse().unwrap());
+    let [own, site] = [&subjects[0], &subjects[1]];
+    let window = Window { name: "day", length_s: 86_400, calls_max: 3 };
+    for _ in 0..3 * tiers::NETWORKS_PER_SITE {
+        access.spend(&ctx, &site.0, times(window, site.1)).await.unwrap();
+    }
+    for _ in 0..5 {
+        assert_eq!(access.spend_each(&ctx, &subjects, window).await.unwrap_err().code, ErrorCode::RateLimited);
+    }
+    for left in [2, 1, 0] {
+        assert_eq!(access.spend(&ctx, &own.0, window).await.unwrap().remaining, left);
+    }
+}
+
 fn minted(free: FreeKey) -> MintedKey {
     match free {
         FreeKey::Minted(minted) => minted,

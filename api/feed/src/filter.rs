@@ -205,11 +205,12 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     /// Alternative queries, each of which finds all matching changes. The first selective one is used; without any, all changes are read.
     fn term_queries(&self) -> Vec<TermQuery>;
 
-    /// Resolves parts of the filter at a position. What is resolved is not part of the canonical form. Returns a note if it resolves to nothing.
+    /// Resolves parts of the filter at a position. What is resolved is not part of the canonical form. Changes up to `after` are not shown to the caller,
+    /// so neither the note nor what is resolved says anything about them. Returns a note if it resolves to nothing.
     ///
     /// # Errors
     /// When the feed cannot be read.
-    fn look_up(&mut self, _ctx: &Context, _at: &Position) -> impl Future<Output = Result<Option<String>, Problem>> + Send {
+    fn look_up(&mut self, _ctx: &Context, _at: &Position, _after: Seq) -> impl Future<Output = Result<Option<String>, Problem>> + Send {
         std::future::ready(Ok(None))
     }
 

@@ -313,6 +313,7 @@ async fn a_reader_that_waits_is_woken() {
 async fn unknown_values_are_noted() {
     let mut things = Things::filled(&SMALL, 31, 300).await;
     things.change(&Thing { id: "thing/x".to_owned(), kind: "a".to_owned(), name: "Häagen Dairy".to_owned(), size: 5 });
+    things.change(&Thing { id: "thing/y".to_owned(), kind: "a".to_owned(), name: "Name 7".to_owned(), size: 5 });
     things.commit().await;
     let (ctx, feed) = (things.context(), things.feed(None));
     let note = async |wants: Value, start: &str| {
@@ -337,7 +338,9 @@ async fn unknown_values_are_noted() {
 /// Proves that a caller who sees redacted records learns nothing about recorded values from a note: a known and an unknown value get the same words.
 #[tokio::test]
 async fn notes_reveal_nothing_to_limited_callers() {
-    let things = Things::filled(&SMALL, 32, 200).await;
+    let mut things = Things::filled(&SMALL, 32, 200).await;
+    things.change(&Thing { id: "thing/y".to_owned(), kind: "a".to_owned(), name: "Name 7".to_owned(), size: 5 });
+    things.commit().await;
     let (ctx, feed) = (things.context(), things.feed(None));
     let source = feed.source.redacted::<Thing>();
     let at = position(&ctx, &source, None).await.unwrap();
@@ -353,4 +356,12 @@ async fn notes_reveal_nothing_to_limited_callers() {
     }
     assert_eq!(said("name 7", &paid, true).await, "");
     assert!(said("nmae 7", &paid, true).await.contains("\"name 7\""));
+    // The same holds for callers without a key, who see only the last days.
+    let (source, wants) = (things.feed(Some(7)).source, |name: &str| Wants { name: Some(name.to_owned()), ..Wants::default() });
+    let recorded = Recorded { source: &source, ..recorded };
+    for name in ["name 7", "nmae 7"] {
+        let said = unknown_values(&free, &recorded, &wants(name), true).await.unwrap();
+        assert_eq!(said, [format!("this tier is shown nothing with the name {name:?}")]);
+    }
+    assert!(unknown_values(&paid, &recorded, &wants("nmae 7"), true).await.unwrap().concat().contains("\"name 7\""));
 }

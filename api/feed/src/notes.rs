@@ -86,7 +86,7 @@ pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: S
         notes.push(redaction.note());
         return Ok(after.max(before_days(call, source, at, redaction.days).await?));
     }
-    let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
+    let Some(days) = source.sample_days_for(call) else { return Ok(after) };
     let begin = before_days(call, source, at, days).await?;
     notes.push(format!("without a key only the last {days} days are shown; a key gives access to the rest"));
     Ok(after.max(begin))

@@ -99,14 +99,16 @@ impl Feed {
         page_request.check(call)?;
         let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
-        let mut note = query.filter.look_up(ctx, &at).await?;
-        let mut after = match &page_request.cursor {
-            Some(text) => {
-                let (seq, made_under) = cursor::read(&ctx.secrets, self.source.service, text)?;
-                if seq > at.last {
-                    at = catch_up(ctx, &self.source, seq, at, page_request.as_of.is_some()).await?;
-                    note = query.filter.look_up(ctx, &at).await?;
-                }
+        let given = page_request.cursor.as_ref().map(|text| cursor::read(&ctx.secrets, self.source.service, text)).transpose()?;
+        if let Some((seq, _)) = &given
+            && *seq > at.last
+        {
+            at = catch_up(ctx, &self.source, *seq, at, page_request.as_of.is_some()).await?;
+        }
+        let free_after = sample(call, &self.source, &at, Seq(0), &mut notes).await?;
+        let mut note = query.filter.look_up(ctx, &at, free_after).await?;
+        let mut after = match given {
+            Some((seq, made_under)) => {
                 if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.request.rebase)? {
                     if call.form == Form::Events {
                         return Err(Problem::parameter(
@@ -115,22 +117,21 @@ impl Feed {
                         ));
                     }
                     notes.extend(note);
-                    rebase.old.look_up(ctx, &at).await?;
-                    rebase.at = sample(call, &self.source, &at, rebase.at, &mut notes).await?;
+                    rebase.old.look_up(ctx, &at, free_after).await?;
+                    rebase.at = rebase.at.max(free_after);
                     return self.rebase(call, &at, seq, rebase, &query, limit, notes, show).await;
                 }
                 seq
             }
             None => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
         };
-        let free_after = sample(call, &self.source, &at, Seq(0), &mut notes).await?;
         after = after.max(free_after);
         let deadline = page_request.deadline();
         let mut page = self.page(ctx, &at, &query, (after, free_after), after, limit).await?;
         while page.items.is_empty() && page.to >= at.seq {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
-            note = query.filter.look_up(ctx, &at).await?;
+            note = query.filter.look_up(ctx, &at, free_after).await?;
             page = self.page(ctx, &at, &query, (after, free_after), page.to, limit).await?;
         }
         notes.extend(note);

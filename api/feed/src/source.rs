@@ -61,6 +61,12 @@ impl Source {
         }
     }
 
+    /// How many days back a caller without a key sees; `None`: the caller sees everything, or the redacted form of it.
+    #[must_use]
+    pub fn sample_days_for(&self, call: &Call) -> Option<i64> {
+        self.sample_days.filter(|_| call.caller.key_id.is_empty())
+    }
+
     /// The redaction that applies to a call; `None` if the caller sees whole records, because of a key or a payment.
     #[must_use]
     pub fn redaction_for(&self, call: &Call) -> Option<&Redaction> {

@@ -2,7 +2,7 @@
 //! ([`Filter::NAMED`]); every feed, list, saved filter and watch gets the notes.
 //!
 //! Promises: whether a value is known is decided by a search that reads a bounded number of rows; the nearest values are those of the names that are
-//! in memory. A caller who sees redacted records, and a view that hides values, gets notes that say nothing about recorded values.
+//! in memory. A caller who sees redacted records, or only the last days, and a view that hides values, gets notes that say nothing about recorded values.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Recorded<'a> {
 /// When rows cannot be read.
 pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, filter: &F, is_empty: bool) -> Result<Vec<String>, Problem> {
     let Ok(Value::Object(fields)) = serde_json::to_value(filter) else { return Ok(Vec::new()) };
-    let is_limited = recorded.source.redaction_for(call).is_some();
+    let is_limited = recorded.source.sample_days_for(call).is_some() || recorded.source.redaction_for(call).is_some();
     let mut notes = Vec::new();
     for named in F::NAMED {
         let (values, is_list) = match fields.get(named.field) {
@@ -81,7 +81,7 @@ pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, fil
 /// Whether anything recorded matches a filter of one value.
 async fn is_known<F: Filter>(recorded: &Recorded<'_>, named: &Named, mut alone: F) -> Result<bool, Problem> {
     let Recorded { ctx, source, tables, at } = *recorded;
-    alone.look_up(ctx, at).await?;
+    alone.look_up(ctx, at, Seq(0)).await?;
     if let Some(is_known) = alone.resolves(named.field) {
         return Ok(is_known);
     }

@@ -67,7 +67,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 enum Forwarded {
     /// The library answered it.
     Answer(Response),
-    /// It is malformed, or the library refused it.
+    /// It is malformed, or the library refused it, or ignored it as a notification.
     Refusal(Response),
 }
 
@@ -170,7 +170,8 @@ impl Endpoint {
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;
-        if parts.status.is_success() { Forwarded::Answer(response) } else { Forwarded::Refusal(response) }
+        // The library accepts a call without an id as a notification, with 202: nothing was called.
+        if parts.status == StatusCode::OK { Forwarded::Answer(response) } else { Forwarded::Refusal(response) }
     }
 }
 

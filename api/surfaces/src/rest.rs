@@ -92,14 +92,15 @@ where
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
         return events::begin(context, mounted, index, arguments?, last, incoming).await;
     }
+    // A range of a HEAD request has no meaning.
+    let has_parts = request.method == http::Method::GET && !operation.files.is_empty();
+    let (range, if_range) = if has_parts { part(&request.headers) } else { (None, None) };
     let (credentials, address) = (incoming.credentials.clone(), incoming.address);
     let key_end = || -> BoxFuture<'static, ()> {
         let (context, credentials) = (Arc::clone(context), credentials.clone());
         Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
     };
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    // A range of a HEAD request has no meaning.
-    let range = if request.method == http::Method::GET { text(&request.headers, &RANGE)? } else { None };
     let rendering = reply::Rendering {
         list: operation.list,
         form,
@@ -107,7 +108,7 @@ where
         paid: admitted.settlement.is_some(),
         read,
         if_none_match: if_none_match.as_deref(),
-        part: PartRequest { range, if_range: text(&request.headers, &IF_RANGE)?, key_end: &key_end },
+        part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
     };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
@@ -206,6 +207,14 @@ pub(crate) fn watch_token(headers: &HeaderMap) -> Result<Option<String>, Problem
     Ok(text(headers, &HeaderName::from_static("x-watch-token"))?.map(str::to_owned))
 }
 
+/// The `Range` and the `If-Range` of a request. If one of them is given twice or is not plain text, the whole file is sent: it has been counted.
+fn part(headers: &HeaderMap) -> (Option<&str>, Option<&str>) {
+    match (text(headers, &RANGE), text(headers, &IF_RANGE)) {
+        (Ok(range), Ok(if_range)) => (range, if_range),
+        _ => (None, None),
+    }
+}
+
 /// A header that must occur at most once.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
@@ -214,5 +223,33 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
         (Ok(value), None) => Ok(Some(value)),
         (Ok(_), Some(_)) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is given twice")).about(name.as_str())),
         (Err(_), _) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is not plain text")).about(name.as_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    /// Proves that a `Range` counts with its `If-Range`, and that the whole file is asked for where one of them is given twice or is not plain text.
+    #[test]
+    fn parts() {
+        let of = |given: &[(HeaderName, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in given {
+                headers.append(name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            }
+            let (range, if_range) = part(&headers);
+            (range.map(str::to_owned), if_range.map(str::to_owned))
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(of(&[]), (None, None));
+        assert_eq!(of(&[(RANGE, "bytes=0-3")]), (text("bytes=0-3"), None));
+        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\"")]), (text("bytes=0-3"), text("\"a\"")));
+        assert_eq!(of(&[(RANGE, "bytes=0-3"), (RANGE, "bytes=5-")]), (None, None));
+        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\"a\""), (IF_RANGE, "\"b\"")]), (None, None));
+        assert_eq!(of(&[(RANGE, "bytes=0-3"), (IF_RANGE, "\u{ff}")]), (None, None));
+        assert_eq!(of(&[(RANGE, "\u{ff}"), (IF_RANGE, "\"a\"")]), (None, None));
     }
 }

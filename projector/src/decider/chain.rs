@@ -145,7 +145,7 @@ pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, E
     }
 }
 
-/// Returns the feed element of a change, the JSON that readers see: event, seq, time, change details, the mark of late news and record.
+/// Returns the feed element of a change, the JSON that readers see: event, seq, time, change details, whether it is late news, and record.
 pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(record.len() + 96);
     let (event, recorded_at) = (change.event.as_str(), rfc3339(change.recorded_at));

@@ -9,6 +9,7 @@ use schemas::avro::decode;
 use schemas::event::Fact;
 use schemas::key;
 use schemas::position::{LogOffset, Seq};
+use schemas::suppression::{KeyKind, SuppressionRow};
 use schemas::tables::{Key as RowKey, Table, Write};
 use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, NewKey, Row, hour_of};
@@ -94,8 +95,12 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         AccountCommand::Revoke(key) => vec![put_key(&ended(&key.key_id, at_ms).await)],
         AccountCommand::Erase(key) => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(&key.key_id, at_ms).await })],
         AccountCommand::Used { key_id } => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..old(&key_id).await.unwrap() })],
-        AccountCommand::Item(_) | AccountCommand::Suppress(_) | AccountCommand::Unsuppress(_) | AccountCommand::Unknown { .. } => {
-            panic!("{command:?}")
+        AccountCommand::Suppress(given) => {
+            let kind = KeyKind::from_name(&given.kind).unwrap();
+            let row_key = key![kind.name, kind.normalize(&given.key).unwrap().as_str()];
+            let row = SuppressionRow { key: given.key, reason: given.reason, since: at_ms };
+            vec![put(&accounts::SUPPRESSIONS, row_key, serde_json::to_vec(&row).unwrap())]
         }
+        AccountCommand::Item(_) | AccountCommand::Unsuppress(_) | AccountCommand::Unknown { .. } => panic!("{command:?}"),
     }
 }

@@ -1,6 +1,9 @@
 //! The filter of catalysts. Feeds, saved filters and watches use its fields.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use schemas::views::catalysts::{Catalyst, DRUG_LETTERS, KINDS, TABLES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
@@ -147,7 +150,7 @@ impl filter::Filter for Filter {
         self.takes(&change.record)
     }
 
-    async fn look_up(&mut self, _: &Context, at: &Position) -> Result<Option<String>, Problem> {
+    async fn look_up(&mut self, _: &Context, at: &Position, _: Seq) -> Result<Option<String>, Problem> {
         if let Some(trial) = &self.trial {
             self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
         }
@@ -164,9 +167,7 @@ impl filter::Filter for Filter {
         // The most selective search first.
         [
             self.trial.as_ref().map(|trial| TermQuery::Exact("trial", self.numbers.iter().chain([trial]).cloned().collect())),
-            self.ticker.as_deref().map(|ticker| {
-                TermQuery::Exact("ticker", tickers(ticker).into_iter().flat_map(|one| [one.replace('-', "."), one]).collect())
-            }),
+            self.ticker.as_deref().map(|ticker| TermQuery::Exact("ticker", written(ticker))),
             exact("drug", letters),
             exact("phase", self.phase.as_deref().map(normal)),
             exact("kind", self.kind.clone()),
@@ -175,6 +176,12 @@ impl filter::Filter for Filter {
         .flatten()
         .collect()
     }
+}
+
+/// The ways in which records write the tickers of a text.
+fn written(ticker: &str) -> Vec<String> {
+    let both = |symbol: String| BTreeSet::from([symbol.replace('-', "."), symbol]);
+    tickers(ticker).iter().flat_map(|symbol| both(symbol.to_lowercase())).collect()
 }
 
 #[cfg(test)]

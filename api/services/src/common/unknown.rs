@@ -1,6 +1,7 @@
 //! What the answers about a saved filter or a watch say about values that nothing recorded has: such a filter finds nothing until something does.
 
 use feed::filter::Filter as _;
+use feed::notes::notes;
 use feed::position::position;
 use feed::unknown::{Recorded, unknown_values};
 use feed::watchable::WatchableFeed;
@@ -14,7 +15,8 @@ use operation::problem::Problem;
 pub(crate) async fn note_of<S: WatchableFeed>(call: &Call, filter: &S::Filter) -> Result<Option<String>, Problem> {
     let (ctx, feed) = (&call.context, S::FEED);
     let at = position(ctx, &feed.source, None).await?;
-    let mut notes: Vec<String> = filter.clone().look_up(ctx, &at).await?.into_iter().collect();
+    let after = notes(call, &feed.source, &at).await?.after;
+    let mut notes: Vec<String> = filter.clone().look_up(ctx, &at, after).await?.into_iter().collect();
     let recorded = Recorded { ctx, source: &feed.source, tables: feed.tables, at: &at };
     notes.extend(unknown_values(call, &recorded, filter, true).await?);
     Ok(Some(notes.join("; ")).filter(|note| !note.is_empty()))
@@ -32,7 +34,7 @@ mod tests {
     use crate::registered;
 
     /// For each field, a value that nothing has.
-    const UNKNOWN: [(&str, &str); 17] = [
+    const UNKNOWN: [(&str, &str); 16] = [
         ("activity", "Q99"),
         ("agency", "Qqqqx"),
         ("cik", "999999"),
@@ -46,7 +48,6 @@ mod tests {
         ("pi", "Qqqqx"),
         ("recipient", "Qqqqx"),
         ("sponsor", "Qqqqx"),
-        ("store", "qqqqx.example"),
         ("ticker", "QQQQX"),
         ("trial", "NCT99999999"),
         ("value", "Qqqqx"),

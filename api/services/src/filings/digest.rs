@@ -100,7 +100,7 @@ impl Read for Arguments {
         let ticker = filter.ticker.clone().unwrap_or_default();
         let mut companies = None;
         if !ticker.is_empty() {
-            companies = Some(companies_of(reader.context(), &reader.at, &ticker).await?);
+            companies = Some(companies_of(reader.context(), &reader.at, reader.after(), &ticker).await?);
         }
         let changes = reader.count(material(companies.as_deref()), window.before).await?;
         let changes = of_days(&filter, &window, changes, reader);

@@ -102,10 +102,10 @@ impl filter::Filter for Filter {
         self.takes(&change.record)
     }
 
-    async fn look_up(&mut self, ctx: &Context, at: &Position) -> Result<Option<String>, Problem> {
-        let notes = unknown_forms(ctx, at, &self.form).await?;
+    async fn look_up(&mut self, ctx: &Context, at: &Position, after: Seq) -> Result<Option<String>, Problem> {
+        let notes = unknown_forms(ctx, at, after, &self.form).await?;
         if let Some(ticker) = self.ticker.clone() {
-            self.companies = companies_of(ctx, at, &ticker).await?;
+            self.companies = companies_of(ctx, at, after, &ticker).await?;
         }
         Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
     }
@@ -192,32 +192,33 @@ fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
     Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
 }
 
-/// Notes about forms that are neither usual nor recorded, with the nearest usual ones. New forms appear, so none is refused.
+/// Notes about forms that are neither usual nor recorded after a seq, with the nearest usual ones. New forms appear, so none is refused.
 ///
 /// # Errors
 /// When the feed cannot be read.
-async fn unknown_forms(ctx: &Context, at: &Position, forms: &[String]) -> Result<Vec<String>, Problem> {
+async fn unknown_forms(ctx: &Context, at: &Position, after: Seq, forms: &[String]) -> Result<Vec<String>, Problem> {
+    let is_known = if after > Seq(0) { "shown to this tier" } else { "known" };
     let mut notes = Vec::new();
     for form in forms.iter().filter(|form| !USUAL_FORMS.contains(&base_form(form))) {
         let of_form = Criteria::new(vec![TermQuery::Exact("base", vec![base_form(form).to_owned()])], |change: &Change| {
             change.record.kind == "filing" && change.record.base_form.eq_ignore_ascii_case(base_form(form))
         });
-        if newest(ctx, &FEED, at, of_form, Seq(0), 1).await?.changes.is_empty() {
-            notes.push(format!("no filing of form {form:?} is known{}", hint(form, USUAL_FORMS)));
+        if newest(ctx, &FEED, at, of_form, after, 1).await?.changes.is_empty() {
+            notes.push(format!("no filing of form {form:?} is {is_known}{}", hint(form, USUAL_FORMS)));
         }
     }
     Ok(notes)
 }
 
-/// The companies with one of the tickers that a text names, according to insiders' filings up to a position.
+/// The companies with one of the tickers that a text names, according to insiders' filings after a seq and up to a position.
 ///
 /// # Errors
 /// When the feed cannot be read.
-pub(super) async fn companies_of(ctx: &Context, at: &Position, ticker: &str) -> Result<Vec<String>, Problem> {
+pub(super) async fn companies_of(ctx: &Context, at: &Position, after: Seq, ticker: &str) -> Result<Vec<String>, Problem> {
     let wanted = tickers(ticker);
     let spelled = TermQuery::Exact("ticker", recorded_spellings(ctx, at, &wanted).await?);
     let of_ticker = trades_found_by(spelled).and(|change| names_ticker(&change.record.ticker, &wanted));
-    let found = newest(ctx, &FEED, at, of_ticker, Seq(0), TICKER_TRADES).await?;
+    let found = newest(ctx, &FEED, at, of_ticker, after, TICKER_TRADES).await?;
     let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
     Ok(companies.into_iter().collect())
 }

@@ -62,7 +62,7 @@ impl Read for Arguments {
         let window = reader.window(0).await?;
         // The trades of an issuer belong together, however each filer writes its ticker.
         let companies = match &filter.ticker {
-            Some(ticker) => Some(companies_of(reader.context(), &reader.at, ticker).await?),
+            Some(ticker) => Some(companies_of(reader.context(), &reader.at, reader.after(), ticker).await?),
             None => None,
         };
         let criteria = companies.as_deref().map_or_else(trades, trades_of_companies);
@@ -80,7 +80,7 @@ impl Read for Arguments {
 
 #[cfg(test)]
 mod tests {
-    use feed::testing::{START_MS, World, value};
+    use feed::testing::{START_MS, World, call, text, value};
     use schemas::facts::insider_trades::Owner;
     use schemas::views::filings::TABLES;
 
@@ -133,7 +133,10 @@ mod tests {
             let found = value(&ctx, &digest, json!({ "ticker": ticker })).await;
             assert_eq!(found["counts"]["insiderActivity"], count, "{ticker}: {found}");
         }
-        let unknown = value(&ctx, &activity, json!({ "ticker": "BRK" })).await;
+        let mut keyed = call(&ctx);
+        keyed.caller.key_id = "key_test".to_owned();
+        let unknown = text((activity.run)(keyed, json!({ "ticker": "BRK" })).await.unwrap());
+        let unknown: serde_json::Value = serde_json::from_str(&unknown).unwrap();
         let note = unknown["note"].as_str().unwrap();
         assert!(note.contains(r#"nothing recorded has the ticker "BRK", the nearest known are "#) && note.contains(r#""BRK.B""#), "{note}");
     }

@@ -87,7 +87,7 @@ impl Read for Arguments {
         let (start, end) = (first.to_string(), last.to_string());
         let is_within = |date: &str| start.as_str() <= date && date <= end.as_str();
         let mut filter = filter;
-        let note = filter.look_up(reader.context(), &reader.at).await?;
+        let note = filter.look_up(reader.context(), &reader.at, reader.after()).await?;
         reader.note(note);
         let question = Question::Filings { forms: filter.form.clone(), start: first, end: last, page: String::new() };
         let found = reader

@@ -61,7 +61,8 @@ fn with(name: &str, value: Value, arguments: &Value) -> Value {
 /// Texts and numbers that occur in the records of either history.
 fn values_of<R: Record>(histories: &Histories<R>) -> (Vec<Value>, Vec<Value>) {
     let mut all: Vec<Value> = Vec::new();
-    for record in histories.pairs.iter().rev().flatten() {
+    // The oldest come first: the number of values is limited, and those of the free window are shown anyway.
+    for record in histories.pairs.iter().flatten() {
         let (json, mut paths) = (json!(record), Vec::new());
         leaves(&json, String::new(), &mut paths);
         all.extend(paths.iter().filter_map(|path| json.pointer(path).cloned()));

@@ -315,12 +315,17 @@ async fn hosts_and_origins() {
     }
 }
 
+/// A call that has no id.
+fn call_as_notification(call: Value) -> Ask {
+    message(&call).header("mcp-protocol-version", "2025-11-25")
+}
+
 /// Proves that messages that call no operation are limited by address, whatever they are: known methods, malformed and refused ones, calls of unknown
-/// tools, descriptions; and that calls of operations go on then.
+/// tools, descriptions, calls without an id; and that calls of operations go on then.
 #[tokio::test]
 async fn messages_are_limited_by_address() {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
-    let kinds: [fn(&Value) -> Ask; 9] = [
+    let kinds: [fn(&Value) -> Ask; 11] = [
         |hello| message(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})),
         |_| message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25"),
         |_| old("tools/list", json!({})),
@@ -330,6 +335,8 @@ async fn messages_are_limited_by_address() {
         |_| old("tools/call", json!({"arguments": {}})),
         |_| old("tools/call", json!({"name": "no_such", "arguments": {}})),
         |_| old("tools/call", json!({"name": "manage", "arguments": {"action": "describe"}})),
+        |_| call_as_notification(json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "find"}})),
+        |_| call_as_notification(json!({"jsonrpc": "2.0", "id": null, "method": "tools/call", "params": {"name": "find"}})),
     ];
     let site = Fixture::stopped().site(Arc::new(|| Ok(())));
     let is_limited = async |kind: fn(&Value) -> Ask| {

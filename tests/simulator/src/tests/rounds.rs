@@ -13,13 +13,17 @@ fn shown(sim: &Simulator, today: &str) -> BTreeMap<&'static str, BTreeSet<String
     let feed = String::from_utf8(get(sim, "/cgi-bin/browse-edgar", "count=100").body).unwrap();
     let stores = STORES.iter().flat_map(|(host, _)| {
         let answer = sim.store_answer(host, "/products.json", "limit=250").unwrap();
+        if answer.status != 200 {
+            // The store has a fault at this time.
+            return Vec::new();
+        }
         value(&answer)["products"].as_array().cloned().unwrap_or_default()
     });
     BTreeMap::from([
         ("nih_reporter", texts(grants::read(sim, &json!({}), 500, "asc"))),
         ("clinical_trials", texts(trials::read(sim, "pageSize=1000"))),
         ("usaspending", texts([actions(&awards::CONTRACTS), actions(&awards::VEHICLES)].concat())),
-        ("edgar", feed.split("<entry>").skip(1).map(str::to_owned).collect()),
+        ("edgar", feed.split("</entry>").filter_map(|entry| Some(entry.split_once("<entry>")?.1.to_owned())).collect()),
         ("shopify", texts(stores.collect())),
     ])
 }
@@ -37,10 +41,11 @@ fn every_upstream_publishes_in_each_round() {
             for (upstream, records) in &after {
                 assert!(records.difference(&before[upstream]).next().is_some(), "{upstream}, {day}, round {round}");
             }
-            let new = after["edgar"].difference(&before["edgar"]).next().unwrap();
+            let new =
+                after["edgar"].difference(&before["edgar"]).find(|entry| entry.contains(&day.to_string())).expect("a filing of the day");
             let accession = new.split("accession-number=").nth(1).unwrap().split('<').next().unwrap();
             let path = format!("/Archives/edgar/data/1/{accession}.txt");
-            assert_eq!((get(&sim, &path, "").status, new.contains(&day.to_string())), (200, true), "{new}");
+            assert_eq!(get(&sim, &path, "").status, 200, "{new}");
             before = after;
         }
     }

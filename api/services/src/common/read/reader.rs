@@ -209,6 +209,12 @@ impl<S: WatchableFeed> Reader<S> {
         &self.call.context
     }
 
+    /// Changes up to this one are not shown to the caller.
+    #[must_use]
+    pub fn after(&self) -> Seq {
+        self.notes.after
+    }
+
     /// Whether the answer is about now; else it is as of an earlier time, and no upstream is asked.
     #[must_use]
     pub fn is_current(&self) -> bool {
@@ -551,13 +557,11 @@ impl<S: WatchableFeed> Reader<S> {
     /// # Errors
     /// When the rows cannot be read.
     pub async fn updated(&self) -> Result<String, Problem> {
-        let finished_at_ms = self.standing().await?.finished_at_ms;
-        Ok(if finished_at_ms == 0 { String::new() } else { day_text(finished_at_ms) })
+        Ok(Some(self.standing().await?.finished_at_ms).filter(|ms| *ms != 0).map_or_else(String::new, day_text))
     }
 
     async fn standing(&self) -> Result<through::Completeness, Problem> {
-        let (at, source) = (&self.at, S::FEED.source);
-        Feeds::of(self.context()).completeness(&source, at.view.as_ref(), at.seq, at.last).await
+        Feeds::of(self.context()).completeness(&S::FEED.source, self.at.view.as_ref(), self.at.seq, self.at.last).await
     }
 
     /// The caller's tier as answers name it: `free` without a key.

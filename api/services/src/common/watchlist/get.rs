@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -96,7 +97,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
         tracing::error!(id = kept.id, "the filter of a watch cannot be read");
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
-    filter.look_up(ctx, &at).await?;
+    filter.look_up(ctx, &at, Seq(0)).await?;
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.news()]).await?;
     let found = selection.find(kept.after, upto, limit, Direction::Backwards).await?;
