@@ -11,7 +11,7 @@ pub use contract::{Contract, ContractSignal, signal};
 
 use super::records::{Place, Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
-use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY};
+use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
 use crate::news::{EXCLUSION_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
@@ -123,6 +123,20 @@ impl Exclusion {
     #[must_use]
     pub fn can_signal(&self) -> bool {
         can_signal(&self.classification, &self.comments)
+    }
+
+    /// Why its party does not have the signal of an excluded contractor, as answers say it after the number of entries; `None` if it can have it.
+    #[must_use]
+    pub fn reason_without_signal(&self) -> Option<&'static str> {
+        if self.can_signal() {
+            return None;
+        }
+        Some(match self.classification.as_str() {
+            FIRM | SPECIAL_ENTITY => "the agency says that the party is not itself excluded",
+            VESSEL => "a vessel",
+            INDIVIDUAL => "a natural person",
+            _ => "the list gives no class of party",
+        })
     }
 }
 
@@ -315,8 +329,29 @@ mod tests {
     #[test]
     fn who_can_have_the_signal() {
         assert!(can_signal(FIRM, "") && can_signal(SPECIAL_ENTITY, "Debarment"));
-        assert!(!can_signal(INDIVIDUAL, "") && !can_signal("Vessel", "") && !can_signal("", ""));
+        assert!(!can_signal(INDIVIDUAL, "") && !can_signal(VESSEL, "") && !can_signal("", ""));
         assert!(!can_signal(FIRM, "The entity is Not Itself Excluded; section 889 applies."));
+    }
+
+    /// Proves that exactly the entries that cannot have the signal say why.
+    #[test]
+    fn reasons_without_a_signal() {
+        for (classification, comments, part) in [
+            (FIRM, "", None),
+            (SPECIAL_ENTITY, "Debarment", None),
+            (FIRM, "It is not itself excluded.", Some("not itself excluded")),
+            (SPECIAL_ENTITY, "NOT ITSELF EXCLUDED", Some("not itself excluded")),
+            (VESSEL, "", Some("vessel")),
+            (VESSEL, "not itself excluded", Some("vessel")),
+            (INDIVIDUAL, "", Some("person")),
+            ("", "", Some("no class")),
+            ("Airship", "", Some("no class")),
+        ] {
+            let record = Exclusion { classification: classification.into(), comments: comments.into(), ..Exclusion::default() };
+            let reason = record.reason_without_signal();
+            assert_eq!(reason.is_none(), record.can_signal(), "{classification} {comments}");
+            assert_eq!(part.map(|part| reason.is_some_and(|reason| reason.contains(part))), reason.map(|_| true), "{reason:?}");
+        }
     }
 
     /// Proves by which lists and terms records are found, and that what is gone is in no list.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
+use super::findings::{Counted, hidden_note};
 use super::followed::Exclusions;
 use super::{DISCLAIMER, source_url};
 use crate::common::read::{Read, Reader};
@@ -38,10 +39,12 @@ pub struct Arguments {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusionCheck {
-    /// Whether at least one active exclusion matches.
+    /// Whether at least one active exclusion matches that is shown.
     pub on_index: bool,
     /// The active exclusions that match, the earliest active date first.
     pub matches: Vec<Matched>,
+    /// How many more active exclusions match, and are hidden on request.
+    pub hidden: usize,
     /// The last day for which the index is complete; empty before the first complete sync run.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub index_as_of: String,
@@ -100,7 +103,7 @@ impl Matched {
     }
 }
 
-/// The exclusions of some lists that are active on a day, each once, the earliest first. Those that are suppressed are left out, and so are persons if
+/// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
 /// `has_persons` is false. A note says if there are more.
 pub(super) async fn of_lists(
     reader: &mut Reader<Exclusions>,
@@ -118,7 +121,7 @@ pub(super) async fn of_lists(
     if is_cut {
         reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
     }
-    found.retain(|record| record.is_active_on(day) && !record.suppressed && (has_persons || !record.is_person()));
+    found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
     found.sort_by_key(|record| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
     Ok(found)
 }
@@ -143,12 +146,13 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<ExclusionCheck, Problem> {
         let day = reader.today();
-        let matches = match (&self.uei, &self.entity) {
+        let (matches, hidden) = match (&self.uei, &self.entity) {
             (Some(text), _) => {
                 let uei = filter::uei("uei", text)?;
                 // Persons are found by their whole name only.
-                let found = of_lists(reader, vec![uei_list(&uei)], day, false).await?;
-                found.into_iter().map(|record| Matched::new(record, "uei", "the same UEI".to_owned())).collect()
+                let found = Counted::of(of_lists(reader, vec![uei_list(&uei)], day, false).await?);
+                let matched = found.shown.into_iter().map(|record| Matched::new(record, "uei", "the same UEI".to_owned()));
+                (matched.collect(), found.hidden)
             }
             (None, Some(text)) => by_name(reader, &filter::name("entity", text)?, day).await?,
             (None, None) => return Err(Problem::parameter("entity", "`entity` or `uei` is required: who is checked")),
@@ -156,19 +160,20 @@ impl Read for Arguments {
         if matches.iter().any(|one: &Matched| one.matched_by != "uei") {
             reader.note(NAME_ALONE.to_owned());
         }
+        reader.note(hidden_note("exclusions", hidden));
         let index_as_of = reader.completeness().await?.through_date;
         if index_as_of.is_empty() {
             reader.note("the list of exclusions has not been read completely yet, so that a party can be missing".to_owned());
         }
-        Ok(ExclusionCheck { on_index: !matches.is_empty(), matches, index_as_of, disclaimer: DISCLAIMER })
+        Ok(ExclusionCheck { on_index: !matches.is_empty(), matches, hidden, index_as_of, disclaimer: DISCLAIMER })
     }
 }
 
-/// The exclusions whose name matches.
-async fn by_name(reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<Vec<Matched>, Problem> {
-    let found = of_lists(reader, keys_of(name).iter().map(|key| name_list(key)).collect(), day, true).await?;
+/// The exclusions whose name matches, and how many more are hidden.
+async fn by_name(reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<(Vec<Matched>, usize), Problem> {
+    let found = Counted::of(of_lists(reader, keys_of(name).iter().map(|key| name_list(key)).collect(), day, true).await?);
     let company = CompanyName::new(name);
-    let matched = found.into_iter().map(|record| {
+    let matched = found.shown.into_iter().map(|record| {
         let reason = if record.is_person() {
             "the same whole name".to_owned()
         } else {
@@ -177,5 +182,5 @@ async fn by_name(reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Resu
         };
         Matched::new(record, "name_exact", reason)
     });
-    Ok(matched.collect())
+    Ok((matched.collect(), found.hidden))
 }

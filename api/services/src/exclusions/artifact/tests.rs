@@ -117,6 +117,41 @@ fn flags() {
     assert_eq!(Artifact::new(cut, NOON).flags, [AWARDS_INCOMPLETE]);
 }
 
+/// Proves that no sentence denies an entry of the index that raises no signal: it says how many there are and why, by what they were found.
+#[test]
+fn entries_that_raise_no_signal_are_said() {
+    let of = |without_signal: &[&'static str], matched_by, hidden| {
+        let findings = Findings { entity: entity(), without_signal: without_signal.to_vec(), matched_by, hidden, ..Findings::default() };
+        Artifact::new(findings, NOON)
+    };
+    for (matched_by, reasons, hidden, end) in [
+        (BY_UEI, &["a vessel"][..], 0, "is on the index; active entries with this UEI that raise none: 1 (a vessel)."),
+        (BY_CAGE, &["a vessel"], 0, "is on the index; active entries with this UEI that raise none: 1 (a vessel)."),
+        (BY_NAME, &["b", "a", "b"], 0, "is on the index; active entries with this name that raise none: 3 (a; b)."),
+        (BY_NAME, &["a"], 2, "is shown; active entries with this name that raise none: 1 (a); hidden on request: 2."),
+    ] {
+        let found = of(reasons, matched_by, hidden);
+        assert_eq!((found.signal, found.flags.contains(&LISTED_WITHOUT_SIGNAL)), (NO_SIGNAL, true));
+        assert_eq!(found.statement, format!("As of 2026-11-20, no active exclusion of ACME LLC that raises a signal {end}"));
+    }
+    assert_eq!(of(&[], BY_NAME, 0).flags, [""; 0]);
+}
+
+/// Proves that exclusions that are hidden on request are never silent: without another one the sentence says how many there are, and a flag says it always.
+#[test]
+fn hidden_exclusions_are_said() {
+    let of = |exclusions: Vec<Exclusion>, hidden| {
+        let findings = Findings { entity: entity(), exclusions, hidden, matched_by: BY_UEI, ..Findings::default() };
+        Artifact::new(findings, NOON)
+    };
+    let none = of(Vec::new(), 2);
+    assert_eq!((none.signal, none.flags), (NO_SIGNAL, vec![EXCLUSIONS_HIDDEN]));
+    assert_eq!(none.statement, "As of 2026-11-20, no active exclusion of ACME LLC is shown; hidden on request: 2.");
+    let other = of(vec![exclusion("2026-10-01")], 1);
+    assert_eq!((other.signal, other.flags), (NO_ACTIVE_AWARD, vec![EXCLUSIONS_HIDDEN]));
+    assert!(other.statement.contains("is listed as excluded by EPA"), "{}", other.statement);
+}
+
 /// Proves that the hash is that of the artifact, also with the hash, the link and a note next to it, and that it changes with the evidence.
 #[test]
 fn hashes() {
