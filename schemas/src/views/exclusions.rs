@@ -12,6 +12,7 @@ pub use contract::{Contract, ContractSignal, signal};
 use super::records::{Place, Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
+use crate::near_names::lists_of;
 use crate::news::{EXCLUSION_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
@@ -33,6 +34,8 @@ pub const HITS: &str = "hits";
 const NOT_EXCLUDED: &str = "not itself excluded";
 /// The day by which hits without one are listed.
 const UNKNOWN_DAY: &str = "1900-01-01";
+/// What the key of a name begins with that has its sorted words.
+const WORDS_KEY: &str = "words/";
 /// The bucket of lists that are looked up as a whole.
 const ONE_BUCKET: i64 = 0;
 
@@ -164,6 +167,12 @@ pub fn name_list(key: &str) -> String {
     format!("name/{key}")
 }
 
+/// The list of the exclusions in which names are that may be spelled a little differently, see [`crate::near_names`].
+#[must_use]
+pub fn near_list(list: &str) -> String {
+    format!("near/{list}")
+}
+
 /// The list of the candidates whose industry code starts with some digits, those that end first before the others.
 #[must_use]
 pub fn naics_list(digits: &str) -> String {
@@ -218,7 +227,11 @@ impl Record for Exclusion {
         let uei = Some(&self.uei).filter(|uei| !uei.is_empty()).map(|uei| uei_list(uei));
         let cage = Some(&self.cage).filter(|cage| !cage.is_empty()).map(|cage| cage_list(cage));
         let names = self.name_keys.iter().map(|key| name_list(key));
-        uei.into_iter().chain(cage).chain(names).map(in_list).collect()
+        // The names of persons have no such key: they are found by the whole name only.
+        let words = self.name_keys.iter().find_map(|key| key.strip_prefix(WORDS_KEY));
+        let near = words.map(|words| lists_of(&words.split(' ').collect::<Vec<_>>())).unwrap_or_default();
+        let near = near.iter().map(|list| near_list(list));
+        uei.into_iter().chain(cage).chain(names).chain(near).map(in_list).collect()
     }
 }
 
@@ -360,6 +373,12 @@ mod tests {
         let record = Exclusion { withdrawn: false, contract: None, ..exclusion() };
         let lists: Vec<String> = record.places().into_iter().map(|place| place.list).collect();
         assert_eq!(lists, ["uei/ABCDEF123456", "cage/1A2B3", "name/words/ACME", "name/all/ACMELLC"]);
+        let spelled = Exclusion { name_keys: vec!["words/CRYSTALORD".into()], uei: String::new(), cage: String::new(), ..record.clone() };
+        let lists: Vec<String> = spelled.places().into_iter().map(|place| place.list).collect();
+        let near = ["first/CR", "middle/ST", "last/RD"].map(|piece| format!("near/1//10/{piece}"));
+        assert_eq!(lists, [vec!["name/words/CRYSTALORD".to_owned()], near.to_vec()].concat());
+        let person = Exclusion { name_keys: vec!["person/ANSELM FARROW".into()], ..spelled };
+        assert_eq!(person.places().len(), 1, "a person is found by the whole name only");
         let terms: Vec<String> = record.terms().iter().map(Term::text).collect();
         assert_eq!(
             terms,
