@@ -1,8 +1,12 @@
 //! What follows from records and a time: which awards are running, the signal, the sums, the sentence and the hash.
 
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use schemas::evidence;
 use schemas::views::exclusions::EXCLUSION;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -165,4 +169,28 @@ fn hashes() {
     document["summary"]["activeAwardsNow"] = json!(7);
     assert!(!evidence::verify(&document).unwrap().is_valid);
     assert_eq!(document["summary"]["totalActiveDollarsAtRisk"], json!(500_000));
+}
+
+/// Proves that the Python program of the examples computes the hash of an artifact, also with amounts of cents and letters beyond ASCII, and that it refuses one
+/// that was changed.
+#[test]
+fn the_python_example_verifies() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/examples/verify_artifact.py");
+    let is_valid = |document: &Value| {
+        let mut command = Command::new("python3");
+        let mut child = command.arg(&example).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
+        child.wait().unwrap().success()
+    };
+    let awards = vec![
+        Award { amount_cents: Some(17_221_341_967), outlays_cents: Some(15_480_529_175), ..award("A", "2024-01-01", "2027-01-01") },
+        Award { amount_cents: Some(10), agency: "Département \"É\" \u{1f6a2}".into(), ..award("B", "2024-01-01", "2027-01-01") },
+    ];
+    let found = artifact(vec![exclusion("2026-10-01")], BY_UEI, awards);
+    assert_eq!(found.summary.total_active_dollars_at_risk, Dollars { cents: 1_740_812_792 + 10 });
+    let mut document = evidence::Artifact::new(&found).unwrap().document("/v1/artifact/x");
+    document["note"] = json!("about the answer");
+    assert!(is_valid(&document));
+    document["summary"]["activeAwardsNow"] = json!(3);
+    assert!(!is_valid(&document));
 }
