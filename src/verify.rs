@@ -1,10 +1,11 @@
-//! `highwater verify`: verifies receipts, and that one checkpoint continues another, offline.
+//! `highwater verify`: verifies receipts and documents that state their hash, and that one checkpoint continues another, offline.
 
 use std::error::Error as StdError;
 use std::io::Read;
 use std::path::Path;
 
 use schemas::clock::rfc3339;
+use schemas::evidence::{self, Verified};
 use schemas::hash::Hash32;
 use schemas::i_json::{self, Rule, Violation};
 use schemas::note::{KeyType, Note, Signed, VerifierKey};
@@ -17,12 +18,16 @@ use crate::output::Output;
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Verifies a receipt, or all receipts of a list and their chain. Prints one line per receipt.
+/// Verifies a receipt, all receipts of a list and their chain, or a document that states its hash (an artifact of `exclusions`, a record of `catalysts`).
+/// Prints one line for each.
 ///
 /// # Errors
-/// The file cannot be read, or a receipt is not valid.
+/// The file cannot be read, or what it holds is not valid.
 pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     let document = read(file)?;
+    if let Some(found) = evidence::verify(&document) {
+        return verify_hash(&found, pubkeys, output);
+    }
     let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), document.get("receipt")) {
         (Some(listed), _) => listed.iter().collect(),
         (None, Some(receipt)) => vec![receipt],
@@ -63,6 +68,22 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
     }
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
+}
+
+/// Says whether a document has the hash that it states.
+fn verify_hash(found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+    if !pubkeys.is_empty() {
+        return Err("--pubkey: the document states a hash, which nobody signed".into());
+    }
+    // Whoever wrote the document chose this text, so it is escaped: it must not control a terminal.
+    let stated = found.stated.escape_debug();
+    if found.is_valid {
+        output.line(format!("{stated}: valid").as_bytes());
+        output.note("the hash shows that nothing was changed since it was made, not by whom: compare it with the permalink or the source");
+        return Ok(());
+    }
+    output.line(format!("{stated}: NOT VALID: it is not the hash of what the document contains").as_bytes());
+    Err("1 of 1 checks failed".into())
 }
 
 /// Verifies that a checkpoint continues an older one of the same tree, and that some witnesses cosigned it. Prints one line for each check.
@@ -239,6 +260,39 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// What is printed.
+    #[derive(Default)]
+    struct Printed(std::sync::Mutex<Vec<String>>);
+
+    impl Output for Printed {
+        fn line(&self, line: &[u8]) {
+            self.0.lock().unwrap().push(String::from_utf8(line.to_vec()).unwrap());
+        }
+        fn bytes(&self, _: &[u8]) {}
+        fn note(&self, _: &str) {}
+        fn progress(&self, _: &str, _: u64, _: u64) {}
+    }
+
+    /// Proves that a document with its hash is verified by its contents, that one that was changed is refused, and that keys are not ignored.
+    #[test]
+    fn documents_with_a_hash() {
+        let of = |document: &Value, pubkeys: &[String]| {
+            let printed = Printed::default();
+            let result = verify_hash(&evidence::verify(document).unwrap(), pubkeys, &printed);
+            (result.map_err(|error| error.to_string()), printed.0.into_inner().unwrap().join("|"))
+        };
+        let document = evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL", "entity": { "name": "ACME" } })).unwrap().document("/x");
+        let hash = document["artifactHash"].as_str().unwrap().to_owned();
+        assert_eq!(of(&document, &[]), (Ok(()), format!("{hash}: valid")));
+        let mut changed = document.clone();
+        changed["entity"]["name"] = json!("ACNE");
+        let (result, printed) = of(&changed, &[]);
+        assert!(result.is_err() && printed.contains("NOT VALID"), "{printed}");
+        assert!(of(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
+        changed["artifactHash"] = json!("\u{1b}[2J");
+        assert!(!of(&changed, &[]).1.contains('\u{1b}'));
+    }
 
     /// A tree with some leaves; the leaves from `forked` on differ from those of other trees.
     fn grown(size: u64, forked: u64) -> HashMap<u64, Hash32> {

@@ -25,6 +25,7 @@ pub mod hash;
 pub mod i_json;
 pub mod json_type;
 pub mod names;
+pub mod near_names;
 pub mod nearest_values;
 pub mod news;
 pub mod note;

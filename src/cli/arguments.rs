@@ -267,16 +267,17 @@ pub(crate) enum CliCommand {
         #[arg(long, conflicts_with = "history")]
         at: Option<u64>,
     },
-    /// Verifies receipts, or that one signed checkpoint continues another, offline.
+    /// Verifies receipts, documents with their hash, or that one signed checkpoint continues another, offline.
     ///
-    /// The file holds a receipt or a list of an agent's receipts. With --old and --new two checkpoints of a tree are compared. Exits with 0 if valid, with
+    /// The file holds a receipt, a list of an agent's receipts, an artifact of exclusions or a record of catalysts. With --old and --new two checkpoints of a tree are compared. Exits with 0 if valid, with
     /// 1 if not.
     #[command(after_help = examples![
         "highwater verify receipt.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
+        "highwater verify artifact.json",
         "highwater verify --old old.txt --new new.txt --proof proof.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
     ])]
     Verify {
-        /// The receipt as JSON; `-` is standard input.
+        /// The receipt or document as JSON; `-` is standard input.
         #[arg(required_unless_present = "old", conflicts_with = "old")]
         file: Option<PathBuf>,
         /// The issuer's public key, which must have signed. Can be repeated for an issuer with several keys.

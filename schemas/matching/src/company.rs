@@ -8,14 +8,13 @@
 use std::fmt;
 
 use schemas::company_names::{NAME_CHARS_MAX, all_words};
+use schemas::near_names::{edits_max, lists_near};
 use serde::{Deserialize, Serialize};
 
 use crate::company_forms::{self, Form};
 
 /// The most words of a name. A name with more is none: it would not be compared as a whole.
 pub const WORDS_MAX: usize = 40;
-/// The longest word that is compared with others, in characters; longer ones must be the same.
-const COMPARED_WORD_CHARS_MAX: usize = 64;
 /// Words that join others. They are not compared, except at the beginning of a name.
 const JOINING_WORDS: &[&str] = &["AND", "ET", "UND"];
 
@@ -73,6 +72,12 @@ impl CompanyName {
     #[must_use]
     pub fn exact_keys(&self) -> Vec<String> {
         vec![format!("words/{}", self.sorted.join(" ")), format!("letters/{}", self.letters), format!("all/{}", self.all_letters)]
+    }
+
+    /// The lists of records in which the names are that match one strongly, see [`lists_near`].
+    #[must_use]
+    pub fn near_lists(&self) -> Vec<Vec<String>> {
+        lists_near(&self.sorted.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// The words without legal forms, sorted.
@@ -173,24 +178,6 @@ fn have_other_forms(one: &CompanyName, other: &CompanyName) -> bool {
     let is_other = |form: &&Form| other.forms.iter().any(|o| form.is_other_than(o));
     let is_shared = |form: &&Form| other.forms.iter().any(|o| o.abbreviation() == form.abbreviation());
     one.forms.iter().copied().any(|form| is_other(&form)) && !one.forms.iter().copied().any(|form| is_shared(&form) && !form.is_general())
-}
-
-/// Returns how many edits two words may differ by: insertions, deletions, substitutions, and transpositions of neighbours. A word with a digit must
-/// be the same, since another number is another thing.
-pub(crate) fn edits_max(word: &str) -> usize {
-    let mut count = 0;
-    for c in word.chars() {
-        if c.is_numeric() {
-            return 0;
-        }
-        count += 1;
-    }
-    match count {
-        0..5 => 0,
-        5..9 => 1,
-        9..=COMPARED_WORD_CHARS_MAX => 2,
-        _ => 0,
-    }
 }
 
 /// Returns the number of edits between two words, if they may differ by as many.

@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use schemas::near_names::edits_max;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::company::{CompanyName, NameMatch, compare, edits_between, edits_max};
+use crate::company::{CompanyName, NameMatch, compare, edits_between};
 
 /// An index of names. Each has the number of its insertion.
 #[derive(Debug, Default)]
@@ -247,6 +248,13 @@ mod tests {
         CompanyName::new(&format!("{} {}", words.join(" "), FORMS.choose(random).unwrap())).unwrap()
     }
 
+    /// The lists in which the record of a name is, by the key that records keep.
+    fn lists_of_record(name: &CompanyName) -> Vec<String> {
+        let keys = name.exact_keys();
+        let words = keys.iter().find_map(|key| key.strip_prefix("words/")).unwrap();
+        schemas::near_names::lists_of(&words.split(' ').collect::<Vec<_>>())
+    }
+
     /// Proves that the index finds every pair of names that comparing all pairs finds, at the same grade.
     #[test]
     fn finds_what_comparing_all_pairs_finds() {
@@ -267,6 +275,19 @@ mod tests {
             strong += all.iter().filter(|(_, found)| found.grade == crate::company::Grade::Strong).count();
         }
         assert!(strong > names.len() / 20 && pairs > strong, "{pairs} pairs, {strong} of them strong: too few to prove anything");
+        // The lists of records find them, too: each group of lists of a name has every name that matches it strongly.
+        let lists: Vec<HashSet<String>> = names.iter().map(|name| lists_of_record(name).into_iter().collect()).collect();
+        for name in &names {
+            let groups = name.near_lists();
+            for (other, own) in names.iter().zip(&lists) {
+                if compare(name, other).is_some_and(|found| found.grade == crate::company::Grade::Strong) {
+                    assert!(
+                        !groups.is_empty() && groups.iter().all(|group| group.iter().any(|list| own.contains(list))),
+                        "{name:?} {other:?}"
+                    );
+                }
+            }
+        }
         println!("{} companies: {pairs} matches, {strong} of them strong, each found by the index", names.len());
     }
 

@@ -11,7 +11,8 @@ pub use contract::{Contract, ContractSignal, signal};
 
 use super::records::{Place, Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
-use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY};
+use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
+use crate::near_names::lists_of;
 use crate::news::{EXCLUSION_NEWS_DAYS, News};
 use crate::suppression::{Hides, PERSON, RECORD};
 
@@ -33,6 +34,8 @@ pub const HITS: &str = "hits";
 const NOT_EXCLUDED: &str = "not itself excluded";
 /// The day by which hits without one are listed.
 const UNKNOWN_DAY: &str = "1900-01-01";
+/// What the key of a name begins with that has its sorted words.
+const WORDS_KEY: &str = "words/";
 /// The bucket of lists that are looked up as a whole.
 const ONE_BUCKET: i64 = 0;
 
@@ -124,6 +127,20 @@ impl Exclusion {
     pub fn can_signal(&self) -> bool {
         can_signal(&self.classification, &self.comments)
     }
+
+    /// Why its party does not have the signal of an excluded contractor, as answers say it after the number of entries; `None` if it can have it.
+    #[must_use]
+    pub fn reason_without_signal(&self) -> Option<&'static str> {
+        if self.can_signal() {
+            return None;
+        }
+        Some(match self.classification.as_str() {
+            FIRM | SPECIAL_ENTITY => "the agency says that the party is not itself excluded",
+            VESSEL => "a vessel",
+            INDIVIDUAL => "a natural person",
+            _ => "the list gives no class of party",
+        })
+    }
 }
 
 /// The id of the hit of an entity.
@@ -148,6 +165,12 @@ pub fn cage_list(cage: &str) -> String {
 #[must_use]
 pub fn name_list(key: &str) -> String {
     format!("name/{key}")
+}
+
+/// The list of the exclusions in which names are that may be spelled a little differently, see [`crate::near_names`].
+#[must_use]
+pub fn near_list(list: &str) -> String {
+    format!("near/{list}")
 }
 
 /// The list of the candidates whose industry code starts with some digits, those that end first before the others.
@@ -204,7 +227,11 @@ impl Record for Exclusion {
         let uei = Some(&self.uei).filter(|uei| !uei.is_empty()).map(|uei| uei_list(uei));
         let cage = Some(&self.cage).filter(|cage| !cage.is_empty()).map(|cage| cage_list(cage));
         let names = self.name_keys.iter().map(|key| name_list(key));
-        uei.into_iter().chain(cage).chain(names).map(in_list).collect()
+        // The names of persons have no such key: they are found by the whole name only.
+        let words = self.name_keys.iter().find_map(|key| key.strip_prefix(WORDS_KEY));
+        let near = words.map(|words| lists_of(&words.split(' ').collect::<Vec<_>>())).unwrap_or_default();
+        let near = near.iter().map(|list| near_list(list));
+        uei.into_iter().chain(cage).chain(names).chain(near).map(in_list).collect()
     }
 }
 
@@ -315,8 +342,29 @@ mod tests {
     #[test]
     fn who_can_have_the_signal() {
         assert!(can_signal(FIRM, "") && can_signal(SPECIAL_ENTITY, "Debarment"));
-        assert!(!can_signal(INDIVIDUAL, "") && !can_signal("Vessel", "") && !can_signal("", ""));
+        assert!(!can_signal(INDIVIDUAL, "") && !can_signal(VESSEL, "") && !can_signal("", ""));
         assert!(!can_signal(FIRM, "The entity is Not Itself Excluded; section 889 applies."));
+    }
+
+    /// Proves that exactly the entries that cannot have the signal say why.
+    #[test]
+    fn reasons_without_a_signal() {
+        for (classification, comments, part) in [
+            (FIRM, "", None),
+            (SPECIAL_ENTITY, "Debarment", None),
+            (FIRM, "It is not itself excluded.", Some("not itself excluded")),
+            (SPECIAL_ENTITY, "NOT ITSELF EXCLUDED", Some("not itself excluded")),
+            (VESSEL, "", Some("vessel")),
+            (VESSEL, "not itself excluded", Some("vessel")),
+            (INDIVIDUAL, "", Some("person")),
+            ("", "", Some("no class")),
+            ("Airship", "", Some("no class")),
+        ] {
+            let record = Exclusion { classification: classification.into(), comments: comments.into(), ..Exclusion::default() };
+            let reason = record.reason_without_signal();
+            assert_eq!(reason.is_none(), record.can_signal(), "{classification} {comments}");
+            assert_eq!(part.map(|part| reason.is_some_and(|reason| reason.contains(part))), reason.map(|_| true), "{reason:?}");
+        }
     }
 
     /// Proves by which lists and terms records are found, and that what is gone is in no list.
@@ -325,6 +373,12 @@ mod tests {
         let record = Exclusion { withdrawn: false, contract: None, ..exclusion() };
         let lists: Vec<String> = record.places().into_iter().map(|place| place.list).collect();
         assert_eq!(lists, ["uei/ABCDEF123456", "cage/1A2B3", "name/words/ACME", "name/all/ACMELLC"]);
+        let spelled = Exclusion { name_keys: vec!["words/CRYSTALORD".into()], uei: String::new(), cage: String::new(), ..record.clone() };
+        let lists: Vec<String> = spelled.places().into_iter().map(|place| place.list).collect();
+        let near = ["first/CR", "middle/ST", "last/RD"].map(|piece| format!("near/1//10/{piece}"));
+        assert_eq!(lists, [vec!["name/words/CRYSTALORD".to_owned()], near.to_vec()].concat());
+        let person = Exclusion { name_keys: vec!["person/ANSELM FARROW".into()], ..spelled };
+        assert_eq!(person.places().len(), 1, "a person is found by the whole name only");
         let terms: Vec<String> = record.terms().iter().map(Term::text).collect();
         assert_eq!(
             terms,

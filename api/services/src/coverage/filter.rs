@@ -6,7 +6,7 @@ use schemas::values::US_STATES;
 use schemas::views::coverage::Lead;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, SOURCES};
+use super::{ALL_SOURCES, Change};
 use feed::filter::{self, TermQuery, is_one_of};
 use operation::known::known_value;
 use operation::problem::Problem;
@@ -62,7 +62,7 @@ impl filter::Filter for Filter {
         for (name, value, known) in [
             ("state", &mut self.state, &US_STATES[..]),
             ("coverageLine", &mut self.coverage_line, &LINES),
-            ("source", &mut self.source, &SOURCES),
+            ("source", &mut self.source, &ALL_SOURCES),
             ("basis", &mut self.basis, &BASES),
             ("trigger", &mut self.trigger, &TRIGGERS),
         ] {
@@ -116,6 +116,7 @@ mod tests {
             (json!({"state": "NY"}), false),
             (json!({"coverageLine": "SURETY_BOND"}), false),
             (json!({"source": "sos-ny"}), false),
+            (json!({"source": "sos-ia"}), false),
             (json!({"basis": "MANDATED"}), false),
             (json!({"trigger": "insurance_lapse"}), false),
         ] {

@@ -47,6 +47,8 @@ struct Known {
     /// The streams that are read.
     streams: &'static [&'static str],
     late_days: i64,
+    /// Why nothing of it is read; empty if it is.
+    not_read: &'static str,
 }
 
 const fn register(
@@ -58,7 +60,19 @@ const fn register(
     late_days: i64,
 ) -> Known {
     let licence = "public record of the state, open data without a stated licence";
-    Known { source, name, states, triggers: REGISTER_TRIGGERS, lines: REGISTER_LINES, buyer: BROKERS, cadence, licence, streams, late_days }
+    Known {
+        source,
+        name,
+        states,
+        triggers: REGISTER_TRIGGERS,
+        lines: REGISTER_LINES,
+        buyer: BROKERS,
+        cadence,
+        licence,
+        streams,
+        late_days,
+        not_read: "",
+    }
 }
 
 /// THE LIST of sources.
@@ -74,9 +88,15 @@ const KNOWN: &[Known] = &[
         licence: "public domain (United States government)",
         streams: &["fmcsa.census", "fmcsa.authority", "fmcsa.cancellations"],
         late_days: DAILY_LATE_DAYS,
+        not_read: "",
     },
     register("sos-co", "Colorado: business entities", &["CO"], "daily", &["sos.co"], DAILY_LATE_DAYS),
     register("sos-ct", "Connecticut: business master", &["CT"], "daily", &["sos.ct"], DAILY_LATE_DAYS),
+    Known {
+        licence: "CC BY 4.0, State of Iowa",
+        not_read: "the register is published as one archive of some 200 MB, for which there is no stream yet: there are no leads of Iowa",
+        ..register("sos-ia", "Iowa: active business entities", &["IA"], "monthly", &[], MONTHLY_LATE_DAYS)
+    },
     register("sos-ny", "New York: daily corporation filings", &["NY"], "daily", &["sos.ny"], DAILY_LATE_DAYS),
     register("sos-or", "Oregon: new businesses registered last month", &["OR"], "monthly, read weekly", &["sos.or"], MONTHLY_LATE_DAYS),
 ];
@@ -128,6 +148,8 @@ pub struct Shown {
     pub days_behind: Option<i64>,
     /// Whether the source is as recent as it usually is.
     pub ok: bool,
+    /// Why nothing of the source is read, so that no lead comes from it; empty if it is read.
+    pub not_read: &'static str,
 }
 
 async fn shown(at: &Position, known: &Known) -> Result<Shown, Problem> {
@@ -153,6 +175,7 @@ async fn shown(at: &Position, known: &Known) -> Result<Shown, Problem> {
         through_date: through.map(|day| day.to_string()).unwrap_or_default(),
         days_behind,
         ok: days_behind.is_some_and(|days| days < known.late_days),
+        not_read: known.not_read,
     })
 }
 
@@ -189,7 +212,7 @@ impl Read for Arguments {
             summary: "The sources of leads: states, triggers, lines, buyers, licences, and up to which day each was read.",
             when: "Use it to learn what a lead can come from, and whether a source is silent.",
             description: "`throughDate` is the last day up to which all datasets of the source were read completely. A source that is late is not `ok`, and \
-                answers with leads say so in their `note`.",
+                answers with leads say so in their `note`. `notRead` says why a source has no leads at all.",
             list: "sources",
             example: json!({}),
             ..Definition::read()
@@ -211,7 +234,10 @@ mod tests {
     /// Proves that the list has each source of leads, with streams that exist, and known lines and triggers.
     #[test]
     fn the_list_is_sound() {
-        assert_eq!(KNOWN.iter().map(|known| known.source).collect::<Vec<_>>(), super::super::SOURCES);
+        let of = |is_read: bool| KNOWN.iter().filter(move |known| known.not_read.is_empty() == is_read).map(|known| known.source);
+        assert_eq!(of(true).collect::<Vec<_>>(), super::super::SOURCES);
+        assert_eq!(KNOWN.iter().map(|known| known.source).collect::<Vec<_>>(), super::super::ALL_SOURCES);
+        assert!(KNOWN.iter().all(|known| known.streams.is_empty() != known.not_read.is_empty()), "what is read has streams");
         let streams: Vec<&str> = ["fmcsa", "sos"]
             .iter()
             .flat_map(|name| upstreams::by_name(name).unwrap().manifest().streams)

@@ -1,5 +1,7 @@
 //! The artifact: dated evidence about one entity, its exclusion and its federal awards. Everything here follows from records and the time of the answer.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -33,6 +35,10 @@ pub const DOLLARS_FROM_OBLIGATIONS: &str = "DOLLARS_FROM_OBLIGATIONS";
 pub const PARTIAL_PROHIBITION: &str = "PARTIAL_PROHIBITION";
 /// The entity has more awards than are read; the sums are too low.
 pub const AWARDS_INCOMPLETE: &str = "AWARDS_INCOMPLETE";
+/// The index has active entries of the entity that raise no signal: of a ship, or of a party that the agency does not exclude itself.
+pub const LISTED_WITHOUT_SIGNAL: &str = "LISTED_WITHOUT_SIGNAL";
+/// Exclusions of the entity are hidden on request and left out.
+pub const EXCLUSIONS_HIDDEN: &str = "EXCLUSIONS_HIDDEN";
 
 /// What the law says of awards that began before an exclusion.
 const CONTINUATION: &str = "FAR 9.405-1: contracts in existence when a contractor is excluded may be continued unless the agency head directs \
@@ -180,6 +186,10 @@ pub struct Findings {
     pub entity: Entity,
     /// Its active exclusions, the earliest first.
     pub exclusions: Vec<Exclusion>,
+    /// How many more are hidden on request.
+    pub hidden: usize,
+    /// Why its other active entries of the index raise no signal, one reason for each.
+    pub without_signal: Vec<&'static str>,
     /// `uei`, `cage` or `name`.
     pub matched_by: &'static str,
     /// Its awards.
@@ -239,7 +249,7 @@ impl Artifact {
     /// Makes the artifact of what was found, as of a time in milliseconds since 1970.
     #[must_use]
     pub fn new(findings: Findings, as_of_ms: i64) -> Self {
-        let Findings { entity, exclusions, matched_by, awards, is_cut, candidates } = findings;
+        let Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates } = findings;
         let day = day_of(as_of_ms);
         let first = exclusions.first();
         let since = first.map(|exclusion| exclusion.since().to_owned()).unwrap_or_default();
@@ -262,8 +272,13 @@ impl Artifact {
             has(running().any(|award| award.outlays.is_none()), DOLLARS_FROM_OBLIGATIONS),
             has(first.is_some_and(|one| one.exclusion_type == PROHIBITION), PARTIAL_PROHIBITION),
             has(is_cut, AWARDS_INCOMPLETE),
+            has(!without_signal.is_empty(), LISTED_WITHOUT_SIGNAL),
+            has(hidden > 0, EXCLUSIONS_HIDDEN),
         ];
-        let statement = statement(signal, &entity, first, day, summary.active_awards_now, split.signed_after_exclusion);
+        let statement = match first {
+            Some(first) => statement(signal, &entity, first, day, summary.active_awards_now, split.signed_after_exclusion),
+            None => no_signal(&entity, day, &without_signal, if matched_by == BY_NAME { "name" } else { "UEI" }, hidden),
+        };
         Self {
             signal,
             as_of: rfc3339(as_of_ms),
@@ -297,9 +312,27 @@ fn day_of(ms: i64) -> Date {
     Timestamp::from_millisecond(ms).map(|at| at.to_zoned(TimeZone::UTC).date()).unwrap_or_default()
 }
 
-fn statement(signal: &str, entity: &Entity, exclusion: Option<&Exclusion>, day: Date, running: usize, signed_after: usize) -> String {
-    let name = if entity.name.is_empty() { &entity.uei } else { &entity.name };
-    let Some(exclusion) = exclusion else { return format!("As of {day}, no active exclusion of {name} is on the index.") };
+fn name_of(entity: &Entity) -> &str {
+    if entity.name.is_empty() { &entity.uei } else { &entity.name }
+}
+
+/// The sentence about an entity without an exclusion that raises a signal. `key` is what its entries have in common with it.
+fn no_signal(entity: &Entity, day: Date, without_signal: &[&'static str], key: &str, hidden: usize) -> String {
+    let reasons: BTreeSet<&str> = without_signal.iter().copied().collect();
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    let which = if reasons.is_empty() { "" } else { " that raises a signal" };
+    let place = if hidden == 0 { "on the index" } else { "shown" };
+    let entries = if reasons.is_empty() {
+        String::new()
+    } else {
+        format!("; active entries with this {key} that raise none: {} ({})", without_signal.len(), reasons.join("; "))
+    };
+    let requests = if hidden == 0 { String::new() } else { format!("; hidden on request: {hidden}") };
+    format!("As of {day}, no active exclusion of {}{which} is {place}{entries}{requests}.", name_of(entity))
+}
+
+fn statement(signal: &str, entity: &Entity, exclusion: &Exclusion, day: Date, running: usize, signed_after: usize) -> String {
+    let name = name_of(entity);
     let (agency, kind, since) = (&exclusion.excluding_agency, &exclusion.exclusion_type, exclusion.since());
     if signal == NAME_MATCH_ONLY {
         return format!(

@@ -1,15 +1,17 @@
 //! `GET /v1/exclusion_check`: whether a party is on the index of exclusions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
+use futures_util::future::try_join_all;
 use jiff::civil::Date;
-use matching::company::{CompanyName, compare};
+use matching::company::{CompanyName, Grade, NameMatch, compare};
 use schemars::JsonSchema;
-use schemas::views::exclusions::{Exclusion, name_list, uei_list};
+use schemas::views::exclusions::{Exclusion, name_list, near_list, uei_list};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
+use super::findings::{Counted, hidden_note};
 use super::followed::Exclusions;
 use super::{DISCLAIMER, source_url};
 use crate::common::read::{Read, Reader};
@@ -19,6 +21,12 @@ use operation::{Definition, Price};
 
 /// The most exclusions that a key finds.
 const MATCHES_MAX: usize = 50;
+/// The match by a name of the same letters or words.
+const NAME_EXACT: &str = "name_exact";
+/// The match by a name that is spelled a little differently.
+const NAME_STRONG: &str = "name_strong";
+/// The most exclusions of a list of near names that are compared.
+const NEAR_MAX: usize = 200;
 /// What a match by name says in addition.
 const NAME_ALONE: &str = "matched by name alone: two parties can have one name, so verify the identity before acting";
 
@@ -26,7 +34,7 @@ const NAME_ALONE: &str = "matched by name alone: two parties can have one name, 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The whole name of a company or person. Legal forms, case, accents and signs do not matter.
+    /// The whole name of a company or person. Legal forms, case, accents and signs do not matter; of a company neither does a small error in a long word.
     #[schemars(length(min = 2, max = 300))]
     pub entity: Option<String>,
     /// Unique entity id, 12 letters and digits. It goes before the name.
@@ -38,10 +46,12 @@ pub struct Arguments {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusionCheck {
-    /// Whether at least one active exclusion matches.
+    /// Whether at least one active exclusion matches that is shown.
     pub on_index: bool,
-    /// The active exclusions that match, the earliest active date first.
+    /// The active exclusions that match: by the UEI or the exact name the earliest active date first, then those whose name is spelled otherwise.
     pub matches: Vec<Matched>,
+    /// How many more active exclusions match, and are hidden on request.
+    pub hidden: usize,
     /// The last day for which the index is complete; empty before the first complete sync run.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub index_as_of: String,
@@ -62,9 +72,9 @@ pub struct Matched {
     pub uei: String,
     /// `Firm`, `Individual`, `Special Entity Designation`, `Vessel`, or empty.
     pub classification: String,
-    /// How it matches: `uei` or `name_exact` (the same letters or words).
+    /// How it matches: `uei`, `name_exact` (the same letters or words) or `name_strong` (as many words, each within a few edits of its partner).
     #[serde(rename = "match")]
-    #[schemars(extend("enum" = ["uei", "name_exact"]))]
+    #[schemars(extend("enum" = ["uei", NAME_EXACT, NAME_STRONG]))]
     pub matched_by: &'static str,
     /// Why it matches.
     pub reason: String,
@@ -100,7 +110,7 @@ impl Matched {
     }
 }
 
-/// The exclusions of some lists that are active on a day, each once, the earliest first. Those that are suppressed are left out, and so are persons if
+/// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
 /// `has_persons` is false. A note says if there are more.
 pub(super) async fn of_lists(
     reader: &mut Reader<Exclusions>,
@@ -118,7 +128,7 @@ pub(super) async fn of_lists(
     if is_cut {
         reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
     }
-    found.retain(|record| record.is_active_on(day) && !record.suppressed && (has_persons || !record.is_person()));
+    found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
     found.sort_by_key(|record| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
     Ok(found)
 }
@@ -134,7 +144,8 @@ impl Read for Arguments {
             summary: "Whether a company or person is on the index of parties that are excluded from federal awards.",
             when: "Use it before a contract or subcontract, with the UEI if it is known.",
             description: "A UEI matches exactly. A company matches by its whole name without legal forms (`reason` says how); a person only by the whole \
-                name, and no address is shown. A name that is spelled otherwise is not found. A match by name is a lead, not evidence: two parties can have one name.",
+                name, and no address is shown. `name_strong` is a name of a company with as many words, each equal or within one edit (5 to 8 letters) or two (9 or \
+                more). A match by name is a lead, not evidence: two parties can have one name.",
             price: Price::Free,
             example: json!({ "entity": "Sparrowpoint Analytics" }),
             ..Definition::read()
@@ -143,12 +154,13 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<ExclusionCheck, Problem> {
         let day = reader.today();
-        let matches = match (&self.uei, &self.entity) {
+        let (matches, hidden) = match (&self.uei, &self.entity) {
             (Some(text), _) => {
                 let uei = filter::uei("uei", text)?;
                 // Persons are found by their whole name only.
-                let found = of_lists(reader, vec![uei_list(&uei)], day, false).await?;
-                found.into_iter().map(|record| Matched::new(record, "uei", "the same UEI".to_owned())).collect()
+                let found = Counted::of(of_lists(reader, vec![uei_list(&uei)], day, false).await?);
+                let matched = found.shown.into_iter().map(|record| Matched::new(record, "uei", "the same UEI".to_owned()));
+                (matched.collect(), found.hidden)
             }
             (None, Some(text)) => by_name(reader, &filter::name("entity", text)?, day).await?,
             (None, None) => return Err(Problem::parameter("entity", "`entity` or `uei` is required: who is checked")),
@@ -156,26 +168,115 @@ impl Read for Arguments {
         if matches.iter().any(|one: &Matched| one.matched_by != "uei") {
             reader.note(NAME_ALONE.to_owned());
         }
+        reader.note(hidden_note("exclusions", hidden));
         let index_as_of = reader.completeness().await?.through_date;
         if index_as_of.is_empty() {
             reader.note("the list of exclusions has not been read completely yet, so that a party can be missing".to_owned());
         }
-        Ok(ExclusionCheck { on_index: !matches.is_empty(), matches, index_as_of, disclaimer: DISCLAIMER })
+        Ok(ExclusionCheck { on_index: !matches.is_empty(), matches, hidden, index_as_of, disclaimer: DISCLAIMER })
     }
 }
 
-/// The exclusions whose name matches.
-async fn by_name(reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<Vec<Matched>, Problem> {
-    let found = of_lists(reader, keys_of(name).iter().map(|key| name_list(key)).collect(), day, true).await?;
+/// The exclusions whose name matches, and how many more are hidden.
+async fn by_name(reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<(Vec<Matched>, usize), Problem> {
+    let found = Counted::of(of_lists(reader, keys_of(name).iter().map(|key| name_list(key)).collect(), day, true).await?);
     let company = CompanyName::new(name);
-    let matched = found.into_iter().map(|record| {
+    let near = match &company {
+        Some(company) => near_names(reader, company, day).await?,
+        None => Vec::new(),
+    };
+    let exact = found.shown.into_iter().map(|record| {
         let reason = if record.is_person() {
             "the same whole name".to_owned()
         } else {
-            let compared = company.as_ref().zip(CompanyName::new(&record.name)).and_then(|(one, other)| compare(one, &other));
-            compared.map(|found| found.to_string()).unwrap_or_default()
+            company.as_ref().and_then(|company| compared(company, &record)).map(|found| found.to_string()).unwrap_or_default()
         };
-        Matched::new(record, "name_exact", reason)
+        Matched::new(record, NAME_EXACT, reason)
     });
-    Ok(matched.collect())
+    Ok((exact.chain(near).collect(), found.hidden))
+}
+
+fn compared(company: &CompanyName, record: &Exclusion) -> Option<NameMatch> {
+    compare(company, &CompanyName::new(&record.name)?)
+}
+
+/// The active exclusions of companies whose name is spelled a little differently, the earliest first.
+async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day: Date) -> Result<Vec<Matched>, Problem> {
+    let (mut records, mut is_cut) = (BTreeMap::new(), false);
+    for group in company.near_lists() {
+        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+        let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
+        let walks = lists.iter().map(|list| Walk { list, part: part.clone(), filter: "", limit: NEAR_MAX, after: None });
+        let reader = &*reader;
+        let pages = try_join_all(walks.map(|walk| reader.ranked(walk, None))).await?;
+        is_cut = pages.iter().any(|page| page.next.is_some());
+        records.extend(pages.into_iter().flat_map(|page| page.items).map(|record| (record.id.clone(), record)));
+        if !is_cut {
+            // The lists of one word hold all near names.
+            break;
+        }
+    }
+    if is_cut {
+        reader.note("so many exclusions have similar names that not all were compared; give the UEI".to_owned());
+    }
+    Ok(strong_matches(company, records.into_values(), day))
+}
+
+/// The matches among records, without those whose name is exactly the same. Hidden records have no name.
+fn strong_matches(company: &CompanyName, records: impl Iterator<Item = Exclusion>, day: Date) -> Vec<Matched> {
+    let is_candidate = |record: &Exclusion| record.is_active_on(day) && !record.suppressed && !record.is_person();
+    let mut found: Vec<(Exclusion, NameMatch)> =
+        records.filter(is_candidate).filter_map(|record| compared(company, &record).map(|found| (record, found))).collect();
+    found.retain(|(_, found)| found.grade == Grade::Strong);
+    found.sort_by_key(|(record, _)| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
+    found.truncate(MATCHES_MAX);
+    found.into_iter().map(|(record, found)| Matched::new(record, NAME_STRONG, found.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::facts::exclusions::classification::{FIRM, INDIVIDUAL};
+
+    use super::*;
+
+    fn record(name: &str, active: &str) -> Exclusion {
+        Exclusion {
+            id: format!("sam:{name}"),
+            name: name.into(),
+            classification: FIRM.into(),
+            active_date: active.into(),
+            termination_date: "Indefinite".into(),
+            ..Exclusion::default()
+        }
+    }
+
+    /// Proves which names match strongly: one edit in a word of 5 letters, two in one of 9, none in a shorter one; and that names that match exactly, persons,
+    /// hidden records and exclusions that are not active are left out.
+    #[test]
+    fn names_that_are_spelled_otherwise() {
+        let day = Date::constant(2026, 11, 20);
+        let of = |name: &str, records: Vec<Exclusion>| {
+            let found = strong_matches(&CompanyName::new(name).unwrap(), records.into_iter(), day);
+            found.into_iter().map(|found| format!("{} {}: {}", found.matched_by, found.name, found.reason)).collect::<Vec<_>>()
+        };
+        let (name, late) = (record("CRISTALORD LIMITED", "2026-02-01"), record("CRYSTALLORD INC", "2026-03-01"));
+        let found = of("Crystalord Ltd", vec![late, name.clone(), record("CRYSTALORD LLC", "2026-01-01")]);
+        let expected = [
+            "name_strong CRISTALORD LIMITED: similar words: CRYSTALORD and CRISTALORD (1 edit)",
+            "name_strong CRYSTALLORD INC: similar words: CRYSTALORD and CRYSTALLORD (1 edit)",
+        ];
+        assert_eq!(found, expected);
+        for other in [
+            Exclusion { classification: INDIVIDUAL.into(), ..name.clone() },
+            Exclusion { suppressed: true, ..name.clone() },
+            Exclusion { withdrawn: true, ..name.clone() },
+            Exclusion { termination_date: "2026-11-19".into(), ..name },
+            record("CRISTALORD SHIPPING LTD", "2026-02-01"),
+        ] {
+            assert_eq!(of("Crystalord Ltd", vec![other.clone()]), [""; 0], "{other:?}");
+        }
+        for (one, other) in [("LXC Aviation", "LAU Aviation"), ("BAE Industries", "BWI Industries"), ("Acme", "Acne")] {
+            assert_eq!(of(one, vec![record(other, "2026-02-01")]), [""; 0], "{one} {other}");
+        }
+    }
 }

@@ -27,6 +27,14 @@ use crate::common::read::Reader;
 const FIRST_DAY: Date = Date::constant(1900, 1, 1);
 const LAST_DAY: Date = Date::constant(2199, 12, 31);
 
+/// What an answer without an exclusion says that looked for a name.
+const WITHOUT_PERSONS: &str = "natural persons are not looked up here; `exclusion_check` finds one by the whole name";
+
+/// Why some exclusions give their party no signal, one reason for each that gives none and is shown.
+fn reasons_without_signal(exclusions: &[Exclusion]) -> Vec<&'static str> {
+    exclusions.iter().filter(|one| !one.suppressed).filter_map(Exclusion::reason_without_signal).collect()
+}
+
 /// Who is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -34,6 +42,29 @@ pub enum Subject {
     Uei(String),
     /// The entities with a name.
     Name(String),
+}
+
+/// Records that count for an answer, without those that are hidden on request.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// Those that are shown.
+    pub(super) shown: Vec<Exclusion>,
+    /// How many are hidden.
+    pub(super) hidden: usize,
+}
+
+impl Counted {
+    /// Separates the hidden records from the others, whose order stays.
+    pub(super) fn of(records: impl IntoIterator<Item = Exclusion>) -> Self {
+        let (hidden, shown): (Vec<Exclusion>, Vec<Exclusion>) = records.into_iter().partition(|record| record.suppressed);
+        Self { shown, hidden: hidden.len() }
+    }
+}
+
+/// What an answer says of records that it leaves out because they are hidden; `None` if there are none.
+#[must_use]
+pub(super) fn hidden_note(what: &str, hidden: usize) -> Option<String> {
+    (hidden > 0).then(|| format!("{what} that are hidden on request and left out: {hidden}"))
 }
 
 /// The time of an answer in milliseconds since 1970, and the positions of both services at that time. The same time always gives the same positions.
@@ -65,16 +96,22 @@ impl Moment {
     /// What is known of the entity with a UEI.
     async fn by_uei(&self, reader: &mut Reader<Exclusions>, uei: &str, day: Date) -> Result<Findings, Problem> {
         let own = of_lists(reader, vec![uei_list(uei)], day, false).await?;
-        let mut exclusions: Vec<Exclusion> = own.into_iter().filter(Exclusion::can_signal).collect();
+        let without_signal = reasons_without_signal(&own);
+        let Counted { shown: mut exclusions, mut hidden } = Counted::of(own.into_iter().filter(Exclusion::can_signal));
         let mut matched_by = BY_UEI;
         if exclusions.is_empty() {
             // An exclusion without a UEI may have its CAGE code.
             matched_by = BY_CAGE;
-            let hit = hits_of(reader, &[uei]).await?.into_iter().find(|hit| hit.matched_by == BY_CAGE);
-            exclusions = match hit {
-                Some(hit) => exclusions_of(reader, &hit, day).await?,
-                None => Vec::new(),
-            };
+            let hits = hits_of(reader, &[uei]).await?;
+            let is_by_cage = |hit: &&Exclusion| hit.matched_by == BY_CAGE;
+            if let Some(hit) = hits.shown.iter().find(is_by_cage) {
+                let by_cage = exclusions_of(reader, hit, day).await?;
+                hidden += by_cage.hidden;
+                exclusions = by_cage.shown;
+            } else if hidden == 0 {
+                // Of a hidden hit it is not known by what it is one.
+                hidden += hits.hidden;
+            }
         }
         let (awards, is_cut) = if exclusions.is_empty() { (Vec::new(), false) } else { self.awards_of(reader.context(), uei).await? };
         let first = exclusions.first();
@@ -83,14 +120,15 @@ impl Moment {
             uei: uei.to_owned(),
             cage: first.map(|one| one.cage.clone()).unwrap_or_default(),
         };
-        Ok(Findings { entity, exclusions, matched_by, awards, is_cut, candidates: Vec::new() })
+        Ok(Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates: Vec::new() })
     }
 
     /// What is known of the entities with a name. A name that has one UEI only is that entity; then the UEI joins its exclusions and awards.
     async fn by_name(&self, reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<Findings, Problem> {
         let lists = keys_of(name).iter().map(|key| name_list(key)).collect();
         let found = of_lists(reader, lists, day, false).await?;
-        let exclusions: Vec<Exclusion> = found.into_iter().filter(Exclusion::can_signal).collect();
+        let without_signal = reasons_without_signal(&found);
+        let Counted { shown: exclusions, hidden } = Counted::of(found.into_iter().filter(Exclusion::can_signal));
         let candidates: BTreeSet<Candidate> =
             exclusions.iter().map(|one| Candidate { name: one.name.clone(), uei: one.uei.clone() }).collect();
         let ueis: BTreeSet<&String> = exclusions.iter().map(|one| &one.uei).collect();
@@ -103,10 +141,14 @@ impl Moment {
         if ueis.len() > 1 {
             // Which of them is meant is not known, so nothing is said of any.
             let candidates = candidates.into_iter().collect();
-            return Ok(Findings { entity, exclusions, matched_by: BY_NAME, candidates, ..Findings::default() });
+            return Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, candidates, ..Findings::default() });
         }
-        let (awards, is_cut) = if exclusions.is_empty() { (Vec::new(), false) } else { self.awards_named(reader.context(), name).await? };
-        Ok(Findings { entity, exclusions, matched_by: BY_NAME, awards, is_cut, candidates: Vec::new() })
+        if exclusions.is_empty() {
+            reader.note(WITHOUT_PERSONS.to_owned());
+            return Ok(Findings { entity, hidden, without_signal, matched_by: BY_NAME, ..Findings::default() });
+        }
+        let (awards, is_cut) = self.awards_named(reader.context(), name).await?;
+        Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, ..Findings::default() })
     }
 
     /// The awards of the entity with a UEI, and whether it has more. A UEI of a parent counts as another one.
@@ -137,21 +179,50 @@ impl Moment {
     }
 }
 
-/// The hits of some entities, by their UEIs. Those that are suppressed are left out.
-pub(super) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Result<Vec<Exclusion>, Problem> {
+/// The hits of some entities, by their UEIs.
+pub(super) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Result<Counted, Problem> {
     let ids: Vec<String> = ueis.iter().map(|uei| hit_id(uei)).collect();
     let hits: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
-    Ok(hits.into_iter().flatten().filter(|hit| !hit.withdrawn && !hit.suppressed).collect())
+    Ok(Counted::of(hits.into_iter().flatten().filter(|hit| !hit.withdrawn)))
 }
 
 /// The exclusions of a hit that are active on a day, the earliest first.
-pub(super) async fn exclusions_of(reader: &Reader<Exclusions>, hit: &Exclusion, day: Date) -> Result<Vec<Exclusion>, Problem> {
+pub(super) async fn exclusions_of(reader: &Reader<Exclusions>, hit: &Exclusion, day: Date) -> Result<Counted, Problem> {
     let found: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &hit.exclusions).await?;
-    Ok(found.into_iter().flatten().filter(|one| one.is_active_on(day) && one.can_signal() && !one.suppressed).collect())
+    Ok(Counted::of(found.into_iter().flatten().filter(|one| one.is_active_on(day) && one.can_signal())))
 }
 
 /// The part of the list of hits with every day on which an exclusion can have begun.
 #[must_use]
 pub fn hits_of_all_days() -> Segment {
     Segment::newest_first(&(FIRST_DAY..=LAST_DAY))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::facts::exclusions::classification::{FIRM, VESSEL};
+
+    use super::*;
+
+    /// Proves that each entry without a signal has a reason, unless it is hidden.
+    #[test]
+    fn entries_without_a_signal() {
+        let of = |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
+        let found = [of(FIRM, false), of(VESSEL, false), of(VESSEL, true), of("", false)];
+        assert_eq!(reasons_without_signal(&found), ["a vessel", "the list gives no class of party"]);
+    }
+
+    /// Proves that hidden records are counted and not shown, that the others keep their order, and that a note names the number if there are any.
+    #[test]
+    fn hidden_records_are_counted() {
+        let of = |ids: &[(&str, bool)]| {
+            let record = |(id, suppressed): &(&str, bool)| Exclusion { id: (*id).into(), suppressed: *suppressed, ..Exclusion::default() };
+            let counted = Counted::of(ids.iter().map(record));
+            (counted.shown.into_iter().map(|record| record.id).collect::<Vec<_>>().join(","), counted.hidden)
+        };
+        assert_eq!(of(&[]), (String::new(), 0));
+        assert_eq!(of(&[("c", false), ("a", true), ("b", false), ("d", true)]), ("c,b".to_owned(), 2));
+        assert_eq!(hidden_note("exclusions", 0), None);
+        assert_eq!(hidden_note("exclusions", 2).unwrap(), "exclusions that are hidden on request and left out: 2");
+    }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::Filter;
-use super::findings::{exclusions_of, hits_of};
+use super::findings::{Counted, exclusions_of, hidden_note, hits_of};
 use super::followed::Exclusions;
 use super::{SOURCE, award_url};
 use crate::common::read::{Completeness, Read, Reader};
@@ -264,19 +264,23 @@ fn prefixes(text: &str) -> Result<Vec<String>, Problem> {
     Ok(given.iter().filter(|part| !given.iter().any(|other| other != *part && part.starts_with(other.as_str()))).cloned().collect())
 }
 
-/// The earliest active exclusion of each of some recipients, by UEI.
+/// The earliest active exclusion of each of some recipients, by UEI. A note says how many recipients are left out because their exclusions are hidden.
 async fn earliest_exclusions(
-    reader: &Reader<Exclusions>,
+    reader: &mut Reader<Exclusions>,
     ueis: &BTreeSet<&str>,
     day: Date,
 ) -> Result<BTreeMap<String, Exclusion>, Problem> {
     let ueis: Vec<&str> = ueis.iter().copied().collect();
-    let mut found = BTreeMap::new();
-    for hit in hits_of(reader, &ueis).await? {
-        if let Some(first) = exclusions_of(reader, &hit, day).await?.into_iter().next() {
-            found.insert(hit.uei, first);
+    let hits = hits_of(reader, &ueis).await?;
+    let (mut found, mut hidden) = (BTreeMap::new(), hits.hidden);
+    for hit in hits.shown {
+        let own = exclusions_of(reader, &hit, day).await?;
+        match own.shown.into_iter().next() {
+            Some(first) => _ = found.insert(hit.uei, first),
+            None => hidden += usize::from(own.hidden > 0),
         }
     }
+    reader.note(hidden_note("exclusions of recipients", hidden));
     Ok(found)
 }
 
@@ -325,8 +329,10 @@ impl Read for Arguments {
             };
             let page = reader.ranked(walk, None).await?;
             is_cut |= page.next.is_some();
-            records.extend(page.items.into_iter().filter(|record| !record.suppressed));
+            records.extend(page.items);
         }
+        let Counted { shown: records, hidden } = Counted::of(records);
+        reader.note(hidden_note("contracts", hidden));
         let contracts = || records.iter().filter_map(|record| record.contract.as_deref().map(|contract| (record, contract)));
         let ueis = contracts().map(|(_, contract)| contract.recipient_uei.as_str()).filter(|uei| !uei.is_empty()).collect();
         let excluded = earliest_exclusions(reader, &ueis, day).await?;

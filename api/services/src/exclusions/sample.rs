@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::artifact::{Artifact, WHILE_ACTIVE};
 use super::filter::Filter;
-use super::findings::{Moment, Subject, hits_of_all_days};
+use super::findings::{Counted, Moment, Subject, hidden_note, hits_of_all_days};
 use super::followed::Exclusions;
 use crate::common::read::{Read, Reader};
 use feed::places::Walk;
@@ -66,8 +66,10 @@ impl Read for Arguments {
         let moment = Moment::of(reader).await?;
         let walk = Walk { list: HITS, part: hits_of_all_days(), filter: "sample", limit: HITS_MAX, after: None };
         let page = reader.ranked(walk, None).await?;
+        let hits = Counted::of(page.items);
+        reader.note(hidden_note("excluded entities", hits.hidden));
         let mut artifacts = Vec::new();
-        for hit in page.items.into_iter().filter(|hit| !hit.suppressed) {
+        for hit in hits.shown {
             if artifacts.len() == self.limit {
                 break;
             }

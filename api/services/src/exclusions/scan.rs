@@ -1,5 +1,8 @@
 //! `GET /v1/scan`: all excluded entities with awards, for a paid key or a payment.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
@@ -11,7 +14,7 @@ use serde_json::json;
 
 use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
 use super::filter::Filter;
-use super::findings::{Moment, Subject, hits_of_all_days};
+use super::findings::{Moment, Subject, hidden_note, hits_of_all_days};
 use super::followed::Exclusions;
 use super::{SCAN_MICROS, SOURCE};
 use crate::common::read::{Read, Reader};
@@ -96,13 +99,20 @@ impl Read for Arguments {
         let limit = reader.limit();
         let moment = Moment::of(reader).await?;
         let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.as_deref().unwrap_or_default());
+        // A walk can look at a hit twice.
+        let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {
-            !hit.suppressed
-                && matched_by.as_ref().is_none_or(|by| hit.matched_by == *by)
-                && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)))
+            let is_wanted = matched_by.as_ref().is_none_or(|by| hit.matched_by == *by)
+                && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)));
+            if is_wanted && hit.suppressed {
+                hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
+            }
+            is_wanted && !hit.suppressed
         };
         let walk = Walk { list: HITS, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
         let page = reader.ranked(walk, Some(&is_selected)).await?;
+        let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
+        reader.note(hidden_note("excluded entities", hidden.len()));
         let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
         let mut rows = Vec::with_capacity(page.items.len());
         for hit in page.items {

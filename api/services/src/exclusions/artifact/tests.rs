@@ -1,8 +1,12 @@
 //! What follows from records and a time: which awards are running, the signal, the sums, the sentence and the hash.
 
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use schemas::evidence;
 use schemas::views::exclusions::EXCLUSION;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -117,6 +121,41 @@ fn flags() {
     assert_eq!(Artifact::new(cut, NOON).flags, [AWARDS_INCOMPLETE]);
 }
 
+/// Proves that no sentence denies an entry of the index that raises no signal: it says how many there are and why, by what they were found.
+#[test]
+fn entries_that_raise_no_signal_are_said() {
+    let of = |without_signal: &[&'static str], matched_by, hidden| {
+        let findings = Findings { entity: entity(), without_signal: without_signal.to_vec(), matched_by, hidden, ..Findings::default() };
+        Artifact::new(findings, NOON)
+    };
+    for (matched_by, reasons, hidden, end) in [
+        (BY_UEI, &["a vessel"][..], 0, "is on the index; active entries with this UEI that raise none: 1 (a vessel)."),
+        (BY_CAGE, &["a vessel"], 0, "is on the index; active entries with this UEI that raise none: 1 (a vessel)."),
+        (BY_NAME, &["b", "a", "b"], 0, "is on the index; active entries with this name that raise none: 3 (a; b)."),
+        (BY_NAME, &["a"], 2, "is shown; active entries with this name that raise none: 1 (a); hidden on request: 2."),
+    ] {
+        let found = of(reasons, matched_by, hidden);
+        assert_eq!((found.signal, found.flags.contains(&LISTED_WITHOUT_SIGNAL)), (NO_SIGNAL, true));
+        assert_eq!(found.statement, format!("As of 2026-11-20, no active exclusion of ACME LLC that raises a signal {end}"));
+    }
+    assert_eq!(of(&[], BY_NAME, 0).flags, [""; 0]);
+}
+
+/// Proves that exclusions that are hidden on request are never silent: without another one the sentence says how many there are, and a flag says it always.
+#[test]
+fn hidden_exclusions_are_said() {
+    let of = |exclusions: Vec<Exclusion>, hidden| {
+        let findings = Findings { entity: entity(), exclusions, hidden, matched_by: BY_UEI, ..Findings::default() };
+        Artifact::new(findings, NOON)
+    };
+    let none = of(Vec::new(), 2);
+    assert_eq!((none.signal, none.flags), (NO_SIGNAL, vec![EXCLUSIONS_HIDDEN]));
+    assert_eq!(none.statement, "As of 2026-11-20, no active exclusion of ACME LLC is shown; hidden on request: 2.");
+    let other = of(vec![exclusion("2026-10-01")], 1);
+    assert_eq!((other.signal, other.flags), (NO_ACTIVE_AWARD, vec![EXCLUSIONS_HIDDEN]));
+    assert!(other.statement.contains("is listed as excluded by EPA"), "{}", other.statement);
+}
+
 /// Proves that the hash is that of the artifact, also with the hash, the link and a note next to it, and that it changes with the evidence.
 #[test]
 fn hashes() {
@@ -130,4 +169,28 @@ fn hashes() {
     document["summary"]["activeAwardsNow"] = json!(7);
     assert!(!evidence::verify(&document).unwrap().is_valid);
     assert_eq!(document["summary"]["totalActiveDollarsAtRisk"], json!(500_000));
+}
+
+/// Proves that the Python program of the examples computes the hash of an artifact, also with amounts of cents and letters beyond ASCII, and that it refuses one
+/// that was changed.
+#[test]
+fn the_python_example_verifies() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/examples/verify_artifact.py");
+    let is_valid = |document: &Value| {
+        let mut command = Command::new("python3");
+        let mut child = command.arg(&example).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
+        child.wait().unwrap().success()
+    };
+    let awards = vec![
+        Award { amount_cents: Some(17_221_341_967), outlays_cents: Some(15_480_529_175), ..award("A", "2024-01-01", "2027-01-01") },
+        Award { amount_cents: Some(10), agency: "Département \"É\" \u{1f6a2}".into(), ..award("B", "2024-01-01", "2027-01-01") },
+    ];
+    let found = artifact(vec![exclusion("2026-10-01")], BY_UEI, awards);
+    assert_eq!(found.summary.total_active_dollars_at_risk, Dollars { cents: 1_740_812_792 + 10 });
+    let mut document = evidence::Artifact::new(&found).unwrap().document("/v1/artifact/x");
+    document["note"] = json!("about the answer");
+    assert!(is_valid(&document));
+    document["summary"]["activeAwardsNow"] = json!(3);
+    assert!(!is_valid(&document));
 }
