@@ -75,6 +75,9 @@ const OTHER_NUMBERS: &[&str] = &[
     "version",
     "certificate",
 ];
+/// Words after which a list of aircraft is not complete.
+const OPEN_LISTS: &[&str] =
+    &["such as", "not limited", "any aircraft", "any airplane", "any airplanes", "any helicopter", "any helicopters"];
 const MONTHS: &[&str] =
     &["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
 /// Words that limit a directive to some of the aircraft of a model.
@@ -134,7 +137,15 @@ struct Reader<'a, 't> {
 
 /// Reads an applicability paragraph. Models are compared under the keys of `makes`.
 pub(crate) fn read(tokens: &Tokens<'_>, span: Span, makes: &[String], product: Product) -> (Applicability, Vec<Unread>) {
-    let out = Applicability { span, scope: Scope::Unknown, models: Vec::new(), mentions: Vec::new(), serials: Vec::new(), condition: None };
+    let out = Applicability {
+        span,
+        scope: Scope::Unknown,
+        models: Vec::new(),
+        mentions: Vec::new(),
+        serials: Vec::new(),
+        condition: None,
+        is_open: false,
+    };
     let mut reader = Reader {
         tokens,
         makes,
@@ -212,6 +223,7 @@ impl Reader<'_, '_> {
     /// Words that change what the following lists mean. Returns the position after them.
     fn change_role(&mut self, at: usize, product: Product) -> Option<usize> {
         let tokens = self.tokens;
+        self.out.is_open |= tokens.is(at, "various") || OPEN_LISTS.iter().any(|words| tokens.is_phrase(at, words));
         let is_exception = tokens.is_any(at, &["except", "excepting", "excluding", "excludes"])
             || tokens.is_phrase(at, "other than")
             || tokens.is_phrase(at, "not including")
@@ -452,6 +464,7 @@ impl Reader<'_, '_> {
         if applies.is_empty() {
             self.note(UnreadReason::NoModels, self.out.span);
         }
+        self.out.is_open |= self.out.models.iter().all(|model| model.role != Role::InstalledOn);
         let is_limited = self.out.condition.is_some() || self.out.serials.iter().any(|serials| !serials.is_all);
         self.out.scope = match (applies.is_empty(), is_limited) {
             (true, _) => Scope::Unknown,

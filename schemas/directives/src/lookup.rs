@@ -14,6 +14,8 @@ const SIGNS: usize = 2;
 const ANY_MAKE: &str = "*";
 /// The model of a key that holds for all models.
 const ANY_MODEL: &str = "*";
+/// The key of directives that may be for any aircraft: an appliance that may be installed anywhere, or a text that names no make and could not be read.
+pub const ANY_AIRCRAFT: &str = "*/*";
 
 /// The keys of a directive, sorted.
 #[must_use]
@@ -39,6 +41,13 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
         if is_unread {
             keys.insert(key(make, ANY_MODEL));
         }
+    }
+    let is_for_any = match directive.product {
+        Product::Appliance => applicability.is_open,
+        Product::Aircraft | Product::Engine | Product::Propeller => directive.makes.is_empty() && is_unread,
+    };
+    if is_for_any {
+        keys.insert(ANY_AIRCRAFT.to_owned());
     }
     if directive.makes.is_empty() || directive.product != Product::Aircraft {
         add_all(ANY_MAKE, &mut keys);

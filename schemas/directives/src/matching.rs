@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::aliases::{compact_form, other_forms, resolve_makes, series_of};
 use crate::directive::{Directive, Layout, NamedModel, Product, Role, Scope, Span, UnreadReason};
-use crate::read::has_role;
 
 /// An aircraft as its owner describes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +118,7 @@ pub enum Reason {
     OtherMake,
     /// The directive is for other models of the make.
     OtherModel,
-    /// The directive is for an appliance and names no aircraft.
+    /// The directive is for an appliance that may be installed on aircraft which its text does not name.
     NoAircraftNamed,
 }
 
@@ -205,25 +204,28 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
     }
 }
 
-/// An appliance: possible for the aircraft that the text names.
+/// An appliance: possible for the aircraft that the text names, and for all others if it does not say that these are all.
 fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
-    let model = directive
-        .applicability
-        .models
-        .iter()
-        .find(|model| model.role != Role::Excepted && is_related(model, airframe))
-        .map(|model| model.span);
-    let span = model.or_else(|| mention_of(directive, airframe));
-    if span.is_none() {
-        let names_none = !has_role(directive, Role::InstalledOn) && directive.applicability.mentions.is_empty();
-        return Outcome::none(if names_none { Reason::NoAircraftNamed } else { Reason::OtherModel });
-    }
-    Outcome {
+    let models = &directive.applicability.models;
+    let model = models.iter().find(|model| model.role != Role::Excepted && is_related(model, airframe)).map(|model| model.span);
+    let possible = |reason: Reason, span: Option<Span>| Outcome {
         verdict: Verdict::Possible,
-        reasons: vec![Reason::InstalledOn],
+        reasons: vec![reason],
         span,
         cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
+    };
+    if let Some(span) = model.or_else(|| mention_of(directive, airframe)) {
+        return possible(Reason::InstalledOn, Some(span));
     }
+    if let Some(model) = models.iter().find(|model| model.role == Role::Excepted && is_named(model, airframe)) {
+        return Outcome { span: Some(model.span), ..Outcome::none(Reason::Excepted) };
+    }
+    if !directive.applicability.is_open {
+        return Outcome::none(Reason::OtherModel);
+    }
+    // What the text says of the appliance: the part without models, or its first model.
+    let unread = directive.unread.iter().find(|unread| unread.reason == UnreadReason::NoModels).map(|unread| unread.span);
+    possible(Reason::NoAircraftNamed, unread.or_else(|| models.first().map(|model| model.span)))
 }
 
 /// Compares the models that a directive names with one.
@@ -275,8 +277,8 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
             || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
     });
     match unread {
-        Some(unread) if !directive.makes.is_empty() => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
-        _ => Outcome::none(Reason::OtherModel),
+        Some(unread) => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
+        None => Outcome::none(Reason::OtherModel),
     }
 }
 

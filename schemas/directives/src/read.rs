@@ -9,7 +9,7 @@ use crate::aliases::{compact_form, is_known, resolve_makes};
 use crate::applicability::{self, last_noun};
 use crate::compliance;
 use crate::designations::{NOUNS, is_designation};
-use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Role, Scope, Span, Unread, UnreadReason};
+use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Scope, Span, Unread, UnreadReason};
 use crate::document::{DirectiveText, ReadError, directive_number, split};
 use crate::paragraphs::{Parts, parts};
 use crate::tokens::Tokens;
@@ -22,6 +22,32 @@ const MAKES_READ_MAX: usize = 60;
 const TITLE_BYTES_MAX: usize = 1_000;
 /// The most names in parentheses that are read of one title or header.
 const FORMER_NAMES_MAX: usize = 24;
+/// Words of titles and headers that name no maker but kinds of aircraft: "Transport and Commuter Category Airplanes".
+const KINDS: &[&str] = &[
+    "aerobatic",
+    "all",
+    "and",
+    "appliance",
+    "appliances",
+    "category",
+    "certain",
+    "certificated",
+    "commuter",
+    "general",
+    "large",
+    "multiengine",
+    "normal",
+    "of",
+    "or",
+    "other",
+    "restricted",
+    "series",
+    "small",
+    "transport",
+    "turbine-powered",
+    "utility",
+    "various",
+];
 /// The most designations of an abstract that are kept.
 const SUMMARY_MAX: usize = 300;
 
@@ -56,7 +82,7 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     let product = product_of(title, &tokens, &parts, text);
     let makes = makes_of(&holder, title, product, &Tokens::of(text, parts.applicability.start..parts.applicability.end));
 
-    let (applicability, more) = if parts.applicability == Span::default() {
+    let (mut applicability, more) = if parts.applicability == Span::default() {
         let none = Applicability {
             span: Span::default(),
             scope: Scope::Unknown,
@@ -64,6 +90,7 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
             mentions: Vec::new(),
             serials: Vec::new(),
             condition: None,
+            is_open: false,
         };
         (none, vec![Unread { reason: UnreadReason::NoApplicability, span: found.span }])
     } else {
@@ -78,6 +105,9 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     if tokens.is_cut {
         unread.push(Unread { reason: UnreadReason::TooLong, span: found.span });
     }
+    let reasons = [UnreadReason::NoApplicability, UnreadReason::OlderLayout, UnreadReason::TooLong];
+    let is_partial = unread.iter().any(|unread| reasons.contains(&unread.reason));
+    applicability.is_open = product == Product::Appliance && (applicability.is_open || is_partial);
     let effective = effective_of(text, parts.effective).or(source.effective_on.map(|date| (date, None)));
     if effective.is_none() {
         unread.push(Unread { reason: UnreadReason::EffectiveDate, span: parts.effective });
@@ -194,8 +224,15 @@ fn names_in(text: &str) -> Vec<String> {
         let first = name.trim().trim_start_matches(',').trim().to_lowercase();
         !first.is_empty()
             && !["various", "appliance", "appliances", "inc", "certain", "type certificate"].iter().any(|word| first.starts_with(word))
+            && !is_kind(&first)
     });
     names
+}
+
+/// Whether a name consists of words for kinds of aircraft.
+fn is_kind(name: &str) -> bool {
+    let mut words = name.split([' ', ',']).filter(|word| !word.is_empty());
+    words.all(|word| KINDS.iter().chain(NOUNS).any(|kind| word.eq_ignore_ascii_case(kind)))
 }
 
 /// The known make that the words before "Model" name.
@@ -261,9 +298,4 @@ fn designations_of(summary: &str) -> Vec<String> {
     });
     let forms: BTreeSet<String> = words.map(|at| compact_form(tokens.text(at))).filter(|form| form.len() >= 2).take(SUMMARY_MAX).collect();
     forms.into_iter().collect()
-}
-
-/// Whether a directive names a model in a role.
-pub(crate) fn has_role(directive: &Directive, role: Role) -> bool {
-    directive.applicability.models.iter().any(|model| model.role == role)
 }

@@ -97,7 +97,8 @@ fn engines_and_propellers() {
     assert_eq!(compare(&propeller, &of(None)).verdict, Verdict::None);
 }
 
-/// Proves that an appliance is possible for the aircraft that the text names, and that one that names none says so.
+/// Proves that an appliance is possible for the aircraft that the text names, and for every aircraft unless the text says that it names all of them, whether it
+/// is installed, and that a text without models of its own says where it was read.
 #[test]
 fn appliances() {
     let title = "Airworthiness Directives; Acme Scientific Company Seat Restraint Buckle Assemblies";
@@ -111,15 +112,51 @@ fn appliances() {
     assert_eq!(directive.product, Product::Appliance);
     let outcome = compare(&directive, &aircraft("Cessna", "208B"));
     assert_eq!((outcome.verdict, outcome.cannot_decide.contains(&CannotDecide::Appliance)), (Verdict::Possible, true));
-    assert_eq!(compare(&directive, &aircraft("Cessna", "150M")).verdict, Verdict::None);
-    let (_, bare) = Text {
-        holder: "Acme Scientific Company",
-        title,
-        applicability: "This AD applies to certain rotary buckle assemblies.",
-        ..Text::default()
+    assert_eq!(outcome.reasons, [Reason::InstalledOn]);
+    for (applicability, verdict, reason) in [
+        (named.applicability, Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to certain rotary buckle assemblies.", Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to rotary buckle assemblies, part number 1111475-01.", Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to Acme Scientific Model 1111475 buckles.", Verdict::Possible, Reason::NoAircraftNamed),
+        (
+            "This AD applies to buckles, installed on various airplanes such as the Bell Model 206B helicopters.",
+            Verdict::Possible,
+            Reason::NoAircraftNamed,
+        ),
+        ("This AD applies to buckles, installed on any airplane, except Cessna Model 150M airplanes.", Verdict::None, Reason::Excepted),
+        ("This AD applies to buckles, installed on Bell Model 206B helicopters.", Verdict::None, Reason::OtherModel),
+    ] {
+        let (text, directive) = Text { applicability, ..named }.read();
+        let outcome = compare(&directive, &aircraft("Cessna", "150M"));
+        assert_eq!((outcome.verdict, outcome.reasons.as_slice()), (verdict, &[reason][..]), "{applicability}");
+        if verdict == Verdict::Possible {
+            assert_eq!(outcome.cannot_decide, [CannotDecide::InstalledPart, CannotDecide::Appliance], "{applicability}");
+            assert!(!outcome.span.unwrap().of(&text).is_empty(), "{applicability}");
+        }
     }
-    .read();
-    assert_eq!(compare(&bare, &aircraft("Cessna", "208B")).reasons, [Reason::NoAircraftNamed]);
+}
+
+/// Proves that a directive for a whole kind of aircraft, which names no maker and no model, is possible for every aircraft, and one of a maker for that maker
+/// only.
+#[test]
+fn kinds_of_aircraft() {
+    for (holder, is_for_all) in [
+        ("Transport and Commuter Category Airplanes", true),
+        ("Various Aircraft", true),
+        ("Various Helicopters", true),
+        ("Certain Small Airplanes", true),
+        ("Piper Aircraft, Inc.", false),
+        ("General Dynamics Airplanes", false),
+    ] {
+        let title = format!("Airworthiness Directives; {holder}");
+        let applicability = "This AD applies to all airplanes equipped with a radio altimeter, certificated in any category.";
+        let (_, directive) = Text { holder, title: &title, applicability, ..Text::default() }.read();
+        let outcome = compare(&directive, &aircraft("Cessna", "172S"));
+        assert_eq!((directive.makes.is_empty(), outcome.verdict == Verdict::Possible), (is_for_all, is_for_all), "{holder}");
+        if is_for_all {
+            assert_eq!(outcome.cannot_decide, [CannotDecide::Unparsed], "{holder}");
+        }
+    }
 }
 
 /// Proves that the layout before lettered paragraphs is read where it names a model, and stays possible for the rest of the make.

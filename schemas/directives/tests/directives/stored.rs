@@ -43,6 +43,13 @@ const PARAGRAPHS: &[(&str, &str, &str)] = &[
         "Portable Fire Extinguishers",
         "This AD applies to portable fire extinguishers, installed on, but not limited to, Airbus SAS Model A319-111 airplanes.",
     ),
+    (
+        "Kidde",
+        "Portable Fire Extinguishers",
+        "This AD applies to portable fire extinguishers, installed on Airbus SAS Model A319-111 airplanes.",
+    ),
+    ("Acme", "Seat Belts", "This AD applies to seat belts, part number 1111475-01."),
+    ("Various Airplanes", "Various Airplanes", "This AD applies to airplanes that are equipped with a radio altimeter."),
     ("Piper Aircraft, Inc.", "Piper Aircraft, Inc. Airplanes", "This AD applies to the airplanes that the manufacturer lists."),
     (
         "Airbus Helicopters",
