@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases::{compact_form, other_forms, resolve_makes, series_of};
-use crate::directive::{Directive, Layout, NamedModel, Product, Role, Scope, Span, UnreadReason};
+use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,7 +170,7 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     };
     if outcome.verdict == Verdict::None {
         outcome.cannot_decide.clear();
-    } else if directive.compliance.referenced.is_some() && directive.compliance.limits.is_empty() {
+    } else if is_elsewhere(&directive.compliance) {
         outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
     }
     outcome.reasons.sort_unstable();
@@ -178,6 +178,12 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     outcome.cannot_decide.sort_unstable();
     outcome.cannot_decide.dedup();
     outcome
+}
+
+/// Whether actions or times are in another document: the text says so and states no limit, or the actions recur and it states no interval.
+fn is_elsewhere(compliance: &Compliance) -> bool {
+    let has_interval = compliance.limits.iter().any(|limit| limit.kind == LimitKind::Recurring);
+    (compliance.referenced.is_some() && compliance.limits.is_empty()) || (compliance.recurring == Recurring::Yes && !has_interval)
 }
 
 /// An engine or a propeller: compared with the one that the owner names. Without it, the aircraft is possible if the text names it.

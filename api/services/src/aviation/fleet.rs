@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use directives::{Aircraft, CannotDecide, Due, Hours, Record, ResolvedAircraft, Usage, due};
+use directives::{Aircraft, Due, Hours, Record, ResolvedAircraft, Usage, due};
 use jiff::civil::Date;
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -238,13 +238,7 @@ impl CheckedItem {
         for compared in found {
             let due = self.due(&compared, today);
             *counts.entry(due.status).or_default() += 1;
-            let mut directive = DirectiveMatch::from(compared);
-            let is_elsewhere = directive.recurring == "yes" && directive.limits.is_empty();
-            if is_elsewhere && !directive.cannot_decide.contains(&CannotDecide::ReferencedDocument) {
-                directive.cannot_decide.push(CannotDecide::ReferencedDocument);
-                directive.cannot_decide.sort_unstable();
-            }
-            directives.push(AssessedDirective { directive, due });
+            directives.push(AssessedDirective { directive: DirectiveMatch::from(compared), due });
         }
         Assessment {
             tail: self.item.tail.clone(),
