@@ -165,7 +165,7 @@ fn definition() -> Definition {
         name: "assess_fleet",
         method: Method::Post,
         path: "/v1/assess",
-        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours and date, and what is undecided.",
+        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is undecided.",
         description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
             record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
             propellers are compared if their make and model are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
