@@ -226,7 +226,11 @@ impl CheckedItem {
             };
             let hours = hours_of(at, "compliance", given.hours)?;
             let record = Record { date, hours, cycles: given.cycles, is_terminated: given.terminated };
-            if records.insert(normal_number(&given.ad), record).is_some() {
+            let number = normal_number(&given.ad);
+            if number.is_empty() {
+                return Err(refused(at, "compliance", &format!("{:?} is not the number of a directive", given.ad)));
+            }
+            if records.insert(number, record).is_some() {
                 return Err(refused(at, "compliance", &format!("names {:?} twice", given.ad)));
             }
         }
@@ -298,10 +302,10 @@ fn hours_number(hours: Hours) -> Number {
     Number::hundredths(hours.hundredths())
 }
 
-/// The number of a directive without `AD` and in capitals: `ad 87-20-03 r2` is `87-20-03 R2`.
+/// The number of a directive in the form in which numbers are compared: without `AD`, dashes and blanks, in capitals. `ad 87-20-03 r2` is `872003R2`.
 fn normal_number(number: &str) -> String {
-    let upper = number.trim().to_ascii_uppercase();
-    upper.strip_prefix("AD").unwrap_or(&upper).split_whitespace().collect::<Vec<_>>().join(" ")
+    let compact: String = number.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
+    compact.strip_prefix("AD").unwrap_or(&compact).to_owned()
 }
 
 #[cfg(test)]
@@ -317,6 +321,16 @@ mod tests {
 
     fn item(tail: &str) -> FleetItem {
         FleetItem { tail: tail.to_owned(), make: "Piper".to_owned(), model: "PA-28-140".to_owned(), ..FleetItem::default() }
+    }
+
+    /// Proves that the number of a directive is found in every spelling, and that other numbers stay others.
+    #[test]
+    fn numbers_of_directives() {
+        for spelling in ["87-20-03 R2", "AD 87-20-03 R2", "ad87-20-03r2", "AD-87-20-03  R2", "87\u{2011}20\u{2011}03 R2"] {
+            assert_eq!(normal_number(spelling), "872003R2", "{spelling}");
+        }
+        let others = ["87-20-03", "1987-20-03", "87-20-03 R1", "87-20-30 R2"].map(normal_number);
+        assert!(others.iter().all(|other| other != "872003R2"), "{others:?}");
     }
 
     /// The directive whose actions recur at intervals of hours, cycles and months, as an assessment answers it.
@@ -377,6 +391,13 @@ mod tests {
                     ..item("N1")
                 }],
                 "compliance",
+            ),
+            (
+                vec![FleetItem {
+                    compliance: vec![ComplianceRecord { ad: "AD --".to_owned(), ..ComplianceRecord::default() }],
+                    ..item("N1")
+                }],
+                "not the number of a directive",
             ),
         ] {
             let Err(problem) = check_items(items) else { panic!("{field} was accepted") };
