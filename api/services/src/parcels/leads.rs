@@ -16,7 +16,6 @@ use super::followed::Parcels;
 use super::lead::{LeadRow, OverLead, page};
 use super::{DISCLAIMER, LEADS_MICROS};
 use crate::common::read::{Read, Reader, order_by_shown};
-use operation::known::known_value;
 
 /// The most rows without a paid key.
 const REDACTED_ROWS_MAX: usize = 10;
@@ -240,7 +239,7 @@ impl Read for ToolArguments {
 pub struct PayArguments {
     /// The paid tool: `overassessment_leads`.
     #[serde(default = "tool_default")]
-    #[schemars(length(min = 1, max = 60))]
+    #[schemars(length(min = 1, max = 60), extend("enum" = PAID_TOOLS))]
     pub tool: String,
     /// The county: `cook-il`.
     #[schemars(length(min = 1, max = 20))]
@@ -273,7 +272,6 @@ impl Read for PayArguments {
     }
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
-        known_value("tool", "tool", &self.tool, &PAID_TOOLS)?;
         filter_of(&self.county, given)
     }
 

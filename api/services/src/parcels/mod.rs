@@ -57,7 +57,7 @@ pub fn service() -> Registration {
         read::operation::<leads::RouteArguments>(),
         read::operation::<check::Arguments>(),
         read::operation::<delta::Arguments>(),
-        read::operation::<leads::PayArguments>(),
+        read::operation::<leads::PayArguments>().sold_by("tool"),
         read::operation::<leads::ToolArguments>(),
         read::operation::<county_coverage::Arguments>(),
         changes_since::operation::<followed::Parcels>(changes),
