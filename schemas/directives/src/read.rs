@@ -48,6 +48,68 @@ const KINDS: &[&str] = &[
     "utility",
     "various",
 ];
+/// The last words of titles about parts that are installed in aircraft, engines or propellers of several makers.
+const PARTS: &[&str] = &[
+    "actuators",
+    "alternators",
+    "altimeters",
+    "application",
+    "assemblies",
+    "assembly",
+    "autopilots",
+    "batteries",
+    "belts",
+    "brakes",
+    "buckles",
+    "carburetors",
+    "computers",
+    "cylinders",
+    "detectors",
+    "displays",
+    "equipment",
+    "extinguishers",
+    "filters",
+    "floats",
+    "gauges",
+    "generators",
+    "governors",
+    "harnesses",
+    "heaters",
+    "hoists",
+    "hoses",
+    "indicators",
+    "jackets",
+    "lights",
+    "magnetos",
+    "masks",
+    "modules",
+    "parachutes",
+    "pumps",
+    "radios",
+    "rafts",
+    "receivers",
+    "regulators",
+    "restraints",
+    "seats",
+    "servos",
+    "skis",
+    "slides",
+    "software",
+    "starters",
+    "switches",
+    "systems",
+    "tanks",
+    "tires",
+    "transmitters",
+    "transponders",
+    "turbochargers",
+    "units",
+    "valves",
+    "vests",
+    "wheels",
+];
+/// Words after a noun that say which of the products are meant.
+const QUALIFIERS: &[&str] = &["certificated", "equipped", "having", "incorporating", "modified", "powered", "that", "with"];
 /// The most designations of an abstract that are kept.
 const SUMMARY_MAX: usize = 300;
 
@@ -139,19 +201,20 @@ fn beginning(title: &str) -> &str {
     title.get(..title.floor_char_boundary(TITLE_BYTES_MAX)).unwrap_or_default()
 }
 
-/// The kind of product: from the last noun of the title, else from the identifier of the project, else from the applicability.
+/// The kind of product: from the last word of the title if it names a part, else from its last noun, else from the applicability. Without a title it is from the
+/// identifier of the project first.
 fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Product {
-    let of_noun = |noun: &str| match noun {
-        "engine" | "engines" | "powerplants" => Product::Engine,
-        "propeller" | "propellers" => Product::Propeller,
-        _ => Product::Aircraft,
-    };
-    if let Some(noun) = last_noun(title) {
-        return of_noun(noun);
+    let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
+    if is_part(title) {
+        return Product::Appliance;
     }
-    let has_model = title.split_whitespace().any(|word| matches!(word, "Model" | "Models"));
+    if let Some(noun) = last_noun(title) {
+        return product_of_noun(noun);
+    }
     if !title.trim().is_empty() {
-        return if has_model { Product::Aircraft } else { Product::Appliance };
+        // The title is the name of a maker.
+        let has_model = title.split_whitespace().any(|word| matches!(word, "Model" | "Models"));
+        return product_in(&part).unwrap_or(if has_model { Product::Aircraft } else { Product::Appliance });
     }
     let identifier =
         (0..tokens.len().min(120)).find(|at| tokens.is_phrase(*at, "Identifier")).map(|at| tokens.text(at + 1)).unwrap_or_default();
@@ -161,9 +224,36 @@ fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Pr
         "A" | "T" | "R" | "G" | "B" => return Product::Aircraft,
         _ => {}
     }
-    let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
-    let noun = (0..part.len()).find_map(|at| NOUNS.iter().find(|noun| part.is(at, noun)));
-    noun.map_or(Product::Appliance, |noun| of_noun(noun))
+    product_in(&part).unwrap_or(Product::Appliance)
+}
+
+fn product_of_noun(noun: &str) -> Product {
+    match noun {
+        "engine" | "engines" | "powerplants" => Product::Engine,
+        "propeller" | "propellers" => Product::Propeller,
+        _ => Product::Aircraft,
+    }
+}
+
+/// The product of the first noun of an applicability; an appliance if the text says before that noun that something is installed. `None` without either.
+fn product_in(part: &Tokens<'_>) -> Option<Product> {
+    (0..part.len()).find_map(|at| {
+        let is_installed = ["installed on", "installed in", "used on", "used in"].iter().any(|words| part.is_phrase(at, words));
+        let noun = || NOUNS.iter().find(|noun| part.is(at, noun)).map(|noun| product_of_noun(noun));
+        if is_installed { Some(Product::Appliance) } else { noun() }
+    })
+}
+
+/// Whether a title names a part that is installed in aircraft of several makers: its last word is one for parts, and the product is not one "With a Certain
+/// Crankshaft Assembly". A remark in parentheses at the end, and "Correction", do not count.
+fn is_part(title: &str) -> bool {
+    let names = title.split_once(';').map_or(title, |(_, names)| names);
+    let names = names.split(';').next().unwrap_or_default().trim();
+    let names = if names.ends_with(')') { names.rsplit_once('(').map_or(names, |(names, _)| names) } else { names };
+    let mut words = names.split(' ').map(|word| word.trim_matches([',', '.'])).filter(|word| !word.is_empty());
+    let is = |list: &[&str], word: &str| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let is_qualified = words.clone().zip(words.clone().skip(1)).any(|(noun, next)| is(NOUNS, noun) && is(QUALIFIERS, next));
+    !is_qualified && words.next_back().is_some_and(|word| is(PARTS, word))
 }
 
 /// The keys of the makes that the header, the title and, for aircraft, the applicability name.

@@ -136,6 +136,44 @@ fn appliances() {
     }
 }
 
+/// Proves what a title and an applicability say about the kind of product: parts whose maker has a noun in its name, products with a certain part, and
+/// titles that are only the name of a maker. The titles are those of real documents.
+#[test]
+fn kinds_of_products() {
+    let airplanes = "This AD applies to all Viking Air Limited Model DHC-2 airplanes, certificated in any category.";
+    let engines = "This AD applies to Rolls-Royce Deutschland Ltd & Co KG BR700-715A1-30 model turbofan engines.";
+    let installed = "This AD applies to cylinders, part number 1-2, installed on, but not limited to, Piper Model PA-28-140 airplanes.";
+    for (title, applicability, expected) in [
+        ("Cameron Balloons Ltd. Fuel Cylinders", installed, Product::Appliance),
+        ("McCauley Propeller Systems Governors", installed, Product::Appliance),
+        ("Thommen Aircraft Equipment AG Digital Air Data Computers", installed, Product::Appliance),
+        (
+            "AVOX Systems Inc. (Formerly Scott Aviation) Oxygen Cylinder and Valve Assemblies; and Oxygen Valve Assemblies",
+            installed,
+            Product::Appliance,
+        ),
+        ("Kidde Aerospace & Defense", installed, Product::Appliance),
+        ("Aerospace & Defense Oxygen Systems SaS (Part of Safran Aerosystems)", installed, Product::Appliance),
+        ("Ipeco Pilot and Co-Pilot Seats", "This AD applies to pilot seats.", Product::Appliance),
+        ("Viking Air Limited (Type Certificate Previously Held by Bombardier Inc. and de Havilland, Inc.)", airplanes, Product::Aircraft),
+        ("AIRBUS", airplanes, Product::Aircraft),
+        ("BAE Systems (Operations) Limited Airplanes; Correction", airplanes, Product::Aircraft),
+        ("BAE Systems (Operations) Limited", airplanes, Product::Aircraft),
+        ("MD Helicopters, LLC", airplanes, Product::Aircraft),
+        ("Rolls-Royce Deutschland Ltd & Co KG", engines, Product::Engine),
+        ("International Aero Engines, LLC", engines, Product::Engine),
+        (
+            "Superior Air Parts, Inc. (SAP) Engines and Lycoming Engines Reciprocating Engines With a Certain SAP Crankshaft Assembly",
+            engines,
+            Product::Engine,
+        ),
+    ] {
+        let title = format!("Airworthiness Directives; {title}");
+        let (_, directive) = Text { title: &title, applicability, ..Text::default() }.read();
+        assert_eq!(directive.product, expected, "{title}");
+    }
+}
+
 /// Proves that a directive for a whole kind of aircraft, which names no maker and no model, is possible for every aircraft, and one of a maker for that maker
 /// only.
 #[test]
