@@ -12,12 +12,12 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::DISCLAIMER;
 use super::compared::DirectiveLists;
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
 use super::followed::Aviation;
 use super::stored_fleets::{fleet_default, fleet_name, store};
+use super::{DISCLAIMER, rule};
 use crate::common::read::{Read, Reader};
 
 /// The price of a call in millionths of a US dollar.
@@ -67,6 +67,8 @@ pub struct Answer {
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
 }
@@ -154,6 +156,7 @@ impl Arguments {
             aircraft,
             cannot_decide,
             through_date: reader.completeness().await?.through_date,
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }

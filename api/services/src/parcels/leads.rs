@@ -14,7 +14,7 @@ use super::counts::{self, Counts};
 use super::filter::Filter;
 use super::followed::Parcels;
 use super::lead::{LeadRow, OverLead, page};
-use super::{DISCLAIMER, LEADS_MICROS};
+use super::{DISCLAIMER, LEADS_MICROS, rule};
 use crate::common::read::{Read, Reader, order_by_shown};
 
 /// The most rows without a paid key.
@@ -55,6 +55,8 @@ pub struct Leads {
     pub tier: &'static str,
     /// Where whole rows can be bought per call.
     pub pay_url: String,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What leads are not.
     pub disclaimer: &'static str,
 }
@@ -105,6 +107,7 @@ impl Read for RouteArguments {
             leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
             tier: reader.tier(),
             pay_url: format!("{base_url}/x402/pay?county={}", schemas::cook::COUNTY),
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }
@@ -132,6 +135,8 @@ pub struct PaidLeads {
     pub leads: Vec<OverLead>,
     /// The tier of the caller's key; `free` without a key.
     pub tier: &'static str,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What leads are not.
     pub disclaimer: &'static str,
 }
@@ -167,6 +172,7 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
         next: found.next,
         leads: found.items.into_iter().map(OverLead::from).collect(),
         tier: reader.tier(),
+        rule: rule(),
         disclaimer: DISCLAIMER,
     })
 }
