@@ -244,6 +244,44 @@ mod tests {
         assert!(nearest_makes("Qqqqqqqqqq").is_empty());
     }
 
+    /// Proves that the name that owners use has a key in common with the holder that headers of real documents name.
+    #[test]
+    fn common_names() {
+        for (owner, holder) in [
+            ("Rotax", "BRP-Rotax GmbH & Co KG"),
+            ("Schleicher", "Alexander Schleicher GmbH & Co. Segelflugzeugbau"),
+            ("MT-Propeller", "MT-Propeller Entwicklung GmbH"),
+            ("Guimbal", "H\u{e9}licopt\u{e8}res Guimbal"),
+            ("PZL Mielec", "Polskie Zak\u{142}ady Lotnicze Sp. z o.o."),
+            ("PZL", "PZL \u{15a}widnik S.A."),
+            ("LET", "Aircraft Industries, a.s."),
+            ("Hiller", "Siam Hiller Holdings, Inc."),
+            ("Hughes", "MD Helicopters, LLC"),
+            ("BAe", "BAE Systems (Operations) Limited"),
+            ("Jetstream", "British Aerospace Regional Aircraft"),
+            ("Raytheon", "Textron Aviation Inc."),
+            ("Fairchild", "M7 Aerospace LLC"),
+            ("Douglas", "The Boeing Company"),
+            ("Allison", "Rolls-Royce Corporation"),
+            ("Teledyne Continental", "Continental Aerospace Technologies, Inc."),
+            ("CASA", "Airbus Defense and Space S.A."),
+            ("Airbus", "Airbus Defense and Space S.A."),
+            ("Quest", "Daher Aircraft Design, LLC"),
+            ("Schweizer", "Allied Ag Cat Productions, Inc."),
+            ("Piaggio", "Baykar Piaggio Aerospace S.p.A."),
+            ("Gippsland", "GA8 Airvan (Pty) Ltd"),
+            ("Glaser-Dirks", "DG Flugzeugbau GmbH"),
+            ("Rockwell", "Twin Commander Aircraft LLC"),
+        ] {
+            let (one, other) = (resolve_makes(owner), resolve_makes(holder));
+            assert!(one.iter().any(|key| other.contains(key)), "{owner} {one:?}, {holder} {other:?}");
+        }
+        for (one, other) in [("Hughes", "Bell"), ("Rotax", "Bombardier"), ("CASA", "Airbus Helicopters"), ("PZL", "Piper")] {
+            let (one, other) = (resolve_makes(one), resolve_makes(other));
+            assert!(one.iter().all(|key| !other.contains(key)), "{one:?} {other:?}");
+        }
+    }
+
     /// Proves that all spellings of a model have one compact form, and that marketing names lead to it.
     #[test]
     fn models() {
