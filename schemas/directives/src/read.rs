@@ -319,9 +319,10 @@ fn names_in(text: &str) -> Vec<String> {
     names
 }
 
-/// Whether a name consists of words for kinds of aircraft.
+/// Whether a name consists of words for kinds of aircraft: "Transport and Commuter Category", "Restricted Category Model CH-47D".
 fn is_kind(name: &str) -> bool {
-    let mut words = name.split([' ', ',']).filter(|word| !word.is_empty());
+    let words = name.split([' ', ',']).filter(|word| !word.is_empty());
+    let mut words = words.take_while(|word| !["model", "models"].iter().any(|model| word.eq_ignore_ascii_case(model)));
     words.all(|word| KINDS.iter().chain(NOUNS).any(|kind| word.eq_ignore_ascii_case(kind)))
 }
 

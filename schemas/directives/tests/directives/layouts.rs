@@ -195,6 +195,12 @@ fn kinds_of_aircraft() {
             assert_eq!(outcome.cannot_decide, [CannotDecide::Unparsed], "{holder}");
         }
     }
+    // A model without a maker is possible for that model of every maker.
+    let holder = "Restricted Category Model CH-47D Helicopters";
+    let applicability = "This AD applies to restricted category Model CH-47D helicopters, certificated in any category.";
+    let (_, directive) = Text { holder, title: holder, applicability, ..Text::default() }.read();
+    assert_eq!(compare(&directive, &aircraft("Boeing", "CH-47D")).verdict, Verdict::Possible);
+    assert_eq!(compare(&directive, &aircraft("Cessna", "172S")).verdict, Verdict::None);
 }
 
 /// Proves that the layout before lettered paragraphs is read where it names a model, and stays possible for the rest of the make.
