@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::aliases::tails;
 use crate::directive::{Directive, Product, UnreadReason};
 use crate::matching::{ResolvedAircraft, ResolvedModel};
 
@@ -26,6 +27,8 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
         signs.extend(std::iter::once(&model.form).chain(&model.also).chain([&model.series]).filter_map(|form| signs_of(form)));
     }
     signs.extend(applicability.mentions.iter().filter_map(|mention| signs_of(&mention.form)));
+    let forms = applicability.models.iter().map(|model| &model.form).chain(applicability.mentions.iter().map(|mention| &mention.form));
+    signs.extend(forms.flat_map(|form| tails(form)).filter_map(signs_of));
     let mut keys = BTreeSet::new();
     let add_all = |make: &str, keys: &mut BTreeSet<String>| keys.extend(signs.iter().map(|signs| key(make, signs)));
     // What cannot be read is possible for every model of its makes.
@@ -65,7 +68,8 @@ pub fn keys_for(aircraft: &ResolvedAircraft) -> Vec<String> {
 }
 
 fn keys_of_model(model: &ResolvedModel) -> BTreeSet<String> {
-    let signs: BTreeSet<&str> = model.forms.iter().chain(&model.series).filter_map(|form| signs_of(form)).collect();
+    let own = model.forms.iter().chain(&model.series).map(String::as_str);
+    let signs: BTreeSet<&str> = own.chain(model.forms.iter().flat_map(|form| tails(form))).filter_map(signs_of).collect();
     let makes = model.makes.iter().map(String::as_str).chain([ANY_MAKE]);
     makes.flat_map(|make| signs.iter().map(move |signs| key(make, signs)).chain([key(make, ANY_MODEL)])).collect()
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, other_forms, resolve_makes, series_of};
+use crate::aliases::{compact_form, other_forms, resolve_makes, series_of, tails};
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
@@ -350,7 +350,13 @@ fn is_related(model: &NamedModel, wanted: &ResolvedModel) -> bool {
         || (model.series.len() >= 2
             && (wanted.forms.iter().any(|form| form.starts_with(model.series.as_str())) || wanted.series.contains(&model.series)))
         || wanted.forms.iter().any(|form| form.len() >= 2 && model.form.starts_with(form.as_str()))
+        || wanted.forms.iter().any(|form| is_tail(&model.form, form) || is_tail(form, &model.form))
         || wanted.series.iter().any(|series| model.also.iter().any(|also| also.starts_with(series.as_str())))
+}
+
+/// Whether a form is another one without its first letters or digits: `117A1` of `MBBBK117A1`, `190100` of `ERJ190100`.
+fn is_tail(form: &str, tail: &str) -> bool {
+    form.len() > tail.len() && form.ends_with(tail) && tails(form).any(|own| own == tail)
 }
 
 /// A word outside of the lists that names this model or its series.
@@ -358,6 +364,7 @@ fn mention_of(directive: &Directive, wanted: &ResolvedModel) -> Option<Span> {
     let is_of = |form: &str| {
         form.len() >= 2
             && (wanted.forms.iter().any(|own| own == form || (own.len() >= 3 && form.starts_with(own.as_str())))
+                || wanted.forms.iter().any(|own| is_tail(own, form) || is_tail(form, own))
                 || wanted.series.iter().any(|series| form.starts_with(series.as_str())))
     };
     directive.applicability.mentions.iter().find(|mention| is_of(&mention.form)).map(|mention| mention.span)

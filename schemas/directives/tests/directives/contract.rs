@@ -155,6 +155,28 @@ fn spellings() {
     }
 }
 
+/// Proves that a model is possible where the text or the owner leaves out the first part of its name, and that the end of a number is no model.
+#[test]
+fn names_without_their_first_part() {
+    let of = |holder: &str, applicability: &str| {
+        let title = format!("Airworthiness Directives; {holder}");
+        Text { holder, title: &title, applicability, ..Text::default() }.read().1
+    };
+    let helicopters = of(
+        "Airbus Helicopters Deutschland GmbH Helicopters",
+        "This AD applies to all Airbus Helicopters Deutschland GmbH MBB-BK 117 A-1, MBB-BK 117 A-3, and MBB-BK 117 C-1 helicopters.",
+    );
+    for model in ["MBB-BK 117 A-1", "BK117 A-3", "BK 117C-1", "117 C-1"] {
+        assert!(compare(&helicopters, &aircraft("Airbus Helicopters", model)).verdict >= Verdict::Possible, "{model}");
+    }
+    let airplanes = of("Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes.");
+    for (model, verdict) in
+        [("ERJ 190-100 STD", Verdict::Match), ("190-100 STD", Verdict::Possible), ("100 STD", Verdict::None), ("EMB-120", Verdict::None)]
+    {
+        assert_eq!(compare(&airplanes, &aircraft("Embraer", model)).verdict, verdict, "{model}");
+    }
+}
+
 /// Proves that a directive whose applicability cannot be read is possible for its make, and for no other.
 #[test]
 fn unread_is_possible() {

@@ -57,6 +57,12 @@ const PARAGRAPHS: &[(&str, &str, &str)] = &[
         "This AD applies to all Airbus Helicopters Model AS355E, AS355F1, and EC135P2+ helicopters.",
     ),
     (
+        "Airbus Helicopters Deutschland GmbH",
+        "Airbus Helicopters Deutschland GmbH Helicopters",
+        "This AD applies to all Airbus Helicopters Deutschland GmbH MBB-BK 117 A-1, MBB-BK 117 A-3, and MBB-BK 117 C-1 helicopters.",
+    ),
+    ("Embraer S.A.", "Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes."),
+    (
         "Bombardier, Inc.",
         "Bombardier, Inc., Airplanes",
         "This AD applies to Bombardier, Inc., Model CL-600-2B19 (Regional Jet Series 100 & 440) airplanes.",
@@ -78,6 +84,9 @@ const AIRCRAFT: &[(&str, &str)] = &[
     ("Cessna", "172"),
     ("Eurocopter France", "AS 355 F1"),
     ("Airbus Helicopters", "EC135P2+"),
+    ("Airbus Helicopters", "MBB-BK 117 A-1"),
+    ("Eurocopter", "117 C-1"),
+    ("Embraer", "190-100 STD"),
     ("Bombardier", "CL-600-2B19"),
     ("Canadair", "Regional Jet Series 100"),
     ("Unknown Maker", "X"),
