@@ -14,6 +14,8 @@ const MODELS_MAX: usize = 2_000;
 const SERIALS_MAX: usize = 500;
 /// The most unread parts that are noted.
 const UNREAD_MAX: usize = 50;
+/// The most words of a name without a number.
+const NAME_WORDS_MAX: usize = 3;
 /// The most tokens of a list that is not about models: part numbers, paragraphs, documents.
 const OTHER_LIST_TOKENS_MAX: usize = 400;
 
@@ -413,9 +415,23 @@ impl Reader<'_, '_> {
             let next = list.next;
             match self.continued(next) {
                 Some(more) => list = more,
-                None => return next,
+                None => return self.add_name(next),
             }
         }
+    }
+
+    /// Notes a name without a number that ends a list: ", and Standard Cirrus gliders". Returns the position after it.
+    fn add_name(&mut self, at: usize) -> usize {
+        let tokens = self.tokens;
+        let mut first = at + usize::from(tokens.text(at) == ",");
+        first += usize::from(tokens.is_any(first, &["and", "or"]));
+        let end = (first..first + NAME_WORDS_MAX).find(|at| !designations::is_name(tokens.text(*at))).unwrap_or(first + NAME_WORDS_MAX);
+        if first == at || first == end || !tokens.is_any(end, NOUNS) {
+            return at;
+        }
+        let words: Vec<&str> = (first..end).map(|at| tokens.text(at)).collect();
+        self.mention(&words.join(" "), tokens.span(first, end - 1));
+        end + 1
     }
 
     /// The list that continues a list after its noun: ", and A321 series airplanes".
@@ -482,16 +498,11 @@ fn is_item_number(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.text(at + 2) == ")" && (is_number || (word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_uppercase())))
 }
 
-/// Whether a text names a product: returns the last noun for one.
-pub(crate) fn last_noun(text: &str) -> Option<&'static str> {
-    let tokens = Tokens::of(text, 0..text.len());
-    (0..tokens.len()).rev().find_map(|at| NOUNS.iter().find(|noun| tokens.is(at, noun)).copied())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::aliases::resolve_makes;
+    use crate::designations::last_noun;
 
     fn read_text(make: &str, text: &str) -> (Applicability, Vec<Unread>) {
         let tokens = Tokens::of(text, 0..text.len());

@@ -163,7 +163,7 @@ impl Outcome {
 #[must_use]
 pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     let mut outcome = match directive.product {
-        Product::Aircraft => by_model(directive, &aircraft.airframe, aircraft.serial.as_deref()),
+        Product::Aircraft => by_aircraft(directive, aircraft),
         Product::Engine => by_part(directive, aircraft, aircraft.engine.as_ref()),
         Product::Propeller => by_part(directive, aircraft, aircraft.propeller.as_ref()),
         Product::Appliance => by_appliance(directive, &aircraft.airframe),
@@ -184,6 +184,19 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
 fn is_elsewhere(compliance: &Compliance) -> bool {
     let has_interval = compliance.limits.iter().any(|limit| limit.kind == LimitKind::Recurring);
     (compliance.referenced.is_some() && compliance.limits.is_empty()) || (compliance.recurring == Recurring::Yes && !has_interval)
+}
+
+/// An aircraft. A document about aircraft and engines can name the engine or the propeller of another one.
+fn by_aircraft(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
+    let outcome = by_model(directive, &aircraft.airframe, aircraft.serial.as_deref());
+    if outcome.verdict > Verdict::None {
+        return outcome;
+    }
+    let parts = [&aircraft.engine, &aircraft.propeller].into_iter().flatten();
+    let mut of_parts = parts
+        .map(|part| by_model(directive, part, None))
+        .filter(|of_part| of_part.verdict > Verdict::None && !of_part.reasons.contains(&Reason::Unread));
+    of_parts.next().map_or(outcome, |of_part| Outcome { verdict: Verdict::Possible, ..of_part })
 }
 
 /// An engine or a propeller: compared with the one that the owner names. Without it, the aircraft is possible if the text names it.

@@ -6,9 +6,9 @@ use jiff::civil::Date;
 use schemas::dates::{self, Precision};
 
 use crate::aliases::{compact_form, is_known, resolve_makes};
-use crate::applicability::{self, last_noun};
+use crate::applicability;
 use crate::compliance;
-use crate::designations::{NOUNS, is_designation};
+use crate::designations::{NOUNS, is_designation, last_noun};
 use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Scope, Span, Unread, UnreadReason};
 use crate::document::{DirectiveText, ReadError, directive_number, split};
 use crate::paragraphs::{Parts, parts};
@@ -108,6 +108,8 @@ const PARTS: &[&str] = &[
     "vests",
     "wheels",
 ];
+/// Legal forms within the names of makers.
+const FORMS: &[&str] = &[" ag", " co.", " company", " corp", " gmbh", " inc", " limited", " llc", " ltd", " s.a", " s.p.a", " s.r.o"];
 /// Words after a noun that say which of the products are meant.
 const QUALIFIERS: &[&str] = &["certificated", "equipped", "having", "incorporating", "modified", "powered", "that", "with"];
 /// The most designations of an abstract that are kept.
@@ -208,6 +210,12 @@ fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Pr
     if is_part(title) {
         return Product::Appliance;
     }
+    // "Various Airplanes, Helicopters, and Engines".
+    let names = title.split_once(';').map_or(title, |(_, names)| names);
+    let is_aircraft = |noun: &str| is_noun(noun) && product_of_noun(&noun.to_lowercase()) == Product::Aircraft;
+    if is_kind(names) && names.split([' ', ',']).any(is_aircraft) {
+        return Product::Aircraft;
+    }
     if let Some(noun) = last_noun(title) {
         return product_of_noun(noun);
     }
@@ -235,9 +243,18 @@ fn product_of_noun(noun: &str) -> Product {
     }
 }
 
-/// The product of the first noun of an applicability; an appliance if the text says before that noun that something is installed. `None` without either.
+fn is_noun(word: &str) -> bool {
+    NOUNS.iter().any(|noun| word.eq_ignore_ascii_case(noun))
+}
+
+/// The product of the first noun of an applicability; an appliance if the text says before that noun that something is installed, or with what "all aircraft"
+/// are equipped. `None` without either.
 fn product_in(part: &Tokens<'_>) -> Option<Product> {
     (0..part.len()).find_map(|at| {
+        let is_equipped = part.is_any(at, NOUNS) && part.is_any(at + 1, &["equipped", "with"]);
+        if is_equipped && !(0..at).any(|at| part.is_any(at, &["model", "models"])) {
+            return Some(Product::Appliance);
+        }
         let is_installed = ["installed on", "installed in", "used on", "used in"].iter().any(|words| part.is_phrase(at, words));
         let noun = || NOUNS.iter().find(|noun| part.is(at, noun)).map(|noun| product_of_noun(noun));
         if is_installed { Some(Product::Appliance) } else { noun() }
@@ -296,10 +313,14 @@ fn names_in(text: &str) -> Vec<String> {
     let main = text.split('(').next().unwrap_or_default();
     names.push(main.to_owned());
     let known = |name: &str| resolve_makes(name).iter().any(|key| is_known(key));
-    if !known(main) {
-        names.extend(main.split(" and ").map(str::to_owned));
-    }
+    // Several holders: "DG Flugzeugbau GmbH and Schempp-Hirth Flugzeugbau GmbH", "Continental Aerospace Technologies, Inc., Lycoming Engines, and X".
+    let is_company = |name: &str| FORMS.iter().any(|form| name.to_lowercase().contains(form));
+    let is_main_known = known(main);
+    names.extend(main.split(" and ").filter(|name| !is_main_known || known(name) || is_company(name)).map(str::to_owned));
+    names.extend(main.split([',', '/']).map(|name| name.trim().trim_start_matches("and ")).filter(|name| known(name)).map(str::to_owned));
     for inner in text.split('(').skip(1).take(FORMER_NAMES_MAX) {
+        let rest = inner.rsplit_once(')').map_or("", |(_, rest)| rest);
+        names.extend(rest.split(" and ").filter(|name| known(name)).map(str::to_owned));
         let lower = inner.to_lowercase();
         let start = ["held by", "formerly known as", "formerly", "previously", "now"]
             .iter()
