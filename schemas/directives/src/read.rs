@@ -329,6 +329,7 @@ fn names_in(text: &str) -> Vec<String> {
         for part in former.trim_end_matches([')', ' ']).split([';', ')']) {
             names.push(part.to_owned());
             names.extend(part.split(" and ").map(str::to_owned));
+            names.extend(part.split(',').filter(|name| known(name)).map(str::to_owned));
         }
     }
     names.retain(|name| {

@@ -136,6 +136,19 @@ fn appliances() {
     }
 }
 
+/// Proves that each of several former holders finds a directive.
+#[test]
+fn several_former_holders() {
+    let holder = "Gulfstream Aerospace LP (Type Certificate Previously Held by Israel Aircraft Industries, Ltd., Piper Aircraft, Inc. and Stemme GmbH; Mooney)";
+    let title = format!("Airworthiness Directives; {holder} Airplanes");
+    let applicability = "This AD applies to all Gulfstream Aerospace LP Model Gulfstream G150 airplanes, certificated in any category.";
+    let (_, directive) = Text { holder, title: &title, applicability, ..Text::default() }.read();
+    for make in ["Gulfstream", "Israel Aircraft Industries", "IAI", "Piper", "Stemme", "Mooney"] {
+        assert_eq!(compare(&directive, &aircraft(make, "G150")).verdict, Verdict::Match, "{make} in {:?}", directive.makes);
+    }
+    assert_eq!(compare(&directive, &aircraft("Cessna", "G150")).verdict, Verdict::None);
+}
+
 /// Proves that the models of several holders of one document match under each of them, and that a document about aircraft and engines is possible for the
 /// engine that it names.
 #[test]
