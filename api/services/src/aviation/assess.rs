@@ -193,7 +193,7 @@ impl Read for Arguments {
     type Answer = Answer;
 
     fn definition() -> Definition {
-        definition()
+        Definition { name: "assess", ..definition() }
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
