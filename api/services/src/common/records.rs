@@ -234,7 +234,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
             RENDERING,
             source.service,
             "record",
-            &id,
+            tagged_id(redaction, &id),
             &change.seq.to_string(),
             &window,
             note.as_deref().unwrap_or_default(),
@@ -284,7 +284,7 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
             RENDERING,
             source.service,
             "history",
-            &id,
+            tagged_id(redaction, &id),
             &first.to_string(),
             &last.to_string(),
             if found.next.is_some() { "more" } else { "end" },
@@ -316,6 +316,11 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
     let versions: Vec<ShownVersion<R>> =
         found.versions.into_iter().map(|Version { change, changed, .. }| ShownVersion { version: shown(change), changed }).collect();
     rendered(&call, source, etag, versions.len(), || json_of(&History { id, versions, next: found.next, note }))
+}
+
+/// The id as an ETag depends on it. A redacted answer has none: the URL names it, and its ETag tells nothing that the answer does not.
+fn tagged_id<'i>(redaction: Option<&Redaction>, id: &'i str) -> &'i str {
+    if redaction.is_some() { "" } else { id }
 }
 
 /// The answer with a body, or without one if the caller has the current version.
