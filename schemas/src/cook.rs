@@ -164,6 +164,12 @@ pub fn is_class(class: &str) -> bool {
     entry(class).is_some()
 }
 
+/// The version of the data file of classes.
+#[must_use]
+pub fn classes_version() -> u32 {
+    CLASSES.version
+}
+
 /// The data file of classes as documents show it.
 #[must_use]
 pub fn shown_classes() -> ShownFile {

@@ -288,6 +288,9 @@ pub struct Operation {
     pub files: &'static [(&'static str, bool)],
     /// Other names of parameters: (alias, name).
     pub aliases: &'static [(&'static str, &'static str)],
+    /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
+    /// is refused, and gets no payment terms: they would be for something else.
+    pub sold_by: &'static str,
     /// The handler. It receives validated arguments.
     pub run: Arc<dyn Fn(Call, Value) -> AnswerFuture + Send + Sync>,
 }
@@ -355,6 +358,18 @@ impl Operation {
     #[must_use]
     pub fn with_watch_token(self) -> Self {
         Self { takes_watch_token: true, ..self }
+    }
+
+    /// The same operation, see [`Operation::sold_by`].
+    #[must_use]
+    pub fn sold_by(self, argument: &'static str) -> Self {
+        Self { sold_by: argument, ..self }
+    }
+
+    /// Whether an unpaid call is refused for a problem of its arguments, without the payment terms.
+    #[must_use]
+    pub fn refuses_unpaid(&self, problem: &Problem) -> bool {
+        !matches!(self.price, Price::PerCall { .. }) || (!self.sold_by.is_empty() && problem.parameter == self.sold_by)
     }
 
     /// The same operation, whose answer is a file of one of these media types, each with whether it is text.
@@ -434,6 +449,7 @@ impl Operation {
             named_output,
             files: &[],
             aliases,
+            sold_by: "",
             run,
         }
     }

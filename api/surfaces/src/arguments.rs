@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use operation::known::{spell_known_fields, unknown_value};
+use operation::known::{find_known, spell_known_fields, unknown_value};
 use operation::problem::Problem;
 use operation::{Method, Operation};
 use schemas::error_code::ErrorCode;
@@ -59,6 +59,8 @@ pub struct Checker {
     aliases: &'static [(&'static str, &'static str)],
     /// The names that an unknown name is compared with.
     known: Vec<String>,
+    /// See [`Operation::sold_by`].
+    sold_by: &'static str,
     /// Whether texts in quotation marks are read as their content. Texts that an operation records as they are stay unchanged.
     unwraps_texts: bool,
 }
@@ -88,7 +90,8 @@ impl Checker {
         let access = ACCESS_PARAMETERS.iter().map(|name| (*name).to_owned());
         let known = parameters.iter().map(|parameter| parameter.name.clone()).chain(aliases).chain(access).collect();
         let unwraps_texts = operation.method == Method::Get || operation.is_managed;
-        Ok(Self { validator, schema: operation.input.clone(), parameters, aliases: operation.aliases, known, unwraps_texts })
+        let (schema, aliases, sold_by) = (operation.input.clone(), operation.aliases, operation.sold_by);
+        Ok(Self { validator, schema, parameters, aliases, known, sold_by, unwraps_texts })
     }
 
     /// Converts decoded pairs of a query and a path to arguments and validates them. Access parameters must have been removed.
@@ -96,6 +99,8 @@ impl Checker {
     /// # Errors
     /// `parameter-invalid`, naming the parameter.
     pub fn strings<'a>(&self, pairs: impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Result<Value, Problem> {
+        let pairs: Vec<_> = pairs.collect();
+        self.check_sold(&pairs)?;
         let mut arguments = Map::new();
         for (given, text) in pairs {
             if given.starts_with(CAMPAIGN_PREFIX) && !self.has(&given) {
@@ -166,6 +171,19 @@ impl Checker {
             }
         }
         self.json(fields, ErrorCode::BodyInvalid)
+    }
+
+    /// Checks the argument that names what is sold before all others: a problem of another one is answered with payment terms.
+    fn check_sold(&self, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Result<(), Problem> {
+        let given = pairs.iter().find(|(name, _)| !self.sold_by.is_empty() && **name == *self.sold_by);
+        let known = self.schema.pointer(&format!("/properties/{}/enum", self.sold_by)).and_then(Value::as_array);
+        let Some(((_, given), known)) = given.zip(known) else { return Ok(()) };
+        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        if find_known(given, known.iter().copied()).is_some() {
+            return Ok(());
+        }
+        let reason = unknown_value(&format!("\"{}\"", echo(given)), given, &known);
+        Err(Problem::parameter(self.sold_by, format!("{}: {reason}", self.sold_by)))
     }
 
     /// Reads a text of a query or a path.

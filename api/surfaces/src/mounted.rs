@@ -155,8 +155,8 @@ impl Mounted {
         let Incoming { credentials, address, form, idempotency_key, watch_token, if_none_match, .. } = incoming;
         let Incoming { payment, resource, is_continuation, .. } = incoming;
         let operation = &self.service.operations[index];
-        let is_sold = matches!(operation.price, Price::PerCall { .. });
-        let arguments = if is_sold { arguments } else { Ok(arguments?) };
+        let is_refused = arguments.as_ref().is_err_and(|problem| operation.refuses_unpaid(problem));
+        let arguments = if is_refused { Ok(arguments?) } else { arguments };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
         if !operation.counted {
             // An answer as of an earlier time may have to be computed again.

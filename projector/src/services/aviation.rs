@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use directives::{Source, read, record_of, split};
+use directives::{ANY_AIRCRAFT, Source, read, record_of, split};
 use jiff::civil::Date;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -112,6 +112,10 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
             let text = "the text of the document is longer than what is kept".to_owned();
             record.unread.push(UnreadText { reason: "TOO_LONG".to_owned(), span: text });
             record.keys.extend(record.makes.iter().map(|make| format!("{make}/*")));
+            // The part that was cut may name any aircraft.
+            if record.makes.is_empty() || record.product == "appliance" {
+                record.keys.push(ANY_AIRCRAFT.to_owned());
+            }
             record.keys.sort_unstable();
             record.keys.dedup();
         }

@@ -180,6 +180,19 @@ fn first_part(form: &str) -> &str {
     if digits == 0 { form } else { form.get(..letters + digits).unwrap_or(form) }
 }
 
+/// The shortest end of a compact form that can be taken for the whole, in bytes.
+const TAIL_BYTES_MIN: usize = 4;
+
+/// The ends of a compact form that have a digit and begin where letters follow digits, or digits letters: `300B4600`, `B4600` and `4600` of `A300B4600`.
+/// Texts and owners leave out the first part of some models.
+pub(crate) fn tails(form: &str) -> impl Iterator<Item = &str> {
+    let bytes = form.as_bytes();
+    let is_start = |at: &usize| bytes[*at - 1].is_ascii_digit() != bytes[*at].is_ascii_digit();
+    let starts: Vec<usize> = (1..(form.len() + 1).saturating_sub(TAIL_BYTES_MIN)).filter(is_start).collect();
+    let ends = starts.into_iter().filter_map(|at| form.get(at..));
+    ends.filter(|end| end.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
 /// Returns the series of a model as a text writes it, with its separators: `PA28` for `PA-28-140`, `A300` for `A300 B4-600`.
 pub(crate) fn written_series(name: &str) -> String {
     let mut series = String::new();
@@ -244,6 +257,44 @@ mod tests {
         assert!(nearest_makes("Qqqqqqqqqq").is_empty());
     }
 
+    /// Proves that the name that owners use has a key in common with the holder that headers of real documents name.
+    #[test]
+    fn common_names() {
+        for (owner, holder) in [
+            ("Rotax", "BRP-Rotax GmbH & Co KG"),
+            ("Schleicher", "Alexander Schleicher GmbH & Co. Segelflugzeugbau"),
+            ("MT-Propeller", "MT-Propeller Entwicklung GmbH"),
+            ("Guimbal", "H\u{e9}licopt\u{e8}res Guimbal"),
+            ("PZL Mielec", "Polskie Zak\u{142}ady Lotnicze Sp. z o.o."),
+            ("PZL", "PZL \u{15a}widnik S.A."),
+            ("LET", "Aircraft Industries, a.s."),
+            ("Hiller", "Siam Hiller Holdings, Inc."),
+            ("Hughes", "MD Helicopters, LLC"),
+            ("BAe", "BAE Systems (Operations) Limited"),
+            ("Jetstream", "British Aerospace Regional Aircraft"),
+            ("Raytheon", "Textron Aviation Inc."),
+            ("Fairchild", "M7 Aerospace LLC"),
+            ("Douglas", "The Boeing Company"),
+            ("Allison", "Rolls-Royce Corporation"),
+            ("Teledyne Continental", "Continental Aerospace Technologies, Inc."),
+            ("CASA", "Airbus Defense and Space S.A."),
+            ("Airbus", "Airbus Defense and Space S.A."),
+            ("Quest", "Daher Aircraft Design, LLC"),
+            ("Schweizer", "Allied Ag Cat Productions, Inc."),
+            ("Piaggio", "Baykar Piaggio Aerospace S.p.A."),
+            ("Gippsland", "GA8 Airvan (Pty) Ltd"),
+            ("Glaser-Dirks", "DG Flugzeugbau GmbH"),
+            ("Rockwell", "Twin Commander Aircraft LLC"),
+        ] {
+            let (one, other) = (resolve_makes(owner), resolve_makes(holder));
+            assert!(one.iter().any(|key| other.contains(key)), "{owner} {one:?}, {holder} {other:?}");
+        }
+        for (one, other) in [("Hughes", "Bell"), ("Rotax", "Bombardier"), ("CASA", "Airbus Helicopters"), ("PZL", "Piper")] {
+            let (one, other) = (resolve_makes(one), resolve_makes(other));
+            assert!(one.iter().all(|key| !other.contains(key)), "{one:?} {other:?}");
+        }
+    }
+
     /// Proves that all spellings of a model have one compact form, and that marketing names lead to it.
     #[test]
     fn models() {
@@ -256,6 +307,21 @@ mod tests {
         assert!(other_forms(&resolve_makes("Beech"), &compact_form("Bonanza A36")).contains("A36"));
         assert!(other_forms(&resolve_makes("Boeing"), &compact_form("737 MAX 8")).contains("7378"));
         assert_eq!(compact_form("EC135P2+"), "EC135P2+");
+    }
+
+    /// Proves which ends of a form can be taken for the whole.
+    #[test]
+    fn ends_of_forms() {
+        for (form, expected) in [
+            ("A300B4600", &["300B4600", "B4600", "4600"][..]),
+            ("ERJ190100STD", &["190100STD"]),
+            ("MBBBK117C2", &["117C2"]),
+            ("172S", &[]),
+            ("GVSP", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(tails(form).collect::<Vec<_>>(), expected, "{form}");
+        }
     }
 
     /// Proves the series of models, from the compact form and from a text.

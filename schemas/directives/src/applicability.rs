@@ -14,6 +14,8 @@ const MODELS_MAX: usize = 2_000;
 const SERIALS_MAX: usize = 500;
 /// The most unread parts that are noted.
 const UNREAD_MAX: usize = 50;
+/// The most words of a name without a number.
+const NAME_WORDS_MAX: usize = 3;
 /// The most tokens of a list that is not about models: part numbers, paragraphs, documents.
 const OTHER_LIST_TOKENS_MAX: usize = 400;
 
@@ -75,6 +77,9 @@ const OTHER_NUMBERS: &[&str] = &[
     "version",
     "certificate",
 ];
+/// Words after which a list of aircraft is not complete.
+const OPEN_LISTS: &[&str] =
+    &["such as", "not limited", "any aircraft", "any airplane", "any airplanes", "any helicopter", "any helicopters"];
 const MONTHS: &[&str] =
     &["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
 /// Words that limit a directive to some of the aircraft of a model.
@@ -134,7 +139,15 @@ struct Reader<'a, 't> {
 
 /// Reads an applicability paragraph. Models are compared under the keys of `makes`.
 pub(crate) fn read(tokens: &Tokens<'_>, span: Span, makes: &[String], product: Product) -> (Applicability, Vec<Unread>) {
-    let out = Applicability { span, scope: Scope::Unknown, models: Vec::new(), mentions: Vec::new(), serials: Vec::new(), condition: None };
+    let out = Applicability {
+        span,
+        scope: Scope::Unknown,
+        models: Vec::new(),
+        mentions: Vec::new(),
+        serials: Vec::new(),
+        condition: None,
+        is_open: false,
+    };
     let mut reader = Reader {
         tokens,
         makes,
@@ -212,6 +225,7 @@ impl Reader<'_, '_> {
     /// Words that change what the following lists mean. Returns the position after them.
     fn change_role(&mut self, at: usize, product: Product) -> Option<usize> {
         let tokens = self.tokens;
+        self.out.is_open |= tokens.is(at, "various") || OPEN_LISTS.iter().any(|words| tokens.is_phrase(at, words));
         let is_exception = tokens.is_any(at, &["except", "excepting", "excluding", "excludes"])
             || tokens.is_phrase(at, "other than")
             || tokens.is_phrase(at, "not including")
@@ -401,9 +415,23 @@ impl Reader<'_, '_> {
             let next = list.next;
             match self.continued(next) {
                 Some(more) => list = more,
-                None => return next,
+                None => return self.add_name(next),
             }
         }
+    }
+
+    /// Notes a name without a number that ends a list: ", and Standard Cirrus gliders". Returns the position after it.
+    fn add_name(&mut self, at: usize) -> usize {
+        let tokens = self.tokens;
+        let mut first = at + usize::from(tokens.text(at) == ",");
+        first += usize::from(tokens.is_any(first, &["and", "or"]));
+        let end = (first..first + NAME_WORDS_MAX).find(|at| !designations::is_name(tokens.text(*at))).unwrap_or(first + NAME_WORDS_MAX);
+        if first == at || first == end || !tokens.is_any(end, NOUNS) {
+            return at;
+        }
+        let words: Vec<&str> = (first..end).map(|at| tokens.text(at)).collect();
+        self.mention(&words.join(" "), tokens.span(first, end - 1));
+        end + 1
     }
 
     /// The list that continues a list after its noun: ", and A321 series airplanes".
@@ -452,6 +480,7 @@ impl Reader<'_, '_> {
         if applies.is_empty() {
             self.note(UnreadReason::NoModels, self.out.span);
         }
+        self.out.is_open |= self.out.models.iter().all(|model| model.role != Role::InstalledOn);
         let is_limited = self.out.condition.is_some() || self.out.serials.iter().any(|serials| !serials.is_all);
         self.out.scope = match (applies.is_empty(), is_limited) {
             (true, _) => Scope::Unknown,
@@ -469,16 +498,11 @@ fn is_item_number(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.text(at + 2) == ")" && (is_number || (word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_uppercase())))
 }
 
-/// Whether a text names a product: returns the last noun for one.
-pub(crate) fn last_noun(text: &str) -> Option<&'static str> {
-    let tokens = Tokens::of(text, 0..text.len());
-    (0..tokens.len()).rev().find_map(|at| NOUNS.iter().find(|noun| tokens.is(at, noun)).copied())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::aliases::resolve_makes;
+    use crate::designations::last_noun;
 
     fn read_text(make: &str, text: &str) -> (Applicability, Vec<Unread>) {
         let tokens = Tokens::of(text, 0..text.len());

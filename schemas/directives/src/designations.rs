@@ -149,7 +149,15 @@ pub(crate) fn is_designation(word: &str) -> bool {
     let runs = word.split(|c: char| !c.is_ascii_lowercase()).map(str::len).max().unwrap_or_default();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_number = digits == word.len();
-    is_plain && (runs < 3 || word.contains("Trent")) && !is_ordinal(word) && (!is_number || word.len() <= 4)
+    is_plain && (runs < 3 || word.contains("Trent") || is_named_number(word)) && !is_ordinal(word) && (!is_number || word.len() <= 4)
+}
+
+/// Names with a number: `Nimbus-2`, `Ventus-2a`.
+fn is_named_number(word: &str) -> bool {
+    let Some((name, number)) = word.split_once('-') else { return false };
+    let is_capitalised = name.starts_with(|c: char| c.is_ascii_uppercase()) && name.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+    let is_other = ["Block", "Class", "Item", "Issue", "Level", "Mode", "Phase", "Rev", "Revision", "Stage", "Step", "Task", "Type"];
+    is_capitalised && number.starts_with(|c: char| c.is_ascii_digit()) && !is_no_part(name) && !is_other.contains(&name)
 }
 
 /// Dates and numbers of directives: `2026-15-05`.
@@ -184,7 +192,7 @@ fn is_no_part(word: &str) -> bool {
 }
 
 /// Whether a word can be the name before a number: `FALCON 900EX`, `Trent 1000-A`.
-fn is_name(word: &str) -> bool {
+pub(crate) fn is_name(word: &str) -> bool {
     let is_capitalised = word.starts_with(|c: char| c.is_uppercase());
     is_capitalised && word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || c == '-') && !is_no_part(word)
 }
@@ -240,8 +248,16 @@ fn is_list_start(tokens: &Tokens<'_>, at: usize) -> bool {
     is_designation(tokens.text(at)) || (is_name(tokens.text(at)) && is_designation(tokens.text(at + 1)))
 }
 
+/// Whether a text names a product: returns the last noun for one.
+pub(crate) fn last_noun(text: &str) -> Option<&'static str> {
+    let tokens = Tokens::of(text, 0..text.len());
+    (0..tokens.len()).rev().find_map(|at| NOUNS.iter().find(|noun| tokens.is(at, noun)).copied())
+}
+
 /// Skips what separates two designations.
 fn separator(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    // "AEIO-360-, IO-360-, and O-360-series".
+    let at = at + usize::from(tokens.text(at) == "-" && tokens.text(at + 1) == ",");
     let comma = usize::from(matches!(tokens.text(at), "," | ";"));
     // A quotation mark after the comma closes a marketing name.
     let after_comma = at + comma + usize::from(comma == 1 && tokens.text(at + 1) == "\"");

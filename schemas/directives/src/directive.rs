@@ -145,6 +145,9 @@ pub struct Applicability {
     pub serials: Vec<Serials>,
     /// Where the text limits the affected aircraft other than by serial numbers: "equipped with", "on which".
     pub condition: Option<Span>,
+    /// Whether the appliance may be installed on aircraft that the text does not name: it names none, its list is "not limited to" those that it
+    /// names, or it could not be read. False for other products.
+    pub is_open: bool,
 }
 
 /// Whether the actions of a directive recur.

@@ -35,10 +35,10 @@ pub use directive::{
 };
 pub use document::{DirectiveText, ReadError, split};
 pub use due::{Due, DueStatus, Hours, LimitDue, Record, Usage, due};
-pub use lookup::{keys_for, keys_of};
+pub use lookup::{ANY_AIRCRAFT, keys_for, keys_of};
 pub use matching::{Aircraft, CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare};
 pub use read::{Source, read};
 pub use record::{StoredDirective, record_of};
 
 /// The version of the rules of this crate.
-pub const RULES_VERSION: u32 = 1;
+pub const RULES_VERSION: u32 = 2;

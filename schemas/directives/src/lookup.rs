@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::aliases::tails;
 use crate::directive::{Directive, Product, UnreadReason};
 use crate::matching::{ResolvedAircraft, ResolvedModel};
 
@@ -14,6 +15,8 @@ const SIGNS: usize = 2;
 const ANY_MAKE: &str = "*";
 /// The model of a key that holds for all models.
 const ANY_MODEL: &str = "*";
+/// The key of directives that may be for any aircraft: an appliance that may be installed anywhere, or a text that names no make and could not be read.
+pub const ANY_AIRCRAFT: &str = "*/*";
 
 /// The keys of a directive, sorted.
 #[must_use]
@@ -24,6 +27,8 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
         signs.extend(std::iter::once(&model.form).chain(&model.also).chain([&model.series]).filter_map(|form| signs_of(form)));
     }
     signs.extend(applicability.mentions.iter().filter_map(|mention| signs_of(&mention.form)));
+    let forms = applicability.models.iter().map(|model| &model.form).chain(applicability.mentions.iter().map(|mention| &mention.form));
+    signs.extend(forms.flat_map(|form| tails(form)).filter_map(signs_of));
     let mut keys = BTreeSet::new();
     let add_all = |make: &str, keys: &mut BTreeSet<String>| keys.extend(signs.iter().map(|signs| key(make, signs)));
     // What cannot be read is possible for every model of its makes.
@@ -39,6 +44,13 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
         if is_unread {
             keys.insert(key(make, ANY_MODEL));
         }
+    }
+    let is_for_any = match directive.product {
+        Product::Appliance => applicability.is_open,
+        Product::Aircraft | Product::Engine | Product::Propeller => directive.makes.is_empty() && is_unread,
+    };
+    if is_for_any {
+        keys.insert(ANY_AIRCRAFT.to_owned());
     }
     if directive.makes.is_empty() || directive.product != Product::Aircraft {
         add_all(ANY_MAKE, &mut keys);
@@ -56,7 +68,8 @@ pub fn keys_for(aircraft: &ResolvedAircraft) -> Vec<String> {
 }
 
 fn keys_of_model(model: &ResolvedModel) -> BTreeSet<String> {
-    let signs: BTreeSet<&str> = model.forms.iter().chain(&model.series).filter_map(|form| signs_of(form)).collect();
+    let own = model.forms.iter().chain(&model.series).map(String::as_str);
+    let signs: BTreeSet<&str> = own.chain(model.forms.iter().flat_map(|form| tails(form))).filter_map(signs_of).collect();
     let makes = model.makes.iter().map(String::as_str).chain([ANY_MAKE]);
     makes.flat_map(|make| signs.iter().map(move |signs| key(make, signs)).chain([key(make, ANY_MODEL)])).collect()
 }

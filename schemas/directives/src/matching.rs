@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, other_forms, resolve_makes, series_of};
-use crate::directive::{Directive, Layout, NamedModel, Product, Role, Scope, Span, UnreadReason};
-use crate::read::has_role;
+use crate::aliases::{compact_form, other_forms, resolve_makes, series_of, tails};
+use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +118,7 @@ pub enum Reason {
     OtherMake,
     /// The directive is for other models of the make.
     OtherModel,
-    /// The directive is for an appliance and names no aircraft.
+    /// The directive is for an appliance that may be installed on aircraft which its text does not name.
     NoAircraftNamed,
 }
 
@@ -164,14 +163,14 @@ impl Outcome {
 #[must_use]
 pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     let mut outcome = match directive.product {
-        Product::Aircraft => by_model(directive, &aircraft.airframe, aircraft.serial.as_deref()),
+        Product::Aircraft => by_aircraft(directive, aircraft),
         Product::Engine => by_part(directive, aircraft, aircraft.engine.as_ref()),
         Product::Propeller => by_part(directive, aircraft, aircraft.propeller.as_ref()),
         Product::Appliance => by_appliance(directive, &aircraft.airframe),
     };
     if outcome.verdict == Verdict::None {
         outcome.cannot_decide.clear();
-    } else if directive.compliance.referenced.is_some() && directive.compliance.limits.is_empty() {
+    } else if is_elsewhere(&directive.compliance) {
         outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
     }
     outcome.reasons.sort_unstable();
@@ -179,6 +178,25 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     outcome.cannot_decide.sort_unstable();
     outcome.cannot_decide.dedup();
     outcome
+}
+
+/// Whether actions or times are in another document: the text says so and states no limit, or the actions recur and it states no interval.
+fn is_elsewhere(compliance: &Compliance) -> bool {
+    let has_interval = compliance.limits.iter().any(|limit| limit.kind == LimitKind::Recurring);
+    (compliance.referenced.is_some() && compliance.limits.is_empty()) || (compliance.recurring == Recurring::Yes && !has_interval)
+}
+
+/// An aircraft. A document about aircraft and engines can name the engine or the propeller of another one.
+fn by_aircraft(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
+    let outcome = by_model(directive, &aircraft.airframe, aircraft.serial.as_deref());
+    if outcome.verdict > Verdict::None {
+        return outcome;
+    }
+    let parts = [&aircraft.engine, &aircraft.propeller].into_iter().flatten();
+    let mut of_parts = parts
+        .map(|part| by_model(directive, part, None))
+        .filter(|of_part| of_part.verdict > Verdict::None && !of_part.reasons.contains(&Reason::Unread));
+    of_parts.next().map_or(outcome, |of_part| Outcome { verdict: Verdict::Possible, ..of_part })
 }
 
 /// An engine or a propeller: compared with the one that the owner names. Without it, the aircraft is possible if the text names it.
@@ -205,25 +223,28 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
     }
 }
 
-/// An appliance: possible for the aircraft that the text names.
+/// An appliance: possible for the aircraft that the text names, and for all others if it does not say that these are all.
 fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
-    let model = directive
-        .applicability
-        .models
-        .iter()
-        .find(|model| model.role != Role::Excepted && is_related(model, airframe))
-        .map(|model| model.span);
-    let span = model.or_else(|| mention_of(directive, airframe));
-    if span.is_none() {
-        let names_none = !has_role(directive, Role::InstalledOn) && directive.applicability.mentions.is_empty();
-        return Outcome::none(if names_none { Reason::NoAircraftNamed } else { Reason::OtherModel });
-    }
-    Outcome {
+    let models = &directive.applicability.models;
+    let model = models.iter().find(|model| model.role != Role::Excepted && is_related(model, airframe)).map(|model| model.span);
+    let possible = |reason: Reason, span: Option<Span>| Outcome {
         verdict: Verdict::Possible,
-        reasons: vec![Reason::InstalledOn],
+        reasons: vec![reason],
         span,
         cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
+    };
+    if let Some(span) = model.or_else(|| mention_of(directive, airframe)) {
+        return possible(Reason::InstalledOn, Some(span));
     }
+    if let Some(model) = models.iter().find(|model| model.role == Role::Excepted && is_named(model, airframe)) {
+        return Outcome { span: Some(model.span), ..Outcome::none(Reason::Excepted) };
+    }
+    if !directive.applicability.is_open {
+        return Outcome::none(Reason::OtherModel);
+    }
+    // What the text says of the appliance: the part without models, or its first model.
+    let unread = directive.unread.iter().find(|unread| unread.reason == UnreadReason::NoModels).map(|unread| unread.span);
+    possible(Reason::NoAircraftNamed, unread.or_else(|| models.first().map(|model| model.span)))
 }
 
 /// Compares the models that a directive names with one.
@@ -275,8 +296,8 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
             || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
     });
     match unread {
-        Some(unread) if !directive.makes.is_empty() => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
-        _ => Outcome::none(Reason::OtherModel),
+        Some(unread) => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
+        None => Outcome::none(Reason::OtherModel),
     }
 }
 
@@ -342,7 +363,13 @@ fn is_related(model: &NamedModel, wanted: &ResolvedModel) -> bool {
         || (model.series.len() >= 2
             && (wanted.forms.iter().any(|form| form.starts_with(model.series.as_str())) || wanted.series.contains(&model.series)))
         || wanted.forms.iter().any(|form| form.len() >= 2 && model.form.starts_with(form.as_str()))
+        || wanted.forms.iter().any(|form| is_tail(&model.form, form) || is_tail(form, &model.form))
         || wanted.series.iter().any(|series| model.also.iter().any(|also| also.starts_with(series.as_str())))
+}
+
+/// Whether a form is another one without its first letters or digits: `117A1` of `MBBBK117A1`, `190100` of `ERJ190100`.
+fn is_tail(form: &str, tail: &str) -> bool {
+    form.len() > tail.len() && form.ends_with(tail) && tails(form).any(|own| own == tail)
 }
 
 /// A word outside of the lists that names this model or its series.
@@ -350,6 +377,7 @@ fn mention_of(directive: &Directive, wanted: &ResolvedModel) -> Option<Span> {
     let is_of = |form: &str| {
         form.len() >= 2
             && (wanted.forms.iter().any(|own| own == form || (own.len() >= 3 && form.starts_with(own.as_str())))
+                || wanted.forms.iter().any(|own| is_tail(own, form) || is_tail(form, own))
                 || wanted.series.iter().any(|series| form.starts_with(series.as_str())))
     };
     directive.applicability.mentions.iter().find(|mention| is_of(&mention.form)).map(|mention| mention.span)

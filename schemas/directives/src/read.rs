@@ -6,10 +6,10 @@ use jiff::civil::Date;
 use schemas::dates::{self, Precision};
 
 use crate::aliases::{compact_form, is_known, resolve_makes};
-use crate::applicability::{self, last_noun};
+use crate::applicability;
 use crate::compliance;
-use crate::designations::{NOUNS, is_designation};
-use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Role, Scope, Span, Unread, UnreadReason};
+use crate::designations::{NOUNS, is_designation, last_noun};
+use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Scope, Span, Unread, UnreadReason};
 use crate::document::{DirectiveText, ReadError, directive_number, split};
 use crate::paragraphs::{Parts, parts};
 use crate::tokens::Tokens;
@@ -22,6 +22,96 @@ const MAKES_READ_MAX: usize = 60;
 const TITLE_BYTES_MAX: usize = 1_000;
 /// The most names in parentheses that are read of one title or header.
 const FORMER_NAMES_MAX: usize = 24;
+/// Words of titles and headers that name no maker but kinds of aircraft: "Transport and Commuter Category Airplanes".
+const KINDS: &[&str] = &[
+    "aerobatic",
+    "all",
+    "and",
+    "appliance",
+    "appliances",
+    "category",
+    "certain",
+    "certificated",
+    "commuter",
+    "general",
+    "large",
+    "multiengine",
+    "normal",
+    "of",
+    "or",
+    "other",
+    "restricted",
+    "series",
+    "small",
+    "transport",
+    "turbine-powered",
+    "utility",
+    "various",
+];
+/// The last words of titles about parts that are installed in aircraft, engines or propellers of several makers.
+const PARTS: &[&str] = &[
+    "actuators",
+    "alternators",
+    "altimeters",
+    "application",
+    "assemblies",
+    "assembly",
+    "autopilots",
+    "batteries",
+    "belts",
+    "brakes",
+    "buckles",
+    "carburetors",
+    "computers",
+    "cylinders",
+    "detectors",
+    "displays",
+    "equipment",
+    "extinguishers",
+    "filters",
+    "floats",
+    "gauges",
+    "generators",
+    "governors",
+    "harnesses",
+    "heaters",
+    "hoists",
+    "hoses",
+    "indicators",
+    "jackets",
+    "lights",
+    "magnetos",
+    "masks",
+    "modules",
+    "parachutes",
+    "pumps",
+    "radios",
+    "rafts",
+    "receivers",
+    "regulators",
+    "restraints",
+    "seats",
+    "servos",
+    "skis",
+    "slides",
+    "software",
+    "starters",
+    "switches",
+    "systems",
+    "tanks",
+    "tires",
+    "transmitters",
+    "transponders",
+    "turbochargers",
+    "units",
+    "valves",
+    "vests",
+    "wheels",
+];
+/// Legal forms within the names of makers.
+const FORMS: &[&str] = &[" ag", " co.", " company", " corp", " gmbh", " inc", " limited", " llc", " ltd", " s.a", " s.p.a", " s.r.o"];
+/// Words after a noun that say which of the products are meant.
+const QUALIFIERS: &[&str] = &["certificated", "equipped", "having", "incorporating", "modified", "powered", "that", "with"];
 /// The most designations of an abstract that are kept.
 const SUMMARY_MAX: usize = 300;
 
@@ -56,7 +146,7 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     let product = product_of(title, &tokens, &parts, text);
     let makes = makes_of(&holder, title, product, &Tokens::of(text, parts.applicability.start..parts.applicability.end));
 
-    let (applicability, more) = if parts.applicability == Span::default() {
+    let (mut applicability, more) = if parts.applicability == Span::default() {
         let none = Applicability {
             span: Span::default(),
             scope: Scope::Unknown,
@@ -64,6 +154,7 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
             mentions: Vec::new(),
             serials: Vec::new(),
             condition: None,
+            is_open: false,
         };
         (none, vec![Unread { reason: UnreadReason::NoApplicability, span: found.span }])
     } else {
@@ -78,6 +169,9 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     if tokens.is_cut {
         unread.push(Unread { reason: UnreadReason::TooLong, span: found.span });
     }
+    let reasons = [UnreadReason::NoApplicability, UnreadReason::OlderLayout, UnreadReason::TooLong];
+    let is_partial = unread.iter().any(|unread| reasons.contains(&unread.reason));
+    applicability.is_open = product == Product::Appliance && (applicability.is_open || is_partial);
     let effective = effective_of(text, parts.effective).or(source.effective_on.map(|date| (date, None)));
     if effective.is_none() {
         unread.push(Unread { reason: UnreadReason::EffectiveDate, span: parts.effective });
@@ -109,19 +203,26 @@ fn beginning(title: &str) -> &str {
     title.get(..title.floor_char_boundary(TITLE_BYTES_MAX)).unwrap_or_default()
 }
 
-/// The kind of product: from the last noun of the title, else from the identifier of the project, else from the applicability.
+/// The kind of product: from the last word of the title if it names a part, else from its last noun, else from the applicability. Without a title it is from the
+/// identifier of the project first.
 fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Product {
-    let of_noun = |noun: &str| match noun {
-        "engine" | "engines" | "powerplants" => Product::Engine,
-        "propeller" | "propellers" => Product::Propeller,
-        _ => Product::Aircraft,
-    };
-    if let Some(noun) = last_noun(title) {
-        return of_noun(noun);
+    let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
+    if is_part(title) {
+        return Product::Appliance;
     }
-    let has_model = title.split_whitespace().any(|word| matches!(word, "Model" | "Models"));
+    // "Various Airplanes, Helicopters, and Engines".
+    let names = title.split_once(';').map_or(title, |(_, names)| names);
+    let is_aircraft = |noun: &str| is_noun(noun) && product_of_noun(&noun.to_lowercase()) == Product::Aircraft;
+    if is_kind(names) && names.split([' ', ',']).any(is_aircraft) {
+        return Product::Aircraft;
+    }
+    if let Some(noun) = last_noun(title) {
+        return product_of_noun(noun);
+    }
     if !title.trim().is_empty() {
-        return if has_model { Product::Aircraft } else { Product::Appliance };
+        // The title is the name of a maker.
+        let has_model = title.split_whitespace().any(|word| matches!(word, "Model" | "Models"));
+        return product_in(&part).unwrap_or(if has_model { Product::Aircraft } else { Product::Appliance });
     }
     let identifier =
         (0..tokens.len().min(120)).find(|at| tokens.is_phrase(*at, "Identifier")).map(|at| tokens.text(at + 1)).unwrap_or_default();
@@ -131,9 +232,45 @@ fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Pr
         "A" | "T" | "R" | "G" | "B" => return Product::Aircraft,
         _ => {}
     }
-    let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
-    let noun = (0..part.len()).find_map(|at| NOUNS.iter().find(|noun| part.is(at, noun)));
-    noun.map_or(Product::Appliance, |noun| of_noun(noun))
+    product_in(&part).unwrap_or(Product::Appliance)
+}
+
+fn product_of_noun(noun: &str) -> Product {
+    match noun {
+        "engine" | "engines" | "powerplants" => Product::Engine,
+        "propeller" | "propellers" => Product::Propeller,
+        _ => Product::Aircraft,
+    }
+}
+
+fn is_noun(word: &str) -> bool {
+    NOUNS.iter().any(|noun| word.eq_ignore_ascii_case(noun))
+}
+
+/// The product of the first noun of an applicability; an appliance if the text says before that noun that something is installed, or with what "all aircraft"
+/// are equipped. `None` without either.
+fn product_in(part: &Tokens<'_>) -> Option<Product> {
+    (0..part.len()).find_map(|at| {
+        let is_equipped = part.is_any(at, NOUNS) && part.is_any(at + 1, &["equipped", "with"]);
+        if is_equipped && !(0..at).any(|at| part.is_any(at, &["model", "models"])) {
+            return Some(Product::Appliance);
+        }
+        let is_installed = ["installed on", "installed in", "used on", "used in"].iter().any(|words| part.is_phrase(at, words));
+        let noun = || NOUNS.iter().find(|noun| part.is(at, noun)).map(|noun| product_of_noun(noun));
+        if is_installed { Some(Product::Appliance) } else { noun() }
+    })
+}
+
+/// Whether a title names a part that is installed in aircraft of several makers: its last word is one for parts, and the product is not one "With a Certain
+/// Crankshaft Assembly". A remark in parentheses at the end, and "Correction", do not count.
+fn is_part(title: &str) -> bool {
+    let names = title.split_once(';').map_or(title, |(_, names)| names);
+    let names = names.split(';').next().unwrap_or_default().trim();
+    let names = if names.ends_with(')') { names.rsplit_once('(').map_or(names, |(names, _)| names) } else { names };
+    let mut words = names.split(' ').map(|word| word.trim_matches([',', '.'])).filter(|word| !word.is_empty());
+    let is = |list: &[&str], word: &str| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let is_qualified = words.clone().zip(words.clone().skip(1)).any(|(noun, next)| is(NOUNS, noun) && is(QUALIFIERS, next));
+    !is_qualified && words.next_back().is_some_and(|word| is(PARTS, word))
 }
 
 /// The keys of the makes that the header, the title and, for aircraft, the applicability name.
@@ -176,10 +313,14 @@ fn names_in(text: &str) -> Vec<String> {
     let main = text.split('(').next().unwrap_or_default();
     names.push(main.to_owned());
     let known = |name: &str| resolve_makes(name).iter().any(|key| is_known(key));
-    if !known(main) {
-        names.extend(main.split(" and ").map(str::to_owned));
-    }
+    // Several holders: "DG Flugzeugbau GmbH and Schempp-Hirth Flugzeugbau GmbH", "Continental Aerospace Technologies, Inc., Lycoming Engines, and X".
+    let is_company = |name: &str| FORMS.iter().any(|form| name.to_lowercase().contains(form));
+    let is_main_known = known(main);
+    names.extend(main.split(" and ").filter(|name| !is_main_known || known(name) || is_company(name)).map(str::to_owned));
+    names.extend(main.split([',', '/']).map(|name| name.trim().trim_start_matches("and ")).filter(|name| known(name)).map(str::to_owned));
     for inner in text.split('(').skip(1).take(FORMER_NAMES_MAX) {
+        let rest = inner.rsplit_once(')').map_or("", |(_, rest)| rest);
+        names.extend(rest.split(" and ").filter(|name| known(name)).map(str::to_owned));
         let lower = inner.to_lowercase();
         let start = ["held by", "formerly known as", "formerly", "previously", "now"]
             .iter()
@@ -188,14 +329,23 @@ fn names_in(text: &str) -> Vec<String> {
         for part in former.trim_end_matches([')', ' ']).split([';', ')']) {
             names.push(part.to_owned());
             names.extend(part.split(" and ").map(str::to_owned));
+            names.extend(part.split(',').filter(|name| known(name)).map(str::to_owned));
         }
     }
     names.retain(|name| {
         let first = name.trim().trim_start_matches(',').trim().to_lowercase();
         !first.is_empty()
             && !["various", "appliance", "appliances", "inc", "certain", "type certificate"].iter().any(|word| first.starts_with(word))
+            && !is_kind(&first)
     });
     names
+}
+
+/// Whether a name consists of words for kinds of aircraft: "Transport and Commuter Category", "Restricted Category Model CH-47D".
+fn is_kind(name: &str) -> bool {
+    let words = name.split([' ', ',']).filter(|word| !word.is_empty());
+    let mut words = words.take_while(|word| !["model", "models"].iter().any(|model| word.eq_ignore_ascii_case(model)));
+    words.all(|word| KINDS.iter().chain(NOUNS).any(|kind| word.eq_ignore_ascii_case(kind)))
 }
 
 /// The known make that the words before "Model" name.
@@ -261,9 +411,4 @@ fn designations_of(summary: &str) -> Vec<String> {
     });
     let forms: BTreeSet<String> = words.map(|at| compact_form(tokens.text(at))).filter(|form| form.len() >= 2).take(SUMMARY_MAX).collect();
     forms.into_iter().collect()
-}
-
-/// Whether a directive names a model in a role.
-pub(crate) fn has_role(directive: &Directive, role: Role) -> bool {
-    directive.applicability.models.iter().any(|model| model.role == role)
 }

@@ -11,7 +11,7 @@ use crate::directive::{
     Affected, Applicability, Compliance, Directive, Joiner, Layout, Limit, LimitKind, Mention, NamedModel, Product, Recurring, Relation,
     Role, Scope, SerialRange, Serials, Span, Unit, Unread, UnreadReason,
 };
-use crate::lookup::keys_of;
+use crate::lookup::{ANY_AIRCRAFT, keys_of};
 use crate::{Anchor, RULES_VERSION};
 
 /// The longest text that is kept of a part that could not be read, or of a condition, in bytes.
@@ -140,12 +140,14 @@ impl StoredDirective {
         let unread: Vec<Unread> = unread.collect();
         let affected =
             record.supersedes.iter().map(|number| Affected { number: number.clone(), relation: Relation::Replaces, span: Span::default() });
+        let product = value_of(&record.product).unwrap_or(Product::Aircraft);
+        let is_appliance = product == Product::Appliance;
         let directive = Directive {
             number: record.ad_number.clone(),
             number_span: Span::default(),
             holder: record.make.clone(),
             makes: record.makes.clone(),
-            product: value_of(&record.product).unwrap_or(Product::Aircraft),
+            product,
             layout: value_of(&record.layout).unwrap_or(Layout::Older),
             effective: record.effective_date.parse().ok().map(|day| (day, None)),
             affected: affected.collect(),
@@ -156,6 +158,7 @@ impl StoredDirective {
                 mentions,
                 serials,
                 condition,
+                is_open: is_appliance && record.keys.iter().any(|key| key == ANY_AIRCRAFT),
             },
             named_in_summary: record.named_in_summary.clone(),
             ata: record.ata.clone(),

@@ -8,6 +8,8 @@ use crate::directive::Span;
 pub(crate) const TOKENS_MAX: usize = 60_000;
 /// The longest word that is read, in bytes. A longer one is split.
 const WORD_BYTES_MAX: usize = 60;
+/// What is read as a word of its own after a word with a digit.
+const SERIES: &str = "-series";
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +68,14 @@ impl<'t> Tokens<'t> {
             let (kind, end) =
                 if c.is_alphanumeric() || is_shorthand { (Kind::Word, word_end(part, at)) } else { (Kind::Sign, at + c.len_utf8()) };
             let word = part.get(at..end).unwrap_or_default();
+            // "A321-series" is two words.
+            let (word, joint) = match word.len().checked_sub(SERIES.len()).and_then(|cut| word.split_at_checked(cut)) {
+                Some((model, SERIES)) if model.bytes().any(|byte| byte.is_ascii_digit()) => (model, 1),
+                _ => (word, 0),
+            };
+            let end = at + word.len();
             all.push(Token { text: word, kind, start: range.start + at, end: range.start + end });
-            at = end;
+            at = end + joint;
         }
         Self { all, is_cut: false }
     }

@@ -14,6 +14,8 @@ use crate::suppression::{Hides, RECORD};
 
 /// The tiers of over-assessment, the strongest first.
 pub const TIERS: [&str; 3] = ["high", "medium", "low"];
+/// The name of the rule by which parcels are compared, with its version.
+pub const RULE: &str = "over-assessment/1";
 /// The tier of a parcel that is not assessed higher than its peers.
 pub const NONE: &str = "none";
 /// The tier of a parcel that cannot be compared.

@@ -12,12 +12,12 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::DISCLAIMER;
 use super::compared::DirectiveLists;
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
 use super::followed::Aviation;
 use super::stored_fleets::{fleet_default, fleet_name, store};
+use super::{DISCLAIMER, rule};
 use crate::common::read::{Read, Reader};
 
 /// The price of a call in millionths of a US dollar.
@@ -67,6 +67,8 @@ pub struct Answer {
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
 }
@@ -154,6 +156,7 @@ impl Arguments {
             aircraft,
             cannot_decide,
             through_date: reader.completeness().await?.through_date,
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }
@@ -165,7 +168,7 @@ fn definition() -> Definition {
         name: "assess_fleet",
         method: Method::Post,
         path: "/v1/assess",
-        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours and date, and what is undecided.",
+        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is undecided.",
         description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
             record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
             propellers are compared if their make and model are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
@@ -190,7 +193,7 @@ impl Read for Arguments {
     type Answer = Answer;
 
     fn definition() -> Definition {
-        definition()
+        Definition { name: "assess", ..definition() }
     }
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {

@@ -33,9 +33,10 @@ impl Compared {
         two.effective_date.cmp(&one.effective_date).then_with(|| one.ad_number.cmp(&two.ad_number))
     }
 
-    /// Whether it may apply because its engine, propeller or appliance may be installed on the model.
-    fn is_installed_on(&self) -> bool {
-        self.outcome.reasons.contains(&Reason::InstalledOn)
+    /// Whether it is for an engine or a propeller that the caller named.
+    fn is_of_named_part(&self) -> bool {
+        let reasons = &self.outcome.reasons;
+        self.record.product != "aircraft" && ![Reason::InstalledOn, Reason::NoAircraftNamed].iter().any(|reason| reasons.contains(reason))
     }
 
     /// The text that names the model, or that could not be read.
@@ -84,10 +85,11 @@ impl DirectiveLists {
                 }
             }
         }
-        // Of a make that nothing is known of, no engine's or appliance's directive is shown because it names the model: the make is probably misspelt.
-        let is_of_make = |one: &Compared| one.record.product == "aircraft" && !one.is_installed_on();
+        // Of a make that nothing is known of, no directive is shown that may be for any aircraft, or that names only the model: the make is probably misspelt.
+        let is_of_make =
+            |one: &Compared| one.record.product == "aircraft" && one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
         if !is_known_make(&aircraft.airframe.makes) && !found.iter().any(is_of_make) {
-            found.retain(|one| !one.is_installed_on());
+            found.retain(Compared::is_of_named_part);
         }
         found.sort_by(Compared::order);
         Ok(found)

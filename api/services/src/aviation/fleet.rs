@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use directives::{Aircraft, CannotDecide, Due, Hours, Record, ResolvedAircraft, Usage, due};
+use directives::{Aircraft, Due, Hours, Record, ResolvedAircraft, Usage, due};
 use jiff::civil::Date;
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -107,14 +107,18 @@ pub struct CheckedItem {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NextDue {
-    /// `DUE_UNKNOWN`, `OVERDUE`, `DUE_SOON` (at most 50 hours or 30 days), `NOT_DUE`, `DONE`, `TERMINATED` or `CLOSED`.
+    /// `DUE_UNKNOWN`, `OVERDUE`, `DUE_SOON` (at most 50 hours, 50 cycles or 30 days), `NOT_DUE`, `DONE`, `TERMINATED` or `CLOSED`.
     pub status: &'static str,
     /// The hours at which it is due; null if no limit in hours can be computed.
     pub by_hours: Option<Number>,
+    /// The cycles or landings at which it is due; null if no limit in cycles can be computed.
+    pub by_cycles: Option<i64>,
     /// The day on which it is due; null if no limit in days can be computed.
     pub by_date: Option<String>,
     /// Hours left; negative when they have passed.
     pub hours_left: Option<Number>,
+    /// Cycles or landings left; negative when they have passed.
+    pub cycles_left: Option<i64>,
     /// Days left; negative when they have passed.
     pub days_left: Option<i32>,
     /// What the answer is based on.
@@ -222,7 +226,11 @@ impl CheckedItem {
             };
             let hours = hours_of(at, "compliance", given.hours)?;
             let record = Record { date, hours, cycles: given.cycles, is_terminated: given.terminated };
-            if records.insert(normal_number(&given.ad), record).is_some() {
+            let number = normal_number(&given.ad);
+            if number.is_empty() {
+                return Err(refused(at, "compliance", &format!("{:?} is not the number of a directive", given.ad)));
+            }
+            if records.insert(number, record).is_some() {
                 return Err(refused(at, "compliance", &format!("names {:?} twice", given.ad)));
             }
         }
@@ -238,13 +246,7 @@ impl CheckedItem {
         for compared in found {
             let due = self.due(&compared, today);
             *counts.entry(due.status).or_default() += 1;
-            let mut directive = DirectiveMatch::from(compared);
-            let is_elsewhere = directive.recurring == "yes" && directive.limits.is_empty();
-            if is_elsewhere && !directive.cannot_decide.contains(&CannotDecide::ReferencedDocument) {
-                directive.cannot_decide.push(CannotDecide::ReferencedDocument);
-                directive.cannot_decide.sort_unstable();
-            }
-            directives.push(AssessedDirective { directive, due });
+            directives.push(AssessedDirective { directive: DirectiveMatch::from(compared), due });
         }
         Assessment {
             tail: self.item.tail.clone(),
@@ -286,8 +288,10 @@ impl NextDue {
         Self {
             status: due.status.as_str(),
             by_hours: due.by_hours.map(hours_number),
+            by_cycles: due.by_cycles,
             by_date: due.by_date.map(|day| day.to_string()),
             hours_left: due.hours_left.map(Number::hundredths),
+            cycles_left: due.cycles_left,
             days_left: due.days_left,
             basis: due.basis,
         }
@@ -298,18 +302,76 @@ fn hours_number(hours: Hours) -> Number {
     Number::hundredths(hours.hundredths())
 }
 
-/// The number of a directive without `AD` and in capitals: `ad 87-20-03 r2` is `87-20-03 R2`.
+/// The number of a directive in the form in which numbers are compared: without `AD`, dashes and blanks, in capitals. `ad 87-20-03 r2` is `872003R2`.
 fn normal_number(number: &str) -> String {
-    let upper = number.trim().to_ascii_uppercase();
-    upper.strip_prefix("AD").unwrap_or(&upper).split_whitespace().collect::<Vec<_>>().join(" ")
+    let compact: String = number.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
+    compact.strip_prefix("AD").unwrap_or(&compact).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use directives::StoredDirective;
+    use jiff::civil::date;
+    use schemas::views::aviation::AirworthinessDirective;
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn item(tail: &str) -> FleetItem {
         FleetItem { tail: tail.to_owned(), make: "Piper".to_owned(), model: "PA-28-140".to_owned(), ..FleetItem::default() }
+    }
+
+    /// Proves that the number of a directive is found in every spelling, and that other numbers stay others.
+    #[test]
+    fn numbers_of_directives() {
+        for spelling in ["87-20-03 R2", "AD 87-20-03 R2", "ad87-20-03r2", "AD-87-20-03  R2", "87\u{2011}20\u{2011}03 R2"] {
+            assert_eq!(normal_number(spelling), "872003R2", "{spelling}");
+        }
+        let others = ["87-20-03", "1987-20-03", "87-20-03 R1", "87-20-30 R2"].map(normal_number);
+        assert!(others.iter().all(|other| other != "872003R2"), "{others:?}");
+    }
+
+    /// The directive whose actions recur at intervals of hours, cycles and months, as an assessment answers it.
+    fn assessed(item: FleetItem) -> Value {
+        let limit = |value: i64, unit: &str, group: i64| json!({ "kind": "recurring", "value": value, "unit": unit, "anchor": "last_done", "joiner": "FIRST", "group": group });
+        let model = json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140" });
+        let record = json!({
+            "id": "2026-15-05", "adNumber": "2026-15-05", "makes": ["PIPER"], "product": "aircraft", "layout": "lettered", "models": [model],
+            "recurring": "yes", "status": "current", "scope": "all", "limits": [limit(100, "landings", 1), limit(12, "calendar_months", 1)],
+        });
+        let record: AirworthinessDirective = serde_json::from_value(record).unwrap();
+        let stored = StoredDirective::of(&record);
+        let checked = check_items(vec![item]).unwrap().remove(0);
+        let outcome = directives::compare(&stored.directive, &checked.aircraft);
+        let compared = Compared { record: Arc::new(record), stored: Arc::new(stored), outcome };
+        let assessment = checked.assess(vec![compared], date(2026, 11, 20));
+        serde_json::to_value(assessment).unwrap()
+    }
+
+    /// Proves that a limit in landings is due at the record's landings and the interval, with what is left, and that each is null where the record or
+    /// the aircraft does not say its landings.
+    #[test]
+    fn due_in_cycles() {
+        let done = |cycles: Option<u32>| ComplianceRecord {
+            ad: "2026-15-05".to_owned(),
+            date: Some("2026-03-10".to_owned()),
+            cycles,
+            ..ComplianceRecord::default()
+        };
+        for (now, record, expected) in [
+            (Some(1_062), Some(1_000), json!(["DUE_SOON", 1_100, 38])),
+            (Some(1_101), Some(1_000), json!(["OVERDUE", 1_100, -1])),
+            (Some(1_010), Some(1_000), json!(["NOT_DUE", 1_100, 90])),
+            (None, Some(1_000), json!(["DUE_UNKNOWN", 1_100, null])),
+            (Some(1_010), None, json!(["DUE_UNKNOWN", null, null])),
+        ] {
+            let answer = assessed(FleetItem { cycles: now, compliance: vec![done(record)], ..item("N1") });
+            let due = &answer["directives"][0]["due"];
+            assert_eq!(json!([due["status"], due["byCycles"], due["cyclesLeft"]]), expected, "{now:?} {record:?}");
+            assert_eq!((&due["byDate"], &due["byHours"]), (&json!("2027-03-31"), &Value::Null));
+        }
     }
 
     /// Proves which descriptions are refused, with the aircraft and the field in the detail.
@@ -329,6 +391,13 @@ mod tests {
                     ..item("N1")
                 }],
                 "compliance",
+            ),
+            (
+                vec![FleetItem {
+                    compliance: vec![ComplianceRecord { ad: "AD --".to_owned(), ..ComplianceRecord::default() }],
+                    ..item("N1")
+                }],
+                "not the number of a directive",
             ),
         ] {
             let Err(problem) = check_items(items) else { panic!("{field} was accepted") };

@@ -9,10 +9,10 @@ use schemas::views::aviation::{DirectiveLimit, DirectiveModel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::DISCLAIMER;
 use super::compared::{Compared, ResolvedNames, directives_for};
 use super::filter::{Filter, check_name};
 use super::followed::Aviation;
+use super::{DISCLAIMER, rule};
 use crate::common::read::{Read, Reader};
 
 /// Which directives to show.
@@ -66,6 +66,8 @@ pub struct Answer {
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
 }
@@ -225,6 +227,7 @@ impl Read for Arguments {
             next,
             directives: matches,
             through_date: reader.completeness().await?.through_date,
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }

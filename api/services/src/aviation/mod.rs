@@ -31,6 +31,11 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 pub const DISCLAIMER: &str =
     "Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.";
 
+/// The rules by which answers are made, as they name them: those that read and compare texts, and the version of the data file of makes and models.
+fn rule() -> String {
+    format!("directives/{}, aircraft_aliases/{}", directives::RULES_VERSION, directives::aliases_version())
+}
+
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
@@ -65,3 +70,13 @@ pub fn service() -> Registration {
 
 /// A change of this service.
 pub(crate) type Change = feed::filter::Element<AirworthinessDirective>;
+
+#[cfg(test)]
+mod tests {
+    /// Proves that answers name the version of the data file that documents show.
+    #[test]
+    fn answers_name_their_rule() {
+        let shown = directives::shown_aliases();
+        assert!(super::rule().ends_with(&format!(", aircraft_aliases/{}", shown.version)) && shown.name.starts_with("aircraft_aliases"));
+    }
+}

@@ -7,12 +7,12 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::DISCLAIMER;
 use super::compared::{ResolvedNames, directives_for};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
 use super::followed::Aviation;
 use super::match_ads::unknown_make;
+use super::{DISCLAIMER, rule};
 use crate::common::read::{Read, Reader};
 
 /// The name under which the one aircraft of a call is checked.
@@ -79,6 +79,8 @@ pub struct Answer {
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
 }
@@ -141,6 +143,7 @@ impl Read for Arguments {
             total,
             directives: assessment.directives,
             through_date: reader.completeness().await?.through_date,
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::filter::{Filter, pin};
 use super::followed::Parcels;
 use super::lead::OverLead;
-use super::{DISCLAIMER, FEED};
+use super::{DISCLAIMER, FEED, rule};
 use crate::common::read::{Read, Reader};
 
 /// Arguments of `parcel_overassessment`.
@@ -35,6 +35,8 @@ pub struct ParcelCheck {
     pub history: Vec<ParcelYear>,
     /// Why the tier is what it is.
     pub reasons: Vec<String>,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
 }
@@ -63,6 +65,6 @@ impl Read for Arguments {
         let unknown = || Problem::new(ErrorCode::NotFound, format!("pin: no parcel {pin} of Cook County is recorded")).about("pin");
         let mut parcel = found.into_iter().next().flatten().ok_or_else(unknown)?;
         let (history, reasons) = (std::mem::take(&mut parcel.history), std::mem::take(&mut parcel.reasons));
-        Ok(ParcelCheck { parcel: parcel.into(), history, reasons, disclaimer: DISCLAIMER })
+        Ok(ParcelCheck { parcel: parcel.into(), history, reasons, rule: rule(), disclaimer: DISCLAIMER })
     }
 }

@@ -10,10 +10,10 @@ use schemas::views::parcels::{DeltaCounts, Parcel, delta_list, masked_pin};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::DISCLAIMER;
 use super::counts;
 use super::filter::Filter;
 use super::followed::Parcels;
+use super::{DISCLAIMER, rule};
 use crate::common::read::{Read, Reader};
 
 /// The most rows of each list without a paid key.
@@ -76,6 +76,8 @@ pub struct Delta {
     pub resolved: Vec<Resolved>,
     /// Send it as `after` to get the next page; null on the last one and without a paid key.
     pub next: Option<String>,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What the lists are not.
     pub disclaimer: &'static str,
 }
@@ -159,6 +161,6 @@ impl Read for Arguments {
             new.sort_unstable();
             resolved.sort_unstable();
         }
-        Ok(Delta { counts, new, resolved, next, cycle: current.cycle, since: current.since, county, disclaimer: DISCLAIMER })
+        Ok(Delta { counts, new, resolved, next, cycle: current.cycle, since: current.since, county, rule: rule(), disclaimer: DISCLAIMER })
     }
 }

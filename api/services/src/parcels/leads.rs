@@ -14,9 +14,8 @@ use super::counts::{self, Counts};
 use super::filter::Filter;
 use super::followed::Parcels;
 use super::lead::{LeadRow, OverLead, page};
-use super::{DISCLAIMER, LEADS_MICROS};
+use super::{DISCLAIMER, LEADS_MICROS, rule};
 use crate::common::read::{Read, Reader, order_by_shown};
-use operation::known::known_value;
 
 /// The most rows without a paid key.
 const REDACTED_ROWS_MAX: usize = 10;
@@ -56,6 +55,8 @@ pub struct Leads {
     pub tier: &'static str,
     /// Where whole rows can be bought per call.
     pub pay_url: String,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What leads are not.
     pub disclaimer: &'static str,
 }
@@ -106,6 +107,7 @@ impl Read for RouteArguments {
             leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
             tier: reader.tier(),
             pay_url: format!("{base_url}/x402/pay?county={}", schemas::cook::COUNTY),
+            rule: rule(),
             disclaimer: DISCLAIMER,
         })
     }
@@ -133,6 +135,8 @@ pub struct PaidLeads {
     pub leads: Vec<OverLead>,
     /// The tier of the caller's key; `free` without a key.
     pub tier: &'static str,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
     /// What leads are not.
     pub disclaimer: &'static str,
 }
@@ -168,6 +172,7 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
         next: found.next,
         leads: found.items.into_iter().map(OverLead::from).collect(),
         tier: reader.tier(),
+        rule: rule(),
         disclaimer: DISCLAIMER,
     })
 }
@@ -240,7 +245,7 @@ impl Read for ToolArguments {
 pub struct PayArguments {
     /// The paid tool: `overassessment_leads`.
     #[serde(default = "tool_default")]
-    #[schemars(length(min = 1, max = 60))]
+    #[schemars(length(min = 1, max = 60), extend("enum" = PAID_TOOLS))]
     pub tool: String,
     /// The county: `cook-il`.
     #[schemars(length(min = 1, max = 20))]
@@ -273,7 +278,6 @@ impl Read for PayArguments {
     }
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
-        known_value("tool", "tool", &self.tool, &PAID_TOOLS)?;
         filter_of(&self.county, given)
     }
 

@@ -13,7 +13,7 @@ pub mod leads;
 use schemas::cook;
 use schemas::topics::CHANGES_PARCELS;
 use schemas::topics::{PARCELS, SALES};
-use schemas::views::parcels::{Parcel, TABLES};
+use schemas::views::parcels::{Parcel, RULE, TABLES};
 use serde_json::json;
 
 use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
@@ -33,6 +33,11 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 const LEADS_MICROS: u64 = 200_000;
 /// What every answer says about itself.
 const DISCLAIMER: &str = "Public-record inference, not an appraisal, title report, legal or tax advice.";
+
+/// The rules by which answers are made, as they name them: the comparison, and the version of the data file of classes.
+fn rule() -> String {
+    format!("{RULE}, cook_classes/{}", cook::classes_version())
+}
 
 /// The service.
 #[must_use]
@@ -57,7 +62,7 @@ pub fn service() -> Registration {
         read::operation::<leads::RouteArguments>(),
         read::operation::<check::Arguments>(),
         read::operation::<delta::Arguments>(),
-        read::operation::<leads::PayArguments>(),
+        read::operation::<leads::PayArguments>().sold_by("tool"),
         read::operation::<leads::ToolArguments>(),
         read::operation::<county_coverage::Arguments>(),
         changes_since::operation::<followed::Parcels>(changes),

@@ -99,6 +99,14 @@ fn the_schema_of_redacted_rows_has_no_protected_field() {
     }
 }
 
+/// Proves that answers name the rule of the rows and the version of the data file that documents show.
+#[test]
+fn answers_name_their_rule() {
+    let rule = super::rule();
+    let version = schemas::cook::shown_classes().version;
+    assert_eq!(rule, format!("over-assessment/1, cook_classes/{version}"));
+}
+
 /// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.
 #[test]
 fn paid_calls() {

@@ -1,5 +1,7 @@
 //! The check of arguments, through the query, the path and the body.
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::arguments::Checker;
 
@@ -109,6 +111,29 @@ fn json_arguments() {
     }
     let long = check(json!({"category": "x".repeat(10_000)})).unwrap_err();
     assert!(long.detail.len() < 300, "a caller's own words are cut");
+}
+
+/// Proves that an unknown value of the argument that names what is sold is refused before all other arguments, that any other problem of an unpaid call is
+/// not, and that an operation that sells one thing refuses none.
+#[test]
+fn what_is_sold() {
+    let service = service(&Arc::new(Notify::new()));
+    let mut sold = service.operations[0].clone().sold_by("category");
+    sold.price = Price::PerCall { micros: 1, free_from: Tier::Pro };
+    let checker = Checker::new(&sold).unwrap();
+    let check = |query: &[(&'static str, &'static str)]| {
+        checker.strings(query.iter().map(|(name, value)| (Cow::from(*name), Cow::from(*value)))).map_err(|problem| problem.parameter)
+    };
+    for query in [&[("category", "toys")][..], &[("wat", "1"), ("category", "toys"), ("limit", "0")]] {
+        assert_eq!(check(query), Err("category".to_owned()), "{query:?}");
+    }
+    assert_eq!(check(&[("wat", "1"), ("category", "Food")]), Err("wat".to_owned()));
+    assert!(check(&[("category", "Food")]).is_ok() && check(&[]).is_ok());
+    let of = |parameter: &'static str| Problem::parameter(parameter, "wrong");
+    assert!(sold.refuses_unpaid(&of("category")) && !sold.refuses_unpaid(&of("limit")));
+    sold.sold_by = "";
+    assert!(!sold.refuses_unpaid(&of("category")) && !sold.refuses_unpaid(&of("")));
+    assert!(service.operations[0].refuses_unpaid(&of("limit")));
 }
 
 /// Proves that nested fields pass the same validation: whole floats are integers, an invalid field is named with its path, and a write-only value (a

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use schemas::tables::Datum;
-use schemas::views::parcels::{CurrentCycle, current_cycle};
+use schemas::views::parcels::{CurrentCycle, RULE, current_cycle};
 use schemas::views::records::Record;
 
 use super::*;
@@ -151,6 +151,7 @@ fn a_parcel_is_compared_with_its_peers() {
     assert_eq!((parcel.ratio, parcel.peer_median, parcel.r, parcel.peer_n), (Some(1.3333), Some(1.02), Some(1.3072), 37));
     assert_eq!((parcel.tier.as_str(), parcel.peer_level.as_str(), parcel.cycle.as_str()), ("high", "neighborhood", "2026-certified"));
     assert_eq!((parcel.basis.sale_price, parcel.basis.doc_no.as_str()), (Some(150_000), "D90"));
+    assert!(parcel.method.starts_with(&format!("{RULE}: ")), "{}", parcel.method);
     assert_eq!(engine.over(), BTreeSet::from([pin(90)]));
     let medium = self::engine(neighborhood(160_000)).parcel(&pin(90));
     assert_eq!((medium.ratio, medium.r, medium.tier.as_str()), (Some(1.25), Some(1.2255), "medium"));

@@ -80,6 +80,25 @@ fn statuses() {
     assert!(compare(&elsewhere, &aircraft("Piper", "PA-28-140")).cannot_decide.contains(&CannotDecide::ReferencedDocument));
 }
 
+/// Proves that a directive whose actions recur at an interval that is not in its text says that the interval is in another document, in every comparison,
+/// whether or not the text states a first limit and names the document; and that one with an interval, or without repetition, does not.
+#[test]
+fn intervals_of_other_documents() {
+    for (actions, summary, expected) in [
+        ("Repeat the inspection thereafter at the intervals in the manual.", "", true),
+        ("Within 50 hours TIS after the effective date of this AD, inspect the spar, and repeat the inspection thereafter.", "", true),
+        ("Comply with all actions specified in EASA AD 2026-0100.", "This AD requires repetitive inspections of the bolts.", true),
+        ("Comply with all required actions and compliance times specified in EASA AD 2026-0100.", "", true),
+        (SEATS, "", false),
+        ("Within 6 months after the effective date of this AD, replace the bolt.", "", false),
+    ] {
+        let (_, directive) = Text { actions, summary, ..Text::default() }.read();
+        let outcome = compare(&directive, &aircraft("Piper", "PA-28-140"));
+        assert_eq!(outcome.cannot_decide.contains(&CannotDecide::ReferencedDocument), expected, "{actions}");
+        assert!(!compare(&directive, &aircraft("Cessna", "172S")).cannot_decide.contains(&CannotDecide::ReferencedDocument));
+    }
+}
+
 /// Proves that "whichever occurs later" is overdue only when both limits have passed, and due soon only when both are near.
 #[test]
 fn whichever_occurs_later() {
@@ -133,6 +152,28 @@ fn spellings() {
         ("Piper", "Piper PA 28 140"),
     ] {
         assert_eq!(compare(&directive, &aircraft(make, model)), expected, "{make} {model}");
+    }
+}
+
+/// Proves that a model is possible where the text or the owner leaves out the first part of its name, and that the end of a number is no model.
+#[test]
+fn names_without_their_first_part() {
+    let of = |holder: &str, applicability: &str| {
+        let title = format!("Airworthiness Directives; {holder}");
+        Text { holder, title: &title, applicability, ..Text::default() }.read().1
+    };
+    let helicopters = of(
+        "Airbus Helicopters Deutschland GmbH Helicopters",
+        "This AD applies to all Airbus Helicopters Deutschland GmbH MBB-BK 117 A-1, MBB-BK 117 A-3, and MBB-BK 117 C-1 helicopters.",
+    );
+    for model in ["MBB-BK 117 A-1", "BK117 A-3", "BK 117C-1", "117 C-1"] {
+        assert!(compare(&helicopters, &aircraft("Airbus Helicopters", model)).verdict >= Verdict::Possible, "{model}");
+    }
+    let airplanes = of("Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes.");
+    for (model, verdict) in
+        [("ERJ 190-100 STD", Verdict::Match), ("190-100 STD", Verdict::Possible), ("100 STD", Verdict::None), ("EMB-120", Verdict::None)]
+    {
+        assert_eq!(compare(&airplanes, &aircraft("Embraer", model)).verdict, verdict, "{model}");
     }
 }
 

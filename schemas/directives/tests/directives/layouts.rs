@@ -97,7 +97,8 @@ fn engines_and_propellers() {
     assert_eq!(compare(&propeller, &of(None)).verdict, Verdict::None);
 }
 
-/// Proves that an appliance is possible for the aircraft that the text names, and that one that names none says so.
+/// Proves that an appliance is possible for the aircraft that the text names, and for every aircraft unless the text says that it names all of them, whether it
+/// is installed, and that a text without models of its own says where it was read.
 #[test]
 fn appliances() {
     let title = "Airworthiness Directives; Acme Scientific Company Seat Restraint Buckle Assemblies";
@@ -111,15 +112,167 @@ fn appliances() {
     assert_eq!(directive.product, Product::Appliance);
     let outcome = compare(&directive, &aircraft("Cessna", "208B"));
     assert_eq!((outcome.verdict, outcome.cannot_decide.contains(&CannotDecide::Appliance)), (Verdict::Possible, true));
-    assert_eq!(compare(&directive, &aircraft("Cessna", "150M")).verdict, Verdict::None);
-    let (_, bare) = Text {
-        holder: "Acme Scientific Company",
-        title,
-        applicability: "This AD applies to certain rotary buckle assemblies.",
-        ..Text::default()
+    assert_eq!(outcome.reasons, [Reason::InstalledOn]);
+    for (applicability, verdict, reason) in [
+        (named.applicability, Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to certain rotary buckle assemblies.", Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to rotary buckle assemblies, part number 1111475-01.", Verdict::Possible, Reason::NoAircraftNamed),
+        ("This AD applies to Acme Scientific Model 1111475 buckles.", Verdict::Possible, Reason::NoAircraftNamed),
+        (
+            "This AD applies to buckles, installed on various airplanes such as the Bell Model 206B helicopters.",
+            Verdict::Possible,
+            Reason::NoAircraftNamed,
+        ),
+        ("This AD applies to buckles, installed on any airplane, except Cessna Model 150M airplanes.", Verdict::None, Reason::Excepted),
+        ("This AD applies to buckles, installed on Bell Model 206B helicopters.", Verdict::None, Reason::OtherModel),
+    ] {
+        let (text, directive) = Text { applicability, ..named }.read();
+        let outcome = compare(&directive, &aircraft("Cessna", "150M"));
+        assert_eq!((outcome.verdict, outcome.reasons.as_slice()), (verdict, &[reason][..]), "{applicability}");
+        if verdict == Verdict::Possible {
+            assert_eq!(outcome.cannot_decide, [CannotDecide::InstalledPart, CannotDecide::Appliance], "{applicability}");
+            assert!(!outcome.span.unwrap().of(&text).is_empty(), "{applicability}");
+        }
     }
-    .read();
-    assert_eq!(compare(&bare, &aircraft("Cessna", "208B")).reasons, [Reason::NoAircraftNamed]);
+}
+
+/// Proves that each of several former holders finds a directive.
+#[test]
+fn several_former_holders() {
+    let holder = "Gulfstream Aerospace LP (Type Certificate Previously Held by Israel Aircraft Industries, Ltd., Piper Aircraft, Inc. and Stemme GmbH; Mooney)";
+    let title = format!("Airworthiness Directives; {holder} Airplanes");
+    let applicability = "This AD applies to all Gulfstream Aerospace LP Model Gulfstream G150 airplanes, certificated in any category.";
+    let (_, directive) = Text { holder, title: &title, applicability, ..Text::default() }.read();
+    for make in ["Gulfstream", "Israel Aircraft Industries", "IAI", "Piper", "Stemme", "Mooney"] {
+        assert_eq!(compare(&directive, &aircraft(make, "G150")).verdict, Verdict::Match, "{make} in {:?}", directive.makes);
+    }
+    assert_eq!(compare(&directive, &aircraft("Cessna", "G150")).verdict, Verdict::None);
+}
+
+/// Proves that the models of several holders of one document match under each of them, and that a document about aircraft and engines is possible for the
+/// engine that it names.
+#[test]
+fn several_holders() {
+    let of = |holder: &str, applicability: &str| {
+        let title = format!("Airworthiness Directives; {holder}");
+        Text { holder, title: &title, applicability, ..Text::default() }.read().1
+    };
+    let superior =
+        "Superior Air Parts, Inc. (SAP) Engines and Lycoming Engines Reciprocating Engines With a Certain SAP Crankshaft Assembly";
+    let text = "This AD applies to SAP Model IO-360-series and O-360-series engines and Lycoming Engines Model AEIO-360-, IO-360-, and O-360-series engines.";
+    let directive = of(superior, text);
+    for (make, model) in
+        [("Lycoming", "O-360-A4A"), ("Superior Air Parts", "IO-360-B1B"), ("Textron Lycoming", "AEIO-360-A1A"), ("Lycoming", "IO-360")]
+    {
+        let aircraft =
+            ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-180", engine: Some((make, model)), ..Aircraft::default() });
+        assert_eq!(compare(&directive, &aircraft).verdict, Verdict::Match, "{make} {model}");
+    }
+    let continental = "Continental Aerospace Technologies, Inc., Lycoming Engines, and Textron Lycoming/Subsidiary of Textron, Inc. Reciprocating Engines";
+    let directive = of(continental, "This AD applies to Model O-200-A and O-320-E2A engines.");
+    let gliders =
+        of("DG Flugzeugbau GmbH and Schempp-Hirth Flugzeugbau GmbH Gliders", "This AD applies to Model DG-500MB and Nimbus-4M gliders.");
+    for (directive, make) in [(&directive, "CONTINENTAL"), (&directive, "LYCOMING"), (&gliders, "DG FLUGZEUGBAU"), (&gliders, "SCHEMPP")] {
+        assert!(directive.makes.iter().any(|own| own == make), "{make} in {:?}", directive.makes);
+    }
+    let both = of(
+        "General Electric Company Engines, and Various Restricted Category Rotorcraft",
+        "This AD applies to General Electric Company Model CT7-8A engines, and various restricted category helicopters.",
+    );
+    let engine = Some(("GE", "CT7-8A"));
+    let aircraft = ResolvedAircraft::new(&Aircraft { make: "Sikorsky", model: "S-92A", engine, ..Aircraft::default() });
+    assert_eq!(compare(&both, &aircraft).verdict, Verdict::Possible);
+}
+
+/// Proves that a whole series named with a hyphen, names with a number and the name that ends a list are read or noted.
+#[test]
+fn unusual_names() {
+    let of = |applicability: &str, make: &str, model: &str| {
+        let title = format!("Airworthiness Directives; {make} Airplanes");
+        let (_, directive) = Text { holder: make, title: &title, applicability, ..Text::default() }.read();
+        compare(&directive, &aircraft(make, model)).verdict
+    };
+    let airbus = "This AD applies to Airbus SAS Model A318, A319, A320, and A321-series airplanes, and Model A330-841 airplanes.";
+    assert_eq!([of(airbus, "Airbus SAS", "A321-211"), of(airbus, "Airbus SAS", "A320-214")], [Verdict::Match; 2]);
+    assert_eq!(of(airbus, "Airbus SAS", "A340-541"), Verdict::None);
+    let gliders = "This AD applies to Schempp-Hirth Flugzeugbau GmbH Model Janus, Mini-Nimbus HS-7, Nimbus-2, and Standard Cirrus gliders.";
+    for model in ["Janus", "Mini-Nimbus HS-7", "Nimbus-2", "Standard Cirrus"] {
+        assert!(of(gliders, "Schempp-Hirth Flugzeugbau GmbH", model) >= Verdict::Possible, "{model}");
+    }
+    assert_eq!(of(gliders, "Schempp-Hirth Flugzeugbau GmbH", "Ventus-2a"), Verdict::None);
+}
+
+/// Proves what a title and an applicability say about the kind of product: parts whose maker has a noun in its name, products with a certain part, and
+/// titles that are only the name of a maker. The titles are those of real documents.
+#[test]
+fn kinds_of_products() {
+    let airplanes = "This AD applies to all Viking Air Limited Model DHC-2 airplanes, certificated in any category.";
+    let engines = "This AD applies to Rolls-Royce Deutschland Ltd & Co KG BR700-715A1-30 model turbofan engines.";
+    let installed = "This AD applies to cylinders, part number 1-2, installed on, but not limited to, Piper Model PA-28-140 airplanes.";
+    for (title, applicability, expected) in [
+        ("Cameron Balloons Ltd. Fuel Cylinders", installed, Product::Appliance),
+        ("McCauley Propeller Systems Governors", installed, Product::Appliance),
+        ("Thommen Aircraft Equipment AG Digital Air Data Computers", installed, Product::Appliance),
+        (
+            "AVOX Systems Inc. (Formerly Scott Aviation) Oxygen Cylinder and Valve Assemblies; and Oxygen Valve Assemblies",
+            installed,
+            Product::Appliance,
+        ),
+        ("Kidde Aerospace & Defense", installed, Product::Appliance),
+        ("Aerospace & Defense Oxygen Systems SaS (Part of Safran Aerosystems)", installed, Product::Appliance),
+        ("Ipeco Pilot and Co-Pilot Seats", "This AD applies to pilot seats.", Product::Appliance),
+        ("Viking Air Limited (Type Certificate Previously Held by Bombardier Inc. and de Havilland, Inc.)", airplanes, Product::Aircraft),
+        ("AIRBUS", airplanes, Product::Aircraft),
+        ("Various Airplanes, Helicopters, and Engines", engines, Product::Aircraft),
+        (
+            "Aerospace & Defense Oxygen Systems SaS",
+            "This AD applies to all aircraft equipped with certain portable breathing equipment.",
+            Product::Appliance,
+        ),
+        ("BAE Systems (Operations) Limited Airplanes; Correction", airplanes, Product::Aircraft),
+        ("BAE Systems (Operations) Limited", airplanes, Product::Aircraft),
+        ("MD Helicopters, LLC", airplanes, Product::Aircraft),
+        ("Rolls-Royce Deutschland Ltd & Co KG", engines, Product::Engine),
+        ("International Aero Engines, LLC", engines, Product::Engine),
+        (
+            "Superior Air Parts, Inc. (SAP) Engines and Lycoming Engines Reciprocating Engines With a Certain SAP Crankshaft Assembly",
+            engines,
+            Product::Engine,
+        ),
+    ] {
+        let title = format!("Airworthiness Directives; {title}");
+        let (_, directive) = Text { title: &title, applicability, ..Text::default() }.read();
+        assert_eq!(directive.product, expected, "{title}");
+    }
+}
+
+/// Proves that a directive for a whole kind of aircraft, which names no maker and no model, is possible for every aircraft, and one of a maker for that maker
+/// only.
+#[test]
+fn kinds_of_aircraft() {
+    for (holder, is_for_all) in [
+        ("Transport and Commuter Category Airplanes", true),
+        ("Various Aircraft", true),
+        ("Various Helicopters", true),
+        ("Certain Small Airplanes", true),
+        ("Piper Aircraft, Inc.", false),
+        ("General Dynamics Airplanes", false),
+    ] {
+        let title = format!("Airworthiness Directives; {holder}");
+        let applicability = "This AD applies to all airplanes equipped with a radio altimeter, certificated in any category.";
+        let (_, directive) = Text { holder, title: &title, applicability, ..Text::default() }.read();
+        let outcome = compare(&directive, &aircraft("Cessna", "172S"));
+        assert_eq!((directive.makes.is_empty(), outcome.verdict == Verdict::Possible), (is_for_all, is_for_all), "{holder}");
+        if is_for_all {
+            assert_eq!(outcome.cannot_decide, [CannotDecide::Unparsed], "{holder}");
+        }
+    }
+    // A model without a maker is possible for that model of every maker.
+    let holder = "Restricted Category Model CH-47D Helicopters";
+    let applicability = "This AD applies to restricted category Model CH-47D helicopters, certificated in any category.";
+    let (_, directive) = Text { holder, title: holder, applicability, ..Text::default() }.read();
+    assert_eq!(compare(&directive, &aircraft("Boeing", "CH-47D")).verdict, Verdict::Possible);
+    assert_eq!(compare(&directive, &aircraft("Cessna", "172S")).verdict, Verdict::None);
 }
 
 /// Proves that the layout before lettered paragraphs is read where it names a model, and stays possible for the rest of the make.
