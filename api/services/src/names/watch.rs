@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::check;
-use super::filter::Filter;
+use super::filter::{ALIASES, Filter};
 use super::followed::{Names, WatchedEntity};
 use super::similar::{SimilarMark, Wanted};
 use crate::common::read;
@@ -58,6 +58,7 @@ impl SoldWatches for Names {
     const EVENT: &'static str = "names.similar";
     const MESSAGE_LIST: &'static str = "marks";
     const CHANGES_MAX: usize = 20;
+    const ALIASES: &'static [(&'static str, &'static str)] = ALIASES;
 
     fn renewed_by(entity: &WatchedEntity) -> String {
         let name = marks::Mark::new(&entity.name).map_or_else(|| entity.name.clone(), |name| name.normal());
