@@ -59,3 +59,6 @@ pub fn service() -> Registration {
 
 /// A change of this service.
 pub(crate) type Change = feed::filter::Element<Trademark>;
+
+#[cfg(test)]
+mod tests;
