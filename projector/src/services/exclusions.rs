@@ -47,6 +47,8 @@ pub enum ExclusionInput {
 const EXCLUSIONS_MAX: usize = 100;
 /// The most entities that are remembered of one CAGE code.
 const ENTITIES_MAX: usize = 20;
+/// The most awards that are remembered of one entity: those with the latest actions.
+const AWARDS_MAX: usize = 5;
 
 /// What is remembered of an exclusion that can be a hit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,9 +74,33 @@ struct Entity {
     /// Exclusions without a UEI that have its CAGE code.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     by_cage: BTreeMap<String, Remembered>,
-    /// Day of the latest known action on an award of the entity; empty if it has none.
+    /// The awards with the latest known actions, each with the day of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    awards: BTreeMap<String, String>,
+    /// Day of the latest known action on any other award of the entity; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     latest_action: String,
+}
+
+impl Entity {
+    /// Day of the latest known action on an award; empty if the entity has no award. Days in this form are in the order of their texts.
+    fn latest_action(&self) -> &str {
+        self.awards.values().chain([&self.latest_action]).max().map_or("", String::as_str)
+    }
+
+    /// Remembers an award with the day of its latest action; without a day the award is withdrawn. Of awards that are not among the latest only the
+    /// day is remembered, so that it remains if one of them is withdrawn.
+    fn set_award(&mut self, id: &str, day: Option<&str>) {
+        match day {
+            Some(day) => drop(self.awards.insert(id.to_owned(), day.to_owned())),
+            None => drop(self.awards.remove(id)),
+        }
+        while self.awards.len() > AWARDS_MAX {
+            let earliest = self.awards.iter().min_by_key(|(id, day)| (*day, *id)).map(|(id, _)| id.clone()).unwrap_or_default();
+            let Some(day) = self.awards.remove(&earliest) else { break };
+            self.latest_action = std::mem::take(&mut self.latest_action).max(day);
+        }
+    }
 }
 
 /// What is remembered of a CAGE code.
@@ -258,21 +284,20 @@ fn forget_cage(state: Decision<'_, '_>, before: &Exclusion) -> Result<(), Undeci
     state.change(&uei_key(&before.uei), |entity: &mut Entity| entity.by_cage.retain(|id, _| !known.exclusions.contains_key(id)))
 }
 
-/// Remembers the day of the latest action on an award of an entity.
+/// Remembers the day of the latest action on an award of an entity, or forgets a withdrawn award.
 fn decide_award(state: Decision<'_, '_>, award: &Award) -> Result<(), Undecided> {
     let (uei, day) = (&award.recipient_uei, if award.last_day().is_empty() { &award.start } else { award.last_day() });
-    if uei.is_empty() || award.withdrawn || day.is_empty() {
+    let day = Some(day).filter(|day| !award.withdrawn && !day.is_empty());
+    if uei.is_empty() || day.is_none() && !award.withdrawn {
         return Ok(());
     }
-    let mut is_later = false;
+    let mut is_moved = false;
     state.change(&uei_key(uei), |entity: &mut Entity| {
-        // Days in this form are in the order of their texts.
-        is_later = entity.latest_action.as_str() < day;
-        if is_later {
-            day.clone_into(&mut entity.latest_action);
-        }
+        let before = entity.latest_action().to_owned();
+        entity.set_award(&award.id, day);
+        is_moved = entity.latest_action() != before;
     })?;
-    if is_later { decide_hit(state, uei) } else { Ok(()) }
+    if is_moved { decide_hit(state, uei) } else { Ok(()) }
 }
 
 /// What is remembered of an exclusion; `None` if it can be no hit.
@@ -315,7 +340,7 @@ fn decide_hit(state: Decision<'_, '_>, uei: &str) -> Result<(), Undecided> {
         let since = if one.active_date.is_empty() { &one.creation_date } else { &one.active_date };
         (since.is_empty(), since.clone(), (*id).clone())
     });
-    let Some((_, first)) = sorted.first().filter(|_| !entity.latest_action.is_empty()) else {
+    let Some((_, first)) = sorted.first().filter(|_| !entity.latest_action().is_empty()) else {
         return match before.filter(|before| !before.withdrawn) {
             Some(before) => state.put(Exclusion { withdrawn: true, ..before }),
             None => Ok(()),
@@ -336,7 +361,7 @@ fn decide_hit(state: Decision<'_, '_>, uei: &str) -> Result<(), Undecided> {
         name_keys: CompanyName::new(&first.name).map(|name| name.exact_keys()).unwrap_or_default(),
         matched_by: by.to_owned(),
         exclusions: sorted.iter().map(|(id, _)| (*id).clone()).collect(),
-        latest_action: entity.latest_action,
+        latest_action: entity.latest_action().to_owned(),
         ..Exclusion::default()
     })
 }

@@ -194,25 +194,6 @@ impl Index {
     }
 }
 
-/// The keys of a name, for a caller who keeps names and compares them with marks: if a rule makes a mark similar to the name, then they have a key in
-/// common, see [`keys_of_mark`].
-#[must_use]
-pub fn keys_of_name(name: &Mark) -> Vec<u64> {
-    let keys::Asked { mut all, any } = keys::asked(name);
-    // Each key of a group finds the same marks, if the mark is compared afterwards.
-    all.extend(any.iter().filter_map(|group| group.first()));
-    all
-}
-
-/// The keys of a mark, given its text and its pseudo marks.
-#[must_use]
-pub fn keys_of_mark(text: &str, pseudo_marks: &[String]) -> Vec<u64> {
-    let Some(mark) = Mark::new(text) else { return Vec::new() };
-    let mut keys = keys::stored(&mark);
-    keys.extend(pseudo_marks.iter().filter_map(|text| Mark::new(text)).map(|pseudo| keys::compact(&pseudo)));
-    keys
-}
-
 /// The rule by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form.
 fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<(Rule, u32)> {
     let mark = Mark::from_normal(texts.next()?);

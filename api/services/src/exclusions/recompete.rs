@@ -303,6 +303,7 @@ impl Read for Arguments {
             list: "candidates",
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
             example: json!({ "naics": "5415", "limit": 10 }),
+            aliases: &[("min_score", "minScore")],
             ..Definition::read()
         }
     }

@@ -126,7 +126,8 @@ impl Read for Arguments {
             reader.note("names that are not written in Latin letters are compared by rules E1, E2 and S1 to S3 only".to_owned());
         }
         let through_date = reader.completeness().await?.through_date;
-        let shown = reader.rows(self.limit);
+        // Of a limit that is above the number of marks nothing is left out, and no note says so.
+        let shown = reader.rows(self.limit.min(found.hits.len()));
         let ids: Vec<String> = found.hits.iter().take(shown).map(|(_, hit)| format!("{:08}", hit.serial)).collect();
         let records = FEED.records_by_id(&reader.at, &ids).await?;
         let mut similar_marks = Vec::with_capacity(records.len());

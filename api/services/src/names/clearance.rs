@@ -168,4 +168,37 @@ mod tests {
         assert_eq!(judge(contained.clone(), Corpus::default(), Classes::NONE).verdict, Verdict::LikelyAvailable);
         assert_eq!(judge(contained, Corpus::default(), Classes::of(&[9])).verdict, Verdict::Caution);
     }
+
+    /// Proves for all numbers of marks of each kind that one more live mark never makes a verdict better, that one more of unknown status never
+    /// does so either, and that fewer classes never count more marks.
+    #[test]
+    fn more_marks_and_fewer_classes() {
+        let kinds = [(Rule::E1, 9), (Rule::S3, 9), (Rule::P1, 9), (Rule::P2, 9), (Rule::E1, 25), (Rule::S3, 25), (Rule::P1, 25)];
+        let rank = |found: &Comparison| match found.verdict {
+            Verdict::LikelyAvailable => 0,
+            Verdict::Caution => 1,
+            Verdict::LikelyTaken => 2,
+        };
+        let questions = [Classes::NONE, Classes::of(&[9, 25]), Classes::of(&[9]), Classes::of(&[25]), Classes::of(&[42])];
+        for chosen in 0_u32..1 << kinds.len() {
+            let is_chosen = |at: u32| chosen >> at & 1 == 1;
+            let hits: Vec<Hit> =
+                (0..).zip(kinds).filter(|(at, _)| is_chosen(*at)).map(|(at, (rule, class))| hit(at, rule, class, true, 1)).collect();
+            for classes in questions {
+                let found = judge(hits.clone(), Corpus::default(), classes);
+                for (rule, class) in kinds {
+                    for is_live in [true, false] {
+                        let more = [hits.clone(), vec![hit(99, rule, class, is_live, 1)]].concat();
+                        assert!(rank(&judge(more, Corpus::default(), classes)) >= rank(&found), "{hits:?} and {rule:?} of {class}");
+                    }
+                }
+            }
+            let counts = |classes| judge(hits.clone(), Corpus::default(), classes).counts;
+            let is_within =
+                |less: Counts, more: Counts| less.exact <= more.exact && less.strong <= more.strong && less.partial <= more.partial;
+            for (fewer, more) in [(2, 1), (3, 1), (1, 0), (4, 0)] {
+                assert!(is_within(counts(questions[fewer]), counts(questions[more])), "{hits:?}");
+            }
+        }
+    }
 }

@@ -12,6 +12,9 @@ use super::similar::{MinTier, Wanted};
 use feed::filter::{self, Named, TermQuery, contains};
 use operation::problem::Problem;
 
+/// Other names of its fields.
+pub(super) const ALIASES: &[(&str, &str)] = &[("min_tier", "minTier")];
+
 /// A filter: trademarks match if they match every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]

@@ -25,8 +25,8 @@ pub struct WatchedEntity {
     /// The name.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// International classes, at most 5; without one all are watched.
-    #[serde(default, skip_serializing_if = "ClassList::is_empty")]
+    /// International classes, at most 5; empty for all.
+    #[serde(default)]
     pub class: ClassList,
     /// How similar a mark must be at least.
     #[serde(default)]
@@ -92,5 +92,23 @@ impl WatchableFeed for Names {
 
     fn example_entity() -> Value {
         json!({ "name": "Lutexal", "class": [9] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a watch shows its classes, also if it has none, and selects marks as the check does.
+    #[test]
+    fn watches() {
+        let of = |json: Value| Names::parse_entity(serde_json::from_value(json).unwrap());
+        let (entity, filter) = of(json!({ "name": "Lutexal" })).unwrap();
+        assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [], "minTier": "strong" }));
+        assert_eq!(filter.canonical(), r#"{"name":"Lutexal","minTier":"strong"}"#);
+        let (entity, filter) = of(json!({ "name": "Lutexal", "class": [25, 9], "minTier": "exact" })).unwrap();
+        assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [9, 25], "minTier": "exact" }));
+        assert_eq!(filter.canonical(), r#"{"name":"Lutexal","class":[9,25],"minTier":"exact"}"#);
+        assert_eq!(of(json!({ "name": "?!" })).unwrap_err().parameter, "name");
     }
 }

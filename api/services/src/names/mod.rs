@@ -34,6 +34,7 @@ pub fn service() -> Registration {
         summary: "New and modified trademarks since a cursor, oldest first; with `name` those that are similar to a name.",
         when: "Use it to follow the register, or the marks that are similar to a name, over several calls, without gaps.",
         example: json!({ "start": "earliest", "class": [9], "limit": 10 }),
+        aliases: filter::ALIASES,
         ..changes_since::definition()
     };
     Registration::new(
@@ -58,3 +59,6 @@ pub fn service() -> Registration {
 
 /// A change of this service.
 pub(crate) type Change = feed::filter::Element<Trademark>;
+
+#[cfg(test)]
+mod tests;

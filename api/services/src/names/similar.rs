@@ -1,6 +1,5 @@
 //! Which trademarks are similar to a name, and how answers show them.
 
-use marks::index::{keys_of_mark, keys_of_name};
 use marks::{Classes, Mark, RULES_VERSION, Rule, Status, Tier, similar, why};
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -60,12 +59,6 @@ impl Wanted {
         Ok(Self { name: read_name(name)?, classes: classes.classes(), least: least.tier() })
     }
 
-    /// Keys of which a similar trademark has at least one, see [`keys_of`]: so that many names are compared with a change quickly.
-    #[must_use]
-    pub fn keys(&self) -> Vec<u64> {
-        keys_of_name(&self.name)
-    }
-
     /// The name.
     #[must_use]
     pub fn name(&self) -> &Mark {
@@ -87,12 +80,6 @@ impl Wanted {
         let (tier, rule) = compared(&self.name, trademark)?;
         (tier <= self.least).then(|| explained(&self.name, trademark, tier, rule))
     }
-}
-
-/// The keys of a trademark, see [`Wanted::keys`].
-#[must_use]
-pub fn keys_of(trademark: &Trademark) -> Vec<u64> {
-    keys_of_mark(&trademark.mark, &trademark.pseudo_marks)
 }
 
 /// The tier in which a trademark counts for a name, and the rule.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::check;
-use super::filter::Filter;
+use super::filter::{ALIASES, Filter};
 use super::followed::{Names, WatchedEntity};
 use super::similar::{SimilarMark, Wanted};
 use crate::common::read;
@@ -58,6 +58,7 @@ impl SoldWatches for Names {
     const EVENT: &'static str = "names.similar";
     const MESSAGE_LIST: &'static str = "marks";
     const CHANGES_MAX: usize = 20;
+    const ALIASES: &'static [(&'static str, &'static str)] = ALIASES;
 
     fn renewed_by(entity: &WatchedEntity) -> String {
         let name = marks::Mark::new(&entity.name).map_or_else(|| entity.name.clone(), |name| name.normal());
@@ -96,5 +97,37 @@ impl SoldWatches for Names {
 
     fn change_keys(change: &Element<Trademark>) -> Vec<u64> {
         if change.record.counts() { mark_keys(&change.record.mark, &change.record.pseudo_marks) } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::filter::Filter as _;
+
+    use super::*;
+
+    /// Proves that the keys by which watches are found lose no match, whatever the length of the name: of one word, of many, and of the longest
+    /// that is allowed.
+    #[test]
+    fn long_names_are_found_by_their_keys() {
+        let longest = "abcdefghi ".repeat(10);
+        for (name, mark) in [
+            ("Turcool", "TRUCOOL"),
+            ("We make the very best coffee in town", "WE MAKE THE VERY BEST COFFEE IN TOWN"),
+            ("Town in coffee best very the make we", "WE MAKE THE VERY BEST COFFEE IN TOWN"),
+            ("The quick brown fox jumps over lazy dogs daily", "THE QUICK BROWN FOX JUMPS OVER LAZY DOG DAILY"),
+            (longest.trim(), "ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHI ABCDEFGHJ"),
+        ] {
+            let filter = Filter { name: Some(name.to_owned()), ..Filter::default() }.normalize().unwrap();
+            let change = json!({
+                "event": "new", "seq": 1, "recordedAt": "", "record": { "serial": "97000001", "mark": mark, "status": "live" }
+            });
+            let change: Element<Trademark> = serde_json::from_value(change).unwrap();
+            let wanted = Names::prepare(&filter);
+            assert!(Names::selects(&wanted, &change), "{name}");
+            let (asked, stored) = (Names::filter_keys(&wanted).unwrap(), Names::change_keys(&change));
+            assert!(asked.iter().any(|key| stored.contains(key)), "{name}");
+            assert!(Names::matched(&wanted, change).is_some(), "{name}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::FEED;
 use super::filter::Filter;
-use super::question::normal_phrase;
+use super::question::labelled_phrase;
 use feed::query::{Feed, Item};
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
@@ -20,7 +20,7 @@ pub struct Phrases;
 /// What a watch names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedEntity {
-    /// The phrase whose label is watched: 1 to 6 words, in any case. Labels of phrases of 1 to 4 words are recorded.
+    /// The phrase whose label is watched: 1 to 4 words, in any case, not stop words or numbers alone.
     #[schemars(length(min = 1, max = 100))]
     pub phrase: String,
 }
@@ -69,7 +69,7 @@ impl WatchableFeed for Phrases {
     const FEED: Feed = FEED;
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
-        let phrase = normal_phrase(&entity.phrase)?;
+        let phrase = labelled_phrase(&entity.phrase)?;
         Ok((WatchedEntity { phrase: phrase.clone() }, Filter { phrase: Some(phrase), label: None }))
     }
 
@@ -101,7 +101,13 @@ mod tests {
     fn watches() {
         let (entity, filter) = Phrases::parse_entity(WatchedEntity { phrase: "Agent-Mesh".into() }).unwrap();
         assert_eq!((entity.phrase.as_str(), filter.phrase.as_deref()), ("agent mesh", Some("agent mesh")));
-        assert_eq!(Phrases::parse_entity(WatchedEntity { phrase: "!".into() }).unwrap_err().parameter, "phrase");
+        for unwatchable in ["!", "five words have no label", "the of"] {
+            assert_eq!(
+                Phrases::parse_entity(WatchedEntity { phrase: unwatchable.into() }).unwrap_err().parameter,
+                "phrase",
+                "{unwatchable}"
+            );
+        }
         let record = Phrase { phrase: "agent mesh".into(), label: "RISING".into(), ..Phrase::default() };
         let change =
             Changed { record, event: "new".into(), seq: Seq(1), recorded_at: String::new(), previous_label: "FLAT".into(), before: None };

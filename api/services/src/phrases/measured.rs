@@ -127,7 +127,7 @@ pub(super) async fn velocity(ctx: &Context, at: &Position, phrase: String, quest
 pub(super) const NOTHING_READ: &str = "no hour of stories has been read completely yet";
 
 /// The velocity of a phrase before the first complete hour.
-fn unknown(phrase: String, question: Question) -> Velocity {
+pub(super) fn unknown(phrase: String, question: Question) -> Velocity {
     Velocity {
         phrase,
         label: Label::Flat,

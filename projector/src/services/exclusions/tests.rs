@@ -106,6 +106,33 @@ fn hits_begin_and_end() {
     }
 }
 
+/// Proves that a withdrawn award leaves the day of the latest action on another one, that an entity without any other award is no hit until it has
+/// one again, and that of awards that are not among the latest the day remains.
+#[test]
+fn withdrawn_awards() {
+    let mut engine = Engine::default();
+    engine.row(&firm("ACME LLC", UEI, "", "2026-10-01"));
+    let of = |month: usize| award(&format!("A{month}"), UEI, &format!("2025-{month:02}-01"));
+    let withdrawn = |month: usize| Award { withdrawn: true, ..of(month) };
+    let latest = |engine: &Engine| engine.hit(UEI).map(|hit| hit.latest_action);
+    engine.award(&of(1));
+    engine.award(&of(2));
+    engine.award(&withdrawn(2));
+    assert_eq!(latest(&engine).as_deref(), Some("2025-01-01"));
+    engine.award(&withdrawn(1));
+    assert_eq!(latest(&engine), None);
+    (1..=9).rev().for_each(|month| engine.award(&of(month)));
+    let moved = Award { action_date: "2025-10-01".into(), ..of(3) };
+    engine.award(&moved);
+    engine.award(&Award { withdrawn: true, ..moved });
+    for month in (5..=9).rev() {
+        assert_eq!(latest(&engine), Some(format!("2025-{month:02}-01")));
+        engine.award(&withdrawn(month));
+    }
+    // That award was not among the five latest when the third one had moved, so that its day remains.
+    assert_eq!(latest(&engine).as_deref(), Some("2025-05-01"));
+}
+
 /// Proves what joins no exclusion with an award: the same name, the UEI of a parent, a person, a ship, a row without a class, and an entity that is not
 /// itself excluded.
 #[test]

@@ -122,10 +122,10 @@ fn answers_equal_a_comparison_with_all_marks() {
             let missing: Vec<&Hit> = expected.iter().filter(|hit| !hits.contains(hit)).collect();
             assert!(missing.is_empty(), "{} misses {missing:?} at {at}", name.normal());
             assert_eq!(hits, expected, "{} at {at}", name.normal());
-            let of_name = keys_of_name(&name);
+            let of_name = watched_keys(&name);
             for hit in hits.iter().take(3) {
                 let entry = register.at(at).find(|(serial, _)| *serial == hit.serial).unwrap().1;
-                let of_mark = keys_of_mark(&entry.entry.text, &entry.entry.pseudo_marks);
+                let of_mark = mark_keys(&entry.entry.text, &entry.entry.pseudo_marks);
                 assert!(of_name.iter().any(|key| of_mark.contains(key)), "{} and {}", name.normal(), entry.entry.text);
             }
             seen.extend(hits.iter().map(|hit| hit.rule));

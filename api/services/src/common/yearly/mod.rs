@@ -62,6 +62,8 @@ pub trait SoldWatches: WatchableFeed {
     const MESSAGE_LIST: &'static str;
     /// The most changes that one message carries.
     const CHANGES_MAX: usize;
+    /// Other names of the fields of the watched entity, each with the name that is shown.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
     /// The text by which a second request for the same is recognized: it renews the watch.
     fn renewed_by(entity: &Self::WatchedEntity) -> String;
