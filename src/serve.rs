@@ -131,11 +131,13 @@ pub(crate) async fn run(
     let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
     tracing::info!(address = %server.address(), operators = %operators.address(), "listening");
     // Until the process has stopped, so that a stop that takes long can be watched.
-    tasks.spawn(engine.until_stopped(operators.run_for_operators(Arc::clone(&engine.context), Arc::clone(&readiness))));
+    let operators = tokio::spawn(operators.run_for_operators(Arc::clone(&engine.context), Arc::clone(&readiness)));
     let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
     tracing::info!("stopping");
     schedule.stop().await;
-    engine.close(tasks, projecting).await?;
+    let closed = engine.close(tasks, projecting).await;
+    operators.abort();
+    closed?;
     served?;
     Ok(())
 }

@@ -135,7 +135,8 @@ impl Feed {
             page = self.page(ctx, &at, &query, (after, free_after), page.to, limit).await?;
         }
         notes.extend(note);
-        if call.form != Form::Events {
+        // A reader with a cursor got the note with the first page; each of its polls would search for the nearest values again.
+        if call.form != Form::Events && page_request.cursor.is_none() {
             let recorded = Recorded { ctx, source: &self.source, tables: self.tables, at: &at };
             notes.extend(unknown_values(call, &recorded, &query.filter, page.items.is_empty()).await?);
         }

@@ -235,7 +235,11 @@ async fn by_id(reader: &mut Reader<Cadence>, id: &str) -> Result<Matches, Proble
     let niches = known(reader.context(), &reader.at).await?;
     let (niche, _) = niches.into_iter().find(|(_, known)| known.stores.iter().any(|store| store == host)).ok_or_else(nothing)?;
     let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
-    let entry = catalog.entries.get(id).cloned().ok_or_else(nothing)?;
+    let gone = || {
+        let notes: String = catalog.notes().map(|note| format!("; {note}")).collect();
+        Problem::new(ErrorCode::NotFound, format!("the item {id:?} is not at its store now{notes}")).about("item")
+    };
+    let entry = catalog.entries.get(id).cloned().ok_or_else(gone)?;
     Ok(Matches { catalog, entries: vec![entry] })
 }
 

@@ -254,6 +254,9 @@ impl FileStore {
             };
             let written: io::Result<(PathBuf, u64)> = written.await;
             drop(counted);
+            if written.is_err() {
+                drop(std::fs::remove_file(part_of(&dir, &key_of_task)));
+            }
             match written {
                 Ok((path, _)) if is_private => {
                     files.state().files.remove(&key_of_task);
@@ -313,9 +316,14 @@ fn clean(dir: &Path) -> io::Result<()> {
     std::fs::create_dir_all(dir)
 }
 
+/// Where a file is until it is complete.
+fn part_of(dir: &Path, key: &str) -> PathBuf {
+    dir.join(format!("{key}.part"))
+}
+
 /// Writes a file. It has its name once it is complete.
 async fn write(dir: &Path, key: &str, format: Format, columns: Vec<Column>, mut rows: impl FileRows) -> io::Result<(PathBuf, u64)> {
-    let (part, path) = (dir.join(format!("{key}.part")), dir.join(key));
+    let (part, path) = (part_of(dir, key), dir.join(key));
     let mut out = tokio::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part).await?;
     let written = Mutex::new(Vec::with_capacity(2 * PIECE_BYTES));
     let take = || std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));

@@ -51,6 +51,8 @@ async fn files_are_written_once() {
     let (_world, ctx) = world().await;
     let failing = || Parts { error: Some(io::Error::other("gone")), ..parts(100) };
     assert_eq!(ask(&ctx, "acct_1", "a", failing).await.unwrap_err().code, ErrorCode::Unavailable);
+    let dir = ctx.settings.cache_dir.as_ref().unwrap().join("files");
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "nothing of it stays");
     let first = ask(&ctx, "acct_1", "a", || parts(200)).await.unwrap();
     let whole = format!("text\r\n{}", format!("'={}\r\n", "x".repeat(1_000)).repeat(200));
     assert_eq!((read(&first).await, first.length, first.media_type), (whole.clone(), whole.len() as u64, Format::Csv.media_type()));

@@ -154,6 +154,7 @@ fn drugs_of_trials() {
         ("Placebo-controlled study of sham", &[("DRUG", "Placebo"), ("DRUG", "Sham injection"), ("GENETIC", "Normal saline")], ""),
         ("Acme against standard of care", &[("DRUG", "Standard-of-Care chemotherapy"), ("BEHAVIORAL", "Acme")], ""),
         ("Study of Shamab", &[("DRUG", "Shamab")], "Shamab"),
+        ("Study of Bolunib", &[("DRUG", "\u{2014}"), ("DRUG", "Bolunib")], "Bolunib"),
     ] {
         let of = |(kind, name): &(&str, &str)| Intervention { kind: (*kind).into(), name: (*name).into() };
         for is_reversed in [false, true] {

@@ -52,7 +52,8 @@ fn drugs(trial: &TrialFact) -> impl Iterator<Item = &str> {
 /// The registry's order is not kept in facts.
 fn drug(trial: &TrialFact) -> &str {
     let is_comparator = |name: &&str| COMPARATORS.iter().any(|one| words(name).contains(&words(one)));
-    let mut names: Vec<&str> = drugs(trial).filter(|name| !is_comparator(name)).collect();
+    // A name of signs alone would be found in every title.
+    let mut names: Vec<&str> = drugs(trial).filter(|name| !words(name).trim().is_empty() && !is_comparator(name)).collect();
     names.sort_by_key(|name| (name.to_lowercase(), *name));
     let title = words(&trial.title);
     // Of two names that begin at the same word the longer one.

@@ -441,9 +441,12 @@ impl NicheStats {
     /// its event.
     pub fn score(&mut self, at_ms: i64, needed: f64) {
         let step = step_of(needed, SCORE_STEP, SCORE_MAX);
-        *self.scores.entry(self.day).or_default().entry(step).or_default() += 1;
         let is_held = self.is_held(at_ms, step);
-        *self.held.entry(self.day).or_default() += u64::from(is_held);
+        // A day of which an older version scored the first forecasts does not count.
+        if !self.scores.contains_key(&self.day) || self.held.contains_key(&self.day) {
+            *self.held.entry(self.day).or_default() += u64::from(is_held);
+        }
+        *self.scores.entry(self.day).or_default().entry(step).or_default() += 1;
     }
 
     /// Takes back a forecast of a day, whose event turned out to be none.
@@ -502,6 +505,11 @@ mod tests {
         upgraded.score(day_ms(21) + 1, 0.9);
         upgraded.close_days(day_ms(22));
         assert_eq!((upgraded.at(day_ms(23)).given_days(), upgraded.at(day_ms(23)).coverage()), (Some((21, 21)), Some(1.0)));
+        // An upgrade in the middle of a day: that day does not count.
+        let mut midday = NicheStats { day: 20, scores: BTreeMap::from([(20, BTreeMap::from([(10, 50)]))]), ..NicheStats::default() };
+        midday.score(day_ms(20) + 1, 0.9);
+        midday.close_days(day_ms(21));
+        assert_eq!(midday.at(day_ms(22)).given_days(), None);
     }
 
     /// Proves that the polls until a time are counted one by one while they are kept, and by days beyond; and that a poll reads back.
