@@ -14,6 +14,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use schemas::clock::SimulatedClock;
+use schemas::views::engine::VIEW as ENGINE_VIEW;
 use simulator::{Burst, Options, Simulator, When};
 use upstreams::Settings;
 
@@ -166,6 +167,8 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let engine = Engine::open(config, Some(address), Some(Records::Simulated), Role::All).await?;
     let task: DemoTask = Box::new(move |engine, is_ready| {
         Box::pin(async move {
+            // A sync compares records with the latest-version index, which is completed from the log first.
+            engine.store.served(&[ENGINE_VIEW.name]).await;
             let mut day = history.simulate(&engine, &simulator, simulated_clock, still).await;
             first_signatures::sign(&engine).await;
             is_ready.store(true, Ordering::Relaxed);

@@ -7,7 +7,6 @@ mod contents;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use contents::contents_of;
@@ -15,6 +14,7 @@ use event_log::backup::{Backup, Error, LeftOut, Plan, Source, Written, back_up};
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Headers, Record, Stored};
 use schemas::topics::{self, ACCOUNTS, CHANGES_RECALLS, IMPORTS, RECALLS, Topic};
+use tokio::sync::Semaphore;
 
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, Options::default()).unwrap()
@@ -101,17 +101,20 @@ async fn restored_log_is_equal_and_later_backups_write_what_is_new() {
     assert_eq!(std::fs::read_dir(at("backup/files")).unwrap().count(), 0, "a file that is no longer listed is removed");
 }
 
-/// Proves that a backup holds a state that the log had between two appends, while many tasks append to several partitions at once.
+/// Proves that a backup holds a state that the log had between two appends, while many tasks append to several partitions at once. Each round has a number
+/// of appends, so that a slow backup has no more to write than a fast one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_backup_while_others_append_is_of_one_moment() {
+    const APPENDS_PER_ROUND: usize = 1_000;
     let dir = tempfile::tempdir().unwrap();
     let log = open(&dir.path().join("log"));
-    let is_stopped = Arc::new(AtomicBool::new(false));
+    let permits = Arc::new(Semaphore::new(0));
     let writers = (0..64).map(|_| {
-        let (log, is_stopped) = (Arc::clone(&log), Arc::clone(&is_stopped));
+        let (log, permits) = (Arc::clone(&log), Arc::clone(&permits));
         tokio::spawn(async move {
             let mut number = 0;
-            while !is_stopped.load(Ordering::Relaxed) {
+            while let Ok(permit) = permits.acquire().await {
+                permit.forget();
                 let places = [(&RECALLS, 0), (&RECALLS, 3), (&CHANGES_RECALLS, 0), (&ACCOUNTS, 0)];
                 log.append(places.into_iter().map(|(topic, partition)| append(topic, partition, number, 40)).collect()).await.unwrap();
                 number += 1;
@@ -120,7 +123,9 @@ async fn a_backup_while_others_append_is_of_one_moment() {
     });
     let writers: Vec<_> = writers.collect();
     for number in 0..8 {
-        log.wait_past(&ACCOUNTS, 0, log.end(&ACCOUNTS, 0).await.unwrap().plus(100)).await.unwrap();
+        let end = log.end(&ACCOUNTS, 0).await.unwrap();
+        permits.add_permits(APPENDS_PER_ROUND);
+        log.wait_past(&ACCOUNTS, 0, end.plus(100)).await.unwrap();
         let written = backup(&*log, &dir.path().join("backup")).await.unwrap();
         assert!(written.records > 0 && written.records.is_multiple_of(4), "{number}: {written:?}");
         if number % 4 == 3 {
@@ -132,7 +137,7 @@ async fn a_backup_while_others_append_is_of_one_moment() {
             assert!(ends.iter().all(|end| *end == written.records / 4), "{ends:?} of {}", written.records);
         }
     }
-    is_stopped.store(true, Ordering::Relaxed);
+    permits.close();
     for writer in writers {
         writer.await.unwrap();
     }
