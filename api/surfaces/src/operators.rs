@@ -1,12 +1,14 @@
 //! The endpoints for operators: metrics, liveness and readiness, on a listener of their own.
 //!
-//! Promises: metrics, which show revenue and cost work to render, are on no listener for readers. Scripts of other origins cannot read the answers
-//! (no CORS).
+//! Promises: metrics, which show revenue and cost work to render, are on no listener for readers. Scripts of other origins cannot read the answers:
+//! there is no CORS, and on loopback a name that another site lets lead to this machine (DNS rebinding) is refused.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Method};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method};
 use operation::context::{Context, Part};
 use operation::metrics;
 use operation::problem::Problem;
@@ -36,22 +38,37 @@ pub(crate) fn probe(context: &Context, readiness: &Readiness, path: &str) -> Opt
     }
 }
 
-/// The warp filter of the endpoints for operators.
+/// The warp filter of the endpoints for operators. `is_on_loopback`: only programs of this machine reach the listener, browsers among them.
 pub(crate) fn filter(
     context: Arc<Context>,
     readiness: Readiness,
+    is_on_loopback: bool,
 ) -> impl Filter<Extract = (Response,), Error = std::convert::Infallible> + Clone + Send + Sync + 'static {
-    warp::method().and(warp::path::full()).and(warp::ext::optional::<Malformed>()).map(
-        move |method: Method, path: warp::path::FullPath, malformed: Option<Malformed>| {
-            let mut response = match malformed {
-                Some(malformed) => malformed.response(context.settings.site_url()),
-                None => answer(&context, &readiness, &method, path.as_str()),
-            };
-            response::set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            response::set(&mut response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-            response
-        },
-    )
+    let request = warp::method().and(warp::path::full()).and(warp::header::headers_cloned()).and(warp::ext::optional::<Malformed>());
+    request.map(move |method: Method, path: warp::path::FullPath, headers: HeaderMap, malformed: Option<Malformed>| {
+        let hosts = &context.settings.allowed_hosts;
+        let mut response = match malformed {
+            Some(malformed) => malformed.response(context.settings.site_url()),
+            None if is_on_loopback && !names_this_machine(&headers, hosts) => {
+                let words = "this listener answers under an address or `localhost`; add other names of this machine to `api.allowed_hosts`";
+                reply::problem(context.settings.site_url(), &Problem::new(ErrorCode::OriginRefused, words))
+            }
+            None => answer(&context, &readiness, &method, path.as_str()),
+        };
+        response::set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response::set(&mut response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    })
+}
+
+/// Whether the host of a request is an address, `localhost` or one of `allowed`. Browsers always send a host; a request without one is of a program.
+fn names_this_machine(headers: &HeaderMap, allowed: &[String]) -> bool {
+    let Some(host) = headers.get(HOST) else { return true };
+    let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(authority.as_str()))
 }
 
 fn answer(context: &Context, readiness: &Readiness, method: &Method, path: &str) -> Response {

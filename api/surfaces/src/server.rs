@@ -147,7 +147,8 @@ impl Server {
 
     /// Serves the endpoints for operators until the future is dropped.
     pub async fn run_for_operators(self, context: Arc<Context>, readiness: Readiness) {
-        let service = TowerToHyperService::new(warp::service(operators::filter(Arc::clone(&context), readiness)));
+        let is_on_loopback = self.address.ip().to_canonical().is_loopback();
+        let service = TowerToHyperService::new(warp::service(operators::filter(Arc::clone(&context), readiness, is_on_loopback)));
         let connections = Connections::new(OPERATOR_CONNECTIONS_MAX, OPERATOR_CONNECTIONS_MAX);
         self.serve(&context, service, connections, false, std::future::pending()).await;
     }

@@ -117,10 +117,12 @@ impl Record for Filing {
     }
 }
 
-/// What is hidden of a suppressed insider: the name, and the number that leads to it. Of a suppressed record all insiders are hidden.
+/// What is hidden of a suppressed person: as an insider, the name and the number that leads to it; as a filer, the same. Of a suppressed record all of
+/// them are hidden. Ids keep the number of the filer: they are addresses, and the accession number beside it leads to the same public document.
 const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "owners.name", hidden: &["owners.name", "owners.cik"] },
-    Hides { kind: &RECORD, field: "id", hidden: &["owners"] },
+    Hides { kind: &PERSON, field: "company", hidden: &["company", "cik"] },
+    Hides { kind: &RECORD, field: "id", hidden: &["owners", "company", "cik"] },
 ];
 
 crate::record_tables!("filings", hides: HIDES);
@@ -130,6 +132,28 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
+    use crate::suppressed_keys::SuppressedKeys;
+
+    /// Proves that a suppressed insider is hidden as a filer as well, and that the company whose shares were traded is not.
+    #[test]
+    fn suppressed_persons_are_hidden_as_filers() {
+        let keys = SuppressedKeys::new([(&PERSON, PERSON.normalize("Ann Oak").unwrap())]);
+        let shown = |record: &Filing| {
+            let row = serde_json::json!({ "record": record }).to_string();
+            let hidden = keys.hide(TABLES.view, row.as_bytes()).unwrap();
+            let row: serde_json::Value = serde_json::from_slice(&hidden.unwrap_or_else(|| row.into_bytes())).unwrap();
+            serde_json::from_value::<Filing>(row["record"].clone()).unwrap()
+        };
+        let filed = Filing { id: "filing/1/7".into(), company: "OAK ANN".into(), cik: "7".into(), form: "144".into(), ..Filing::default() };
+        let expected = Filing { company: String::new(), cik: String::new(), suppressed: true, ..filed.clone() };
+        assert_eq!(shown(&filed), expected);
+        let owner = Owner { name: "Oak Ann".into(), cik: "7".into(), ..Owner::default() };
+        let trade = Filing { company: "ACME".into(), cik: "9".into(), owners: vec![owner], ..Filing::default() };
+        let seen = shown(&trade);
+        assert_eq!((seen.company.as_str(), seen.cik.as_str(), seen.owners[0].cik.as_str()), ("ACME", "9", ""));
+        let other = Filing { company: "Oak Holdings".into(), ..filed };
+        assert_eq!(shown(&other), other);
+    }
 
     /// Proves that filings and trades are late by their filing date, whatever the day of the trade.
     #[test]

@@ -8,6 +8,7 @@ pub mod pages;
 mod reader;
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
@@ -93,11 +94,14 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let body = Answer::json(&own.answer(filter.clone(), &mut reader).await?)?.body;
-    let Body::Json(answer) = body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
-    reader.note_unknown(&filter, shows_nothing(&answer)).await?;
-    let is_cut = is_cut(&answer, T::definition().list, reader.rows_max());
-    Answer::json(&Noted { answer, note: reader.into_note(is_cut) })
+    let mut answer = Answer::json(&own.answer(filter.clone(), &mut reader).await?)?;
+    let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    reader.note_unknown(&filter, shows_nothing(body)).await?;
+    let is_cut = is_cut(body, T::definition().list, reader.rows_max());
+    if let (Some(note), Some(fields)) = (reader.into_note(is_cut), body.as_object_mut()) {
+        fields.insert("note".to_owned(), note.into());
+    }
+    Ok(answer)
 }
 
 /// Whether an answer leaves out rows: it continues, it says so, or it has fewer rows than there are. One that says none of it may leave out rows if it
@@ -124,14 +128,8 @@ fn shows_nothing(answer: &Value) -> bool {
     answer.as_object().is_some_and(|fields| fields.values().all(is_empty))
 }
 
-/// An answer with its note.
-#[derive(Serialize)]
-struct Noted<A> {
-    #[serde(flatten)]
-    answer: A,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
+/// The schema of an answer with its note.
+struct Noted<A>(PhantomData<A>);
 
 impl<A: JsonSchema> JsonSchema for Noted<A> {
     fn schema_name() -> Cow<'static, str> {
