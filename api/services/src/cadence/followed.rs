@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use super::niches::{Niches, check_niche};
+use super::niches::{Niches, check_niche, is_hidden};
 use super::{FEED, SOURCE};
 use feed::filter::Filter as _;
 use feed::position::position;
@@ -96,12 +96,12 @@ impl WatchableFeed for Cadence {
     }
 
     async fn check(ctx: &Context, filter: &Filter) -> Result<(), Problem> {
-        let stores = Niches::of(ctx);
+        let (stores, at) = (Niches::of(ctx), position(ctx, &SOURCE, None).await?);
         for (parameter, text) in [("store", &filter.store), ("item", &filter.item)] {
-            text.as_deref().map_or(Ok(()), |text| stores.check_store(parameter, text))?;
+            text.as_deref().map_or(Ok(()), |text| stores.check_store(parameter, text, |host| is_hidden(&*at.view, host)))?;
         }
         let Some(niche) = &filter.niche else { return Ok(()) };
-        check_niche(ctx, &position(ctx, &SOURCE, None).await?, niche).await
+        check_niche(ctx, &at, niche).await
     }
 
     fn example_filter() -> Value {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use feed::position::Position;
+use feed::suppression::without_hidden;
 use operation::context::{Context, Part, store_problem, stored};
 use operation::known::unknown_value;
 use operation::problem::Problem;
 use schemas::key;
 use schemas::names::hint;
-use schemas::views::cadence::{STORES_KEY, StoreState, TABLES, store_key};
+use schemas::views::cadence::{Item, STORES_KEY, StoreState, TABLES, store_key};
 use schemas::views::records::normal;
+use view_store::View;
 
 /// The configured niches and stores.
 #[derive(Clone, Debug, Default)]
@@ -38,13 +40,13 @@ impl Niches {
     /// Checks the store that a parameter names, or the store of the item that it names. Nothing is ever recorded of one that is not configured.
     ///
     /// # Errors
-    /// `parameter-invalid` with the configured stores and the nearest one.
-    pub(super) fn check_store(&self, parameter: &'static str, text: &str) -> Result<(), Problem> {
+    /// `parameter-invalid` with the configured stores and the nearest one, without those that are hidden.
+    pub(super) fn check_store(&self, parameter: &'static str, text: &str, is_hidden: impl Fn(&str) -> bool) -> Result<(), Problem> {
         let host = text.split('/').next().unwrap_or_default().trim().to_lowercase();
         if self.has_store(&host) {
             return Ok(());
         }
-        let known: Vec<&str> = self.stores.keys().map(String::as_str).collect();
+        let known: Vec<&str> = self.stores.keys().map(String::as_str).filter(|host| !is_hidden(host)).collect();
         let unknown = unknown_value(&format!("the store {host:?}"), &host, &known);
         Err(Problem::parameter(parameter, format!("{parameter}: {unknown}")))
     }
@@ -59,7 +61,14 @@ pub(super) struct Known {
     pub(super) stores: Vec<String>,
 }
 
-/// The niches at a position, by key: the configured ones; without any configured store, also those of the stores that have been polled.
+/// Whether operators hide a store.
+pub(super) fn is_hidden(view: &dyn View, host: &str) -> bool {
+    let own = Item { id: host.to_owned(), store: host.to_owned(), ..Item::default() };
+    without_hidden(view, own).is_none_or(|shown| shown.suppressed)
+}
+
+/// The niches at a position, by key, with the stores that are not hidden: the configured ones; without any configured store, also those of the stores that
+/// have been polled.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -76,6 +85,7 @@ pub(super) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<Strin
         }
     }
     for (key, known) in &mut niches {
+        known.stores.retain(|host| !is_hidden(&*at.view, host));
         if known.label.is_empty() {
             known.label.clone_from(key);
         }
@@ -137,10 +147,10 @@ mod tests {
         let niches = || [("sneakers".to_owned(), "Sneakers".to_owned())].into_iter();
         let configured = Niches::new(niches(), [("shop.example".to_owned(), "sneakers".to_owned())].into_iter());
         for text in ["shop.example", " SHOP.example ", "shop.example/7"] {
-            assert_eq!(configured.check_store("store", text), Ok(()), "{text}");
+            assert_eq!(configured.check_store("store", text, |_| false), Ok(()), "{text}");
         }
         for text in ["shp.example", "shp.example/7"] {
-            let problem = configured.check_store("item", text).unwrap_err();
+            let problem = configured.check_store("item", text, |_| false).unwrap_err();
             assert_eq!(problem.parameter, "item");
             assert!(
                 problem.detail.contains("shp.example") && problem.detail.contains("did you mean \"shop.example\""),
@@ -148,6 +158,8 @@ mod tests {
                 problem.detail
             );
         }
-        assert_eq!(Niches::new(niches(), std::iter::empty()).check_store("store", "any.example"), Ok(()));
+        let hidden = configured.check_store("item", "shp.example/7", |_| true).unwrap_err();
+        assert!(!hidden.detail.contains("shop.example"), "{}", hidden.detail);
+        assert_eq!(Niches::new(niches(), std::iter::empty()).check_store("store", "any.example", |_| false), Ok(()));
     }
 }
