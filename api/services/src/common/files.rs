@@ -36,6 +36,8 @@ const READ_PER_ACCOUNT_MAX: usize = 16;
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
 /// When a caller may ask again for a file that is being written, in seconds.
 const WRITE_RETRY_S: u64 = 10;
+/// How long a private file is kept for an account that asks again because it was not written in time.
+const PRIVATE_KEPT: Duration = Duration::from_secs(60);
 /// When an account that reads as many files as it may can try again, in seconds.
 const READ_RETRY_S: u64 = 30;
 /// The most bytes of files on disk. The least recently used ones are deleted.
@@ -62,7 +64,8 @@ pub struct Wanted<'a> {
     pub name: String,
     /// The format.
     pub format: Format,
-    /// Whether it holds what the account stored: then nobody else can open it, and it is gone from the disk when it has been read.
+    /// Whether it holds what the account stored: then nobody else can open it, and it is gone from the disk when it has been read, or
+    /// soon if nobody reads it.
     pub is_private: bool,
 }
 
@@ -113,6 +116,8 @@ struct State {
 
 struct Entry {
     written: Written,
+    /// The number of the use that began it.
+    begun: u64,
     /// The number of its last use.
     used: u64,
     /// The length in bytes, once it is written.
@@ -172,16 +177,18 @@ pub(crate) async fn file<R: FileRows>(
     let read = files.count(wanted.account, false)?;
     let key = Hash32::of(wanted.etag.as_bytes()).to_string();
     let known = files.known(&key);
-    let written = match known {
-        Some(written) => written,
+    let (written, begun) = match known {
+        Some(known) => known,
         None => files.begin(&dir, &key, &wanted, columns, rows)?,
     };
     let late = |_| Problem::new(ErrorCode::Unavailable, "the file is being written; ask for it again").retry_after(WRITE_RETRY_S);
     let complete = tokio::time::timeout(WRITE_WAIT_MAX, written).await.map_err(late)?;
     let opened = complete.ok_or_else(|| io::Error::other("it was not written")).and_then(Complete::open);
+    if wanted.is_private || opened.is_err() {
+        files.forget(&key, begun);
+    }
     opened.and_then(|file| FileBody::new(wanted.format.media_type(), wanted.name, file, read)).map_err(|error| {
         tracing::warn!(%error, "a file cannot be opened");
-        files.state().files.remove(&key);
         failed()
     })
 }
@@ -208,17 +215,25 @@ impl FileStore {
         Ok(Counted { files: Arc::clone(self), account: account.to_owned(), is_write })
     }
 
-    /// A file that is on disk or being written.
-    fn known(&self, key: &str) -> Option<Written> {
+    /// Forgets a file, unless it is a later one than that which was begun with this number.
+    fn forget(&self, key: &str, begun: u64) {
+        let mut state = self.state();
+        if state.files.get(key).is_some_and(|entry| entry.begun == begun) {
+            state.files.remove(key);
+        }
+    }
+
+    /// A file that is on disk or being written, with the number of the use that began it.
+    fn known(&self, key: &str) -> Option<(Written, u64)> {
         let mut state = self.state();
         state.uses += 1;
         let used = state.uses;
         let entry = state.files.get_mut(key)?;
         entry.used = used;
-        Some(entry.written.clone())
+        Some((entry.written.clone(), entry.begun))
     }
 
-    /// Begins to write a file.
+    /// Begins to write a file. Returns it with the number of this use.
     fn begin<R: FileRows>(
         self: &Arc<Self>,
         dir: &Path,
@@ -226,15 +241,15 @@ impl FileStore {
         wanted: &Wanted<'_>,
         columns: Vec<Column>,
         rows: impl FnOnce() -> R,
-    ) -> Result<Written, Problem> {
+    ) -> Result<(Written, u64), Problem> {
         let counted = self.count(wanted.account, true)?;
         let mut state = self.state();
         // Somebody else may have begun in the meantime.
         if let Some(entry) = state.files.get(key) {
-            let written = entry.written.clone();
+            let known = (entry.written.clone(), entry.begun);
             drop(state);
             drop(counted);
-            return Ok(written);
+            return Ok(known);
         }
         if !state.is_clean {
             clean(dir).map_err(|error| {
@@ -246,6 +261,8 @@ impl FileStore {
         let turn = state.accounts.entry(wanted.account.to_owned()).or_default().turn.clone();
         let (files, key_of_task, dir, rows) = (Arc::clone(self), key.to_owned(), dir.to_owned(), rows());
         let (format, is_private) = (wanted.format, wanted.is_private);
+        state.uses += 1;
+        let begun = state.uses;
         let writing = tokio::spawn(async move {
             let written = async {
                 let _turn = turn.acquire().await.map_err(io::Error::other)?;
@@ -259,8 +276,12 @@ impl FileStore {
             }
             match written {
                 Ok((path, _)) if is_private => {
-                    files.state().files.remove(&key_of_task);
-                    open_and_unlink(&path).inspect_err(|error| tracing::error!(%error, "a file could not be opened")).ok()
+                    let opened = open_and_unlink(&path).inspect_err(|error| tracing::error!(%error, "a file could not be opened"));
+                    tokio::spawn(async move {
+                        tokio::time::sleep(PRIVATE_KEPT).await;
+                        files.forget(&key_of_task, begun);
+                    });
+                    opened.ok()
                 }
                 Ok((path, length)) => {
                     files.finished(&dir, &key_of_task, length);
@@ -268,16 +289,14 @@ impl FileStore {
                 }
                 Err(error) => {
                     tracing::error!(%error, "a file could not be written");
-                    files.state().files.remove(&key_of_task);
+                    files.forget(&key_of_task, begun);
                     None
                 }
             }
         });
         let written = writing.map(|path| path.ok().flatten()).boxed().shared();
-        state.uses += 1;
-        let used = state.uses;
-        state.files.insert(key.to_owned(), Entry { written: written.clone(), used, length: None });
-        Ok(written)
+        state.files.insert(key.to_owned(), Entry { written: written.clone(), begun, used: begun, length: None });
+        Ok((written, begun))
     }
 
     /// Records that a file is written, and deletes the least recently used ones beyond the limits. Whoever reads one of them has it open.

@@ -74,6 +74,26 @@ async fn private_files_leave_nothing() {
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
 }
 
+/// Proves that a private file that is not written in time is there for the next question, once, and that whoever waited for an earlier file of the same
+/// name does not take a later one away.
+#[tokio::test]
+async fn private_files_wait_for_their_account() {
+    let (_world, ctx) = world().await;
+    let gate = Arc::new(Notify::new());
+    let late = || Parts { gate: Some(Arc::clone(&gate)), ..parts(0) };
+    assert!(Box::pin(ask(&ctx, "acct_1", "private", late)).now_or_never().is_none(), "the caller is gone");
+    let (files, key) = (FileStore::of(&ctx), Hash32::of(b"private").to_string());
+    let (written, begun) = files.known(&key).unwrap();
+    gate.notify_one();
+    assert!(written.await.is_some());
+    let file = ask(&ctx, "acct_1", "private", || unreachable!("it is written")).await.unwrap();
+    assert_eq!(read(&file).await, "text\r\n");
+    assert!(files.known(&key).is_none());
+    assert!(Box::pin(ask(&ctx, "acct_1", "private", late)).now_or_never().is_none());
+    files.forget(&key, begun);
+    assert!(files.known(&key).is_some_and(|(_, later)| later != begun));
+}
+
 /// Proves that readers who never end, and files that one account waits for, keep no other account waiting, and that both are limited by account.
 #[tokio::test]
 async fn accounts_do_not_wait_for_each_other() {
