@@ -55,11 +55,12 @@ async fn source<T: Default + DeserializeOwned>(tables: &'static RecordTables, at
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use feed::testing::{HOUR_MS, START_MS, World, ask, value};
+    use feed::testing::{HOUR_MS, START_MS, World, ask, call, value};
     use operation::Operation;
     use schemas::clock::rfc3339;
     use schemas::error_code::ErrorCode;
     use schemas::tables::Write;
+    use schemas::views::accounts::Tier;
     use schemas::views::awards::{self, Award};
     use schemas::views::records::Record;
     use schemas::views::research::{self, Funding};
@@ -120,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Proves that an award is found by its agency's number in any form, and that a number of several awards names them.
+    /// Proves that an award is found by its agency's number in any form, and that a number of several awards names them to a caller with a key.
     #[tokio::test]
     async fn awards() {
         let of = |id: &str, piid: &str| Award { id: id.into(), piid: piid.into(), ..Award::default() };
@@ -134,6 +135,10 @@ mod tests {
             }
             let problem = ask(&ctx, operation, json!({ "id": "0001x" })).await.unwrap_err();
             assert_eq!(problem.code, ErrorCode::NotFound);
+            assert!(problem.detail.contains("several") && !problem.detail.contains("CONT_AWD"), "{}", problem.detail);
+            let mut keyed = call(&ctx);
+            (keyed.caller.tier, keyed.caller.key_id) = (Tier::Free, "key_1".to_owned());
+            let problem = (operation.run)(keyed, json!({ "id": "0001x" })).await.unwrap_err();
             assert!(problem.detail.contains("CONT_AWD_A, CONT_AWD_B"), "{}", problem.detail);
             assert_eq!(ask(&ctx, operation, json!({ "id": "W912DR20C0009" })).await.unwrap_err().code, ErrorCode::NotFound);
         }

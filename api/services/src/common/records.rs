@@ -187,12 +187,20 @@ pub fn operations<R: Addressed>(source: Source, find_ids: FindIds) -> Vec<Operat
 /// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.
 ///
 /// # Errors
-/// When rows cannot be read; `not-found` if several records have the number.
-async fn id_at<R: Addressed>(ctx: &Context, source: &Source, find_ids: FindIds, at: &Position, text: String) -> Result<String, Problem> {
+/// When rows cannot be read; `not-found` if several records have the number, which names them to callers who may see records of any day.
+async fn id_at<R: Addressed>(call: &Call, source: &Source, find_ids: FindIds, at: &Position, text: String) -> Result<String, Problem> {
+    let ctx = &call.context;
     if version_at::<R>(ctx, source, at, &text).await?.is_some() {
         return Ok(text);
     }
-    for id in find_ids(ctx, at, &text).await? {
+    let is_limited = source.sample_days_for(call).is_some() || source.redaction_for(call).is_some();
+    let found = find_ids(ctx, at, &text).await.map_err(|problem| match problem.code {
+        ErrorCode::NotFound if is_limited => {
+            Problem::new(ErrorCode::NotFound, format!("several records have the number {text:?}; a key names them")).about("id")
+        }
+        _ => problem,
+    });
+    for id in found? {
         if version_at::<R>(ctx, source, at, &id).await?.is_some() {
             return Ok(id);
         }
@@ -213,7 +221,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
     let redaction = source.redaction_for(&call);
     let at = position(ctx, &source, as_of.as_deref()).await?;
     let mut notes = notes(&call, &source, &at).await?;
-    let id = id_at::<R>(ctx, &source, find_ids, &at, id).await?;
+    let id = id_at::<R>(&call, &source, find_ids, &at, id).await?;
     let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
     let change = Element { record: change.record.on_day(at.today()), ..change };
     // A list shows every record that is free on the day, whenever it changed.
@@ -265,7 +273,7 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
     if redaction.is_some() {
         notes.limit_to_free_window(&call, &source, &at).await?;
     }
-    let id = id_at::<R>(ctx, &source, find_ids, &at, id).await?;
+    let id = id_at::<R>(&call, &source, find_ids, &at, id).await?;
     let limit = notes.limit(limit);
     let after = notes.after;
     let found = versions_of::<R>(ctx, &source, &at, &id, after, before, limit).await?.on_day(at.today())?;
