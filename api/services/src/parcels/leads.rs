@@ -1,11 +1,12 @@
 //! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads` and `GET /x402/pay`, paid per call.
 
+use feed::places::Ranked;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
-use schemas::views::parcels::RedactedParcel;
+use schemas::views::parcels::{Parcel, RedactedParcel};
 use schemas::views::records::Redact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,13 +90,9 @@ impl Read for RouteArguments {
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
         let is_redacted = reader.redaction().is_some();
         let limit = reader.limit();
-        let limit = if is_redacted { limit.min(REDACTED_ROWS_MAX) } else { limit };
         let counts = Counts::read(&reader.at, &filter).await?;
-        let after = self.after.as_deref().filter(|_| !is_redacted);
-        let mut found = page(reader, &filter, limit, after).await?;
-        if is_redacted {
-            order_by_shown(&mut found.items);
-        }
+        let found =
+            if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
@@ -149,10 +146,17 @@ struct Preview {
     leads: Vec<RedactedParcel>,
 }
 
+/// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
+async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+    let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
+    order_by_shown(&mut found.items);
+    found.items.truncate(limit);
+    Ok(found)
+}
+
 async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Value>, Problem> {
     let counts = Counts::read(&reader.at, filter).await?;
-    let mut found = page(reader, filter, PREVIEW_ROWS, None).await?;
-    order_by_shown(&mut found.items);
+    let found = redacted(reader, filter, PREVIEW_ROWS).await?;
     let leads = found.items.iter().map(Redact::redacted).collect();
     Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
 }
@@ -230,6 +234,14 @@ impl Read for ToolArguments {
         filter_of(&self.county, given)
     }
 
+    /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
+    async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+        let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
+        order_by_shown(&mut found.items);
+        found.items.truncate(limit);
+        Ok(found)
+    }
+
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         preview(&filter, reader).await
     }
@@ -279,6 +291,14 @@ impl Read for PayArguments {
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
         filter_of(&self.county, given)
+    }
+
+    /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
+    async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+        let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
+        order_by_shown(&mut found.items);
+        found.items.truncate(limit);
+        Ok(found)
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {

@@ -20,12 +20,15 @@ pub struct FreeRows<R> {
 }
 
 /// Orders records by what their redacted form shows.
-pub fn order_by_shown<R: Redact>(records: &mut [R]) {
-    let text = |form: &R::Redacted| serde_json::to_string(form).unwrap_or_default();
-    records.sort_by(|one, other| {
-        let (one, other) = (one.redacted(), other.redacted());
-        R::order(&one, &other).then_with(|| text(&one).cmp(&text(&other)))
-    });
+pub fn order_by_shown<R: Redact>(records: &mut Vec<R>) {
+    let shown = |record: R| {
+        let form = record.redacted();
+        let text = serde_json::to_string(&form).unwrap_or_default();
+        (form, text, record)
+    };
+    let mut all: Vec<_> = records.drain(..).map(shown).collect();
+    all.sort_by(|(one, one_text, _), (other, other_text, _)| R::order(one, other).then_with(|| one_text.cmp(other_text)));
+    records.extend(all.into_iter().map(|(.., record)| record));
 }
 
 impl<S: WatchableFeed> Reader<S> {
@@ -56,8 +59,9 @@ impl<S: WatchableFeed> Reader<S> {
         S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free)).await
     }
 
-    /// A page of a ranked list for callers below the paid tier: always the first one, in an order that follows from the redacted form alone, so that
-    /// neither order nor `next` tells a hidden field.
+    /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that
+    /// neither order nor `next` tells a hidden field. Every `limit` gives the beginning of the same rows: the order of the list is not learned by asking
+    /// for one more.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -70,8 +74,10 @@ impl<S: WatchableFeed> Reader<S> {
     where
         RecordOf<S>: Redact,
     {
-        let Ranked { mut items, total, .. } = self.ranked(Walk { list, part, filter: "", limit, after: None }, selects).await?;
+        let rows_max = self.rows_max().max(limit);
+        let Ranked { mut items, total, .. } = self.ranked(Walk { list, part, filter: "", limit: rows_max, after: None }, selects).await?;
         order_by_shown(&mut items);
+        items.truncate(limit);
         Ok(FreeRows { records: items, total })
     }
 }
