@@ -14,7 +14,6 @@ use feed::notes::notes;
 use feed::position::{Position, position};
 use feed::redaction::Redaction;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
-use operation::context::Context;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation, Surface};

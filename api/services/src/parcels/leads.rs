@@ -234,14 +234,6 @@ impl Read for ToolArguments {
         filter_of(&self.county, given)
     }
 
-    /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
-    async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
-        let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
-        order_by_shown(&mut found.items);
-        found.items.truncate(limit);
-        Ok(found)
-    }
-
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         preview(&filter, reader).await
     }
@@ -291,14 +283,6 @@ impl Read for PayArguments {
 
     fn filter(&self, given: Filter) -> Result<Filter, Problem> {
         filter_of(&self.county, given)
-    }
-
-    /// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
-    async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
-        let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
-        order_by_shown(&mut found.items);
-        found.items.truncate(limit);
-        Ok(found)
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {

@@ -56,7 +56,6 @@ pub fn operation<S: SoldWatches>() -> Operation {
         errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example,
         aliases: S::ALIASES,
-        ..Definition::read()
     };
     Operation::define::<Arguments<S::WatchedEntity>, TimedWatch<S::WatchedEntity>, _, _>(words, answer::<S>).with_watch_token()
 }
