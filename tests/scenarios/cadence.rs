@@ -479,7 +479,8 @@ async fn suppressed_shops_are_hidden() {
     let hidden = board().await;
     assert!(of_host(&hidden) == 0 && hidden["note"].as_str().unwrap().contains("items are hidden on request"), "{hidden}");
     assert_eq!(hidden["count"].as_u64().unwrap() as usize + of_host(&before.0), before.0["count"].as_u64().unwrap() as usize);
-    assert_eq!(predict().await.unwrap_err().code, ErrorCode::NotFound);
+    // As for a shop that nobody knows.
+    assert_eq!(predict().await.unwrap_err().code, ErrorCode::ParameterInvalid);
     let by_id = api.ask("cadence", "predict_restock", &json!({ "item": id }), Tier::Pro).await;
     assert_eq!(by_id.unwrap_err().code, ErrorCode::NotFound);
     let stores = api.ask("cadence", "list_stores", &json!({}), Tier::Anonymous).await.unwrap();

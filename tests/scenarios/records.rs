@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use operation::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::commands::NOWHERE;
 use crate::demo_history;
@@ -339,20 +339,28 @@ fn lists_and_ranges_in_arguments() {
             let path = format!("/{}{}", service.name, operation.path);
             let is_list = |schema: &Value| schema["type"].as_array().is_some_and(|types| types.contains(&json!("array")));
             for (name, _) in properties.iter().filter(|(_, schema)| is_list(schema)) {
-                let values = if name == "naics" { ["54", "33"] } else { ["8-K", "10-Q"] };
+                let values = match name.as_str() {
+                    "naics" => ["54", "33"],
+                    "class" => ["9", "25"],
+                    _ => ["8-K", "10-Q"],
+                };
                 let [one, other] = values;
+                let required = operation.input["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let mut further: Map<String, Value> = required.map(|name| (name.to_owned(), operation.example[name].clone())).collect();
+                if operation.is_feed() {
+                    further.insert("start".to_owned(), json!("earliest"));
+                }
                 let read = |query: String| {
-                    let joint = if operation.is_feed() { "&start=earliest" } else { "" };
-                    demo.get(&format!("{path}?{query}{joint}"))
+                    let further: String = further.iter().map(|(name, value)| format!("&{name}={}", value.as_str().unwrap())).collect();
+                    demo.get(&format!("{path}?{query}{further}"))
                 };
                 let expected = read(format!("{name}={one},{other}"));
                 assert_eq!(read(format!("{name}={one}&{name}={other}")), expected, "{path}");
                 if operation.has_tool() {
                     for given in [json!(values), json!(format!("{one},{other}"))] {
-                        let mut arguments = json!({ name: given });
-                        if operation.is_feed() {
-                            arguments["start"] = json!("earliest");
-                        }
+                        let mut arguments = further.clone();
+                        arguments.insert(name.clone(), given);
+                        let arguments = Value::Object(arguments);
                         assert_eq!(demo.tool(&demo.key, service.name, operation.name, &arguments), expected, "{path} {arguments}");
                     }
                 }

@@ -20,16 +20,19 @@ const DAILY: &[&str] = &[
     "usaspending.transactions",
 ];
 
-/// Returns how many records each stream saw and appended. None may be rejected.
+/// The stream with a document that is rejected: the correction of a proposal, which was published among the directives.
+const WITH_REJECT: &str = "federal_register.ads";
+
+/// Returns how many records each stream saw and appended. None may be rejected but that one document.
 fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
     let own = |outcome: Outcome| {
-        assert_eq!(outcome.run.rejected, 0, "{outcome:?}");
+        assert!(outcome.run.rejected <= i64::from(outcome.stream == WITH_REJECT), "{outcome:?}");
         (outcome.stream, (outcome.run.seen, outcome.run.appended))
     };
     outcomes.into_iter().map(own).collect()
 }
 
-/// Proves that all simulated records are read without an error or a rejected record, that a second sync on the same day finds nothing new,
+/// Proves that all simulated records are read without an error, and all but one without being rejected, that a second sync on the same day finds nothing new,
 /// and that the next business day brings new records in every daily stream.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_simulated_stream_is_read() {
@@ -53,6 +56,7 @@ async fn every_simulated_stream_is_read() {
     for stream in DAILY {
         assert!(third[stream].1 > 0, "{stream}: {:?}", third[stream]);
     }
-    assert!(engine.export("rejected", true).await.is_empty());
+    let rejected = engine.export("rejected", true).await;
+    assert_eq!(rejected.len(), 1, "{rejected:?}");
     engine.close().await;
 }

@@ -345,6 +345,11 @@ impl Read for Arguments {
         if is_cut {
             reader.note(format!("more than {PLACES_MAX} contracts of the industry codes end in the time, and only so many are ranked. Give more digits or fewer codes"));
         }
+        if candidates.is_empty() {
+            let (least, most) = DAYS;
+            let codes = prefixes.join(" or ");
+            reader.note(format!("no contract with an industry code (NAICS) that begins with {codes} is a candidate: of those that end in {least} to {most} days, none has the score"));
+        }
         let total = (!is_cut).then_some(candidates.len() as u64);
         let start = after.map_or(0, |after| candidates.partition_point(|candidate| candidate.spot() <= after));
         let is_last = candidates.len() - start <= limit;

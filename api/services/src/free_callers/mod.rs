@@ -109,7 +109,7 @@ fn with(record: &Value, fields: Value) -> Value {
 /// Proves that no registered service with hidden fields or a free window is left out here.
 #[test]
 fn every_service_is_compared() {
-    let compared = ["awards", "catalysts", "filings", "labs", "research"];
+    let compared = ["awards", "catalysts", "coverage", "filings", "labs", "parcels", "research"];
     for registration in crate::registered() {
         let source = registration.checkpoints.filter(|source| source.redaction.is_some() || source.sample_days.is_some());
         assert!(source.is_none_or(|source| compared.contains(&source.service)), "{}", registration.service.name);
