@@ -118,7 +118,7 @@ impl Record for Filing {
 }
 
 /// What is hidden of a suppressed person: as an insider, the name and the number that leads to it; as a filer, the same. Of a suppressed record all of
-/// them are hidden. Ids keep the number of the filer: they are addresses, and the accession number beside it leads to the same public document.
+/// them are hidden. Ids keep the number of the filer: they are addresses, and the accession number in them leads to the same public document.
 const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "owners.name", hidden: &["owners.name", "owners.cik"] },
     Hides { kind: &PERSON, field: "company", hidden: &["company", "cik"] },

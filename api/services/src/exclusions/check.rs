@@ -1,6 +1,6 @@
 //! `GET /v1/exclusion_check`: whether a party is on the index of exclusions.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
 use jiff::civil::Date;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
-use super::findings::{Counted, hidden_note};
+use super::findings::{Counted, MATCHES_MAX, hidden_note, of_lists};
 use super::followed::Exclusions;
 use super::{DISCLAIMER, source_url};
 use crate::common::read::{Read, Reader};
@@ -19,8 +19,6 @@ use feed::places::{Segment, Walk};
 use operation::problem::Problem;
 use operation::{Definition, Price};
 
-/// The most exclusions that a key finds.
-const MATCHES_MAX: usize = 50;
 /// The match by a name of the same letters or words.
 const NAME_EXACT: &str = "name_exact";
 /// The match by a name that is spelled a little differently.
@@ -108,29 +106,6 @@ impl Matched {
             source_url,
         }
     }
-}
-
-/// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
-/// `has_persons` is false. A note says if there are more.
-pub(super) async fn of_lists(
-    reader: &mut Reader<Exclusions>,
-    lists: Vec<String>,
-    day: Date,
-    has_persons: bool,
-) -> Result<Vec<Exclusion>, Problem> {
-    let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
-    for list in lists {
-        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-        let page = reader.ranked(Walk { list: &list, part, filter: "", limit: MATCHES_MAX, after: None }, None).await?;
-        is_cut |= page.next.is_some();
-        found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
-    }
-    if is_cut {
-        reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
-    }
-    found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
-    found.sort_by_key(|record| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
-    Ok(found)
 }
 
 impl Read for Arguments {

@@ -1,9 +1,9 @@
 //! What is known of an entity at one position: its active exclusions and its awards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use feed::filter::{Criteria, TermQuery};
-use feed::places::Segment;
+use feed::places::{Segment, Walk};
 use feed::position::{Position, position};
 use feed::query::{DIGEST_MAX, newest};
 use jiff::civil::Date;
@@ -16,7 +16,6 @@ use schemas::views::awards::Award;
 use schemas::views::exclusions::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
 
 use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
-use super::check::of_lists;
 use super::filter::keys_of;
 use super::followed::Exclusions;
 use super::{FEED, SOURCE};
@@ -26,6 +25,9 @@ use crate::common::read::Reader;
 /// The first day on which an exclusion can have begun, and one after all others.
 const FIRST_DAY: Date = Date::constant(1900, 1, 1);
 const LAST_DAY: Date = Date::constant(2199, 12, 31);
+
+/// The most exclusions that a key finds.
+pub(super) const MATCHES_MAX: usize = 50;
 
 /// What an answer without an exclusion says that looked for a name.
 const WITHOUT_PERSONS: &str = "natural persons are not looked up here; `exclusion_check` finds one by the whole name";
@@ -65,6 +67,29 @@ impl Counted {
 #[must_use]
 pub(super) fn hidden_note(what: &str, hidden: usize) -> Option<String> {
     (hidden > 0).then(|| format!("{what} that are hidden on request and left out: {hidden}"))
+}
+
+/// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
+/// `has_persons` is false. A note says if there are more.
+pub(super) async fn of_lists(
+    reader: &mut Reader<Exclusions>,
+    lists: Vec<String>,
+    day: Date,
+    has_persons: bool,
+) -> Result<Vec<Exclusion>, Problem> {
+    let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
+    for list in lists {
+        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+        let page = reader.ranked(Walk { list: &list, part, filter: "", limit: MATCHES_MAX, after: None }, None).await?;
+        is_cut |= page.next.is_some();
+        found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
+    }
+    if is_cut {
+        reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
+    }
+    found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
+    found.sort_by_key(|record| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
+    Ok(found)
 }
 
 /// The time of an answer in milliseconds since 1970, and the positions of both services at that time. The same time always gives the same positions.
