@@ -153,6 +153,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         clock,
         stories_a_day_max: STORIES_A_DAY_MAX,
         articles_max: ARTICLES_MAX,
+        has_bad_files: false,
         ..Options::default()
     });
     add_rising_phrases(&simulator, history.first);

@@ -129,6 +129,8 @@ pub struct Options {
     pub stories_a_day_max: u64,
     /// The most articles of a list of page views; less than 50 means 50.
     pub articles_max: u64,
+    /// Whether some upstreams also publish what a reader must refuse: a damaged archive, half a list, a document that is not what it is listed as.
+    pub has_bad_files: bool,
     /// The faults.
     pub faults: Faults,
     /// The clock for the entries of the expected changes.
@@ -146,6 +148,7 @@ impl Default for Options {
             edit_days: 30,
             stories_a_day_max: 1_200,
             articles_max: 1_000,
+            has_bad_files: true,
             faults: Faults::default(),
             clock: Clock::System,
         }

@@ -112,7 +112,7 @@ fn days(world: &World) -> impl Iterator<Item = Date> {
 fn is_bad(world: &World, day: Date) -> bool {
     let offset = (day - world.first_today).get_days();
     let is_first = day.tomorrow().is_ok_and(|next| next == world.today);
-    is_first && [HTML_DAY, BOMB_DAY, CUT_DAY].contains(&i64::from(offset))
+    world.has_bad_files && is_first && [HTML_DAY, BOMB_DAY, CUT_DAY].contains(&i64::from(offset))
 }
 
 fn daily_name(day: Date) -> String {

@@ -79,12 +79,13 @@ pub(crate) struct World {
     /// How many ordinary stories are published on a day, and how many articles a list of page views has.
     pub(crate) stories_a_day: u64,
     pub(crate) articles: u64,
+    pub(crate) has_bad_files: bool,
     pub(crate) script: Script,
 }
 
 impl World {
     pub(crate) fn new(options: &Options) -> Self {
-        let Options { seed, records, today, edit_days, stories_a_day_max, articles_max, .. } = *options;
+        let Options { seed, records, today, edit_days, stories_a_day_max, articles_max, has_bad_files, .. } = *options;
         let mut begun_with = Feed::ALL.map(|feed| (records * feed.share() / 1000).max(1).min(feed.records_max()));
         // Records above the limits go to the upstreams with paging.
         let short = records.saturating_sub(begun_with.iter().sum());
@@ -106,6 +107,7 @@ impl World {
             expected: Vec::new(),
             stories_a_day: records.saturating_mul(2).clamp(24, stories_a_day_max.max(24)),
             articles: records.clamp(50, articles_max.max(50)),
+            has_bad_files,
             script: Script::default(),
         }
     }

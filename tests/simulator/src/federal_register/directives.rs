@@ -13,6 +13,9 @@ use crate::world::World;
 /// Where texts are.
 pub(super) const TEXT_PATH: &str = "/documents/full_text/text/";
 
+/// The correction of a proposal, which is published among the directives.
+const NO_DIRECTIVE: &str = "2026-17612";
+
 /// When a document is published.
 #[derive(Clone, Copy)]
 enum Day {
@@ -186,7 +189,7 @@ static DOCUMENTS: &[Document] = &[
     },
     Document {
         day: Day::After(-13),
-        number: "2026-17612",
+        number: NO_DIRECTIVE,
         title: "Airworthiness Directives; Mooney International Corporation Airplanes",
         action: "Proposed rule; correction.",
         summary: "The FAA is correcting a notice of proposed rulemaking (NPRM).",
@@ -266,7 +269,8 @@ fn day_of(world: &World, document: &Document) -> Date {
 /// The documents of a type, with their days and positions.
 pub(super) fn found(world: &World, kind: &str) -> Vec<(Date, usize)> {
     let is_kind = |document: &Document| document.kind.to_lowercase().replace(' ', "") == kind.to_lowercase() || kind.is_empty();
-    DOCUMENTS.iter().enumerate().filter(|(_, one)| is_kind(one)).map(|(at, one)| (day_of(world, one), at)).collect()
+    let is_published = |document: &Document| world.has_bad_files || document.number != NO_DIRECTIVE;
+    DOCUMENTS.iter().enumerate().filter(|(_, one)| is_kind(one) && is_published(one)).map(|(at, one)| (day_of(world, one), at)).collect()
 }
 
 /// What the search says of a document.
