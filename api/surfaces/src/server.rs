@@ -4,6 +4,7 @@
 //! reading is disconnected and costs little until then. Heads, bodies and the number of connections are limited, in total and per address. On
 //! shutdown no new connections are accepted, and requests in flight are completed. Operators have a listener of their own.
 
+mod compressed;
 mod connections;
 mod framing;
 mod stall;
@@ -28,8 +29,8 @@ use operation::context::Context;
 use operation::metrics;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
-use warp::reply::Response;
 
+use self::compressed::{compressed, weaken_etag};
 use self::connections::{Connections, Full, Room};
 use self::framing::Strict;
 use self::stall::Stalling;
@@ -139,7 +140,7 @@ impl Server {
             // Tasks of the process wait for the end of the server, which never begins.
             context.stopping.send_replace(true);
         })?;
-        let service = TowerToHyperService::new(warp::service(crate::filter(Arc::new(site))));
+        let service = TowerToHyperService::new(compressed(warp::service(crate::filter(Arc::new(site)))));
         let connections = Connections::new(context.settings.connections_max, context.settings.connections_per_address_max);
         self.serve(&context, service, connections, true, shutdown).await;
         Ok(())
@@ -155,7 +156,7 @@ impl Server {
 
     /// Serves until `shutdown` completes, then finishes the requests in flight. The listener for readers (`is_public`) measures its connections, and
     /// tells the tasks of the process when it stops.
-    async fn serve<S>(
+    async fn serve<S, B>(
         self,
         context: &Arc<Context>,
         service: S,
@@ -163,8 +164,15 @@ impl Server {
         is_public: bool,
         shutdown: impl Future<Output = ()> + Send,
     ) where
-        S: hyper::service::Service<hyper::Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+        S: hyper::service::Service<hyper::Request<Incoming>, Response = hyper::Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
         S::Future: Send,
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let measure = move |open: &Connections| {
             if is_public {
@@ -203,7 +211,7 @@ impl Server {
                 let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
                 let answered = service.call(request);
-                async move { answered.await.map(|response| response.map(|body| Tracked::new(body, active))) }
+                async move { answered.await.map(|response| weaken_etag(response).map(|body| Tracked::new(body, active))) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new())

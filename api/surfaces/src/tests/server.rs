@@ -101,6 +101,38 @@ async fn slow_heads() {
     assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
 }
 
+/// Proves that an answer of more than a few kilobytes is compressed for a client that accepts it and for no other, with the same text and an ETag that
+/// answers 304, and that a short answer is not.
+#[tokio::test]
+async fn answers_are_compressed() {
+    let running = start(|_| {});
+    // Answers of HTTP/1.0 end with the connection and have no chunks.
+    let ask = async |path: &str, headers: &str| {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n").as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        (String::from_utf8(bytes[..end].to_vec()).unwrap(), bytes[end + 4..].to_vec())
+    };
+    let (plain_head, plain) = ask("/fake/openapi.json", "").await;
+    for refused in ["Accept-Encoding: identity\r\n", "Accept-Encoding: gzip;q=0\r\n", "Accept-Encoding: br\r\n"] {
+        let (head, body) = ask("/fake/openapi.json", refused).await;
+        assert!(body == plain && !head.contains("content-encoding"), "{refused}{head}");
+    }
+    let (head, body) = ask("/fake/openapi.json", "Accept-Encoding: br;q=0.9, gzip\r\n").await;
+    assert!(head.contains("content-encoding: gzip") && head.contains("accept-encoding"), "{head}");
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&*body), &mut text).unwrap();
+    assert!(text == plain && body.len() * 3 < plain.len(), "{} of {}", body.len(), plain.len());
+    let etag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().to_owned();
+    assert_eq!(etag(&head), format!("W/{}", etag(&plain_head)));
+    let (head, body) = ask("/fake/openapi.json", &format!("Accept-Encoding: gzip\r\nIf-None-Match: {}\r\n", etag(&head))).await;
+    assert!(head.starts_with("HTTP/1.0 304") && body.is_empty(), "{head}");
+    let (head, _) = ask("/healthz", "Accept-Encoding: gzip\r\n").await;
+    assert!(!head.contains("content-encoding"), "{head}");
+}
+
 /// Proves that a request of HTTP/1.1 without a Host is refused for any path, and one of HTTP/1.0 is not.
 #[tokio::test]
 async fn hosts() {
