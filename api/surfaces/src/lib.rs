@@ -151,6 +151,7 @@ impl Site {
         // A path with a slash at the end is the same path, answered without a redirect, which many clients do not follow for POST.
         let path = request.path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
+        let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
@@ -170,6 +171,9 @@ impl Site {
             let known = self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks"]).chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
+        if let Some(headers) = preflight.filter(|_| response.status().is_success()) {
+            reply::allow_requested(&mut response, &headers);
+        }
         reply::finish(&mut response);
         metrics::count_response(response.status());
         response

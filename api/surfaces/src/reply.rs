@@ -5,10 +5,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
-    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    ETAG, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use operation::problem::Problem;
 use operation::{Answer, Body, File, Form};
 use schemas::error_code::ErrorCode;
@@ -24,9 +24,13 @@ use crate::response::{full_body, set, set_text, with_content_type};
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, MCP-Protocol-Version";
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
+                       Allow, WWW-Authenticate, MCP-Protocol-Version";
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
+
+/// The most further headers of a script's request that are allowed.
+const REQUESTED_MAX: usize = 32;
 
 /// The content security policy of pages: inline styles only.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -209,6 +213,18 @@ pub(crate) fn options(allow: &str) -> Response {
     set(&mut response, ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED));
     set(&mut response, ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
+}
+
+/// Allows the headers that a script wants to send in addition: some payment clients put headers of responses into requests, and a header that this server
+/// does not read does no harm.
+pub(crate) fn allow_requested(response: &mut Response, headers: &HeaderMap) {
+    let lines = headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter().filter_map(|line| line.to_str().ok());
+    let names = lines.flat_map(|line| line.split(',')).map(str::trim);
+    let is_known = |name: &str| ALLOWED.split(", ").any(|known| known.eq_ignore_ascii_case(name));
+    let further = names.filter(|name| HeaderName::from_bytes(name.as_bytes()).is_ok() && !is_known(name)).take(REQUESTED_MAX);
+    let all: Vec<&str> = std::iter::once(ALLOWED).chain(further).collect();
+    set_text(response, ACCESS_CONTROL_ALLOW_HEADERS, &all.join(", "));
+    set(response, VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
 }
 
 /// Sets the headers of every response: it is open to scripts of any origin, and its content type must not be guessed.

@@ -227,6 +227,20 @@ async fn cross_origin() {
     {
         assert!(read.header("access-control-allow-headers").contains(allowed), "{allowed}");
     }
+    // Some payment clients send this header of responses with their requests.
+    for (requested, expected) in [
+        ("access-control-expose-headers,content-type", Some("access-control-expose-headers")),
+        ("x-trace-id , x-payment", Some("x-trace-id")),
+        ("not a name, x\u{e9}", None),
+        ("", None),
+    ] {
+        for path in ["/fake/api/items", "/fake/mcp", "/healthz", "/"] {
+            let read = send(&fixture, ask().method("OPTIONS").path(path).header("access-control-request-headers", requested)).await;
+            let allowed = read.header("access-control-allow-headers");
+            let further: Vec<&str> = allowed.split(", ").filter(|name| name.chars().all(|c| !c.is_uppercase())).collect();
+            assert_eq!(further, Vec::from_iter(expected), "{path} {requested}: {allowed}");
+        }
+    }
 }
 
 /// Proves that requests for unknown paths count against the address, and that other paths are still answered.
