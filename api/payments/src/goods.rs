@@ -22,14 +22,11 @@ pub struct Goods {
     pub free_from: &'static str,
 }
 
-/// The payload of a payment, or why it cannot be decoded.
-pub type PaymentPayload = Result<Value, String>;
-
 /// The payment of a call.
 #[derive(Clone, Debug)]
 pub struct GivenPayment {
-    /// The payload.
-    pub payload: PaymentPayload,
+    /// The payload as it was given, JSON.
+    pub payload: Value,
     /// The token of the first answer, with which the buyer gets it again from another address.
     pub repeat_token: Option<String>,
 }

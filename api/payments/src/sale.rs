@@ -122,16 +122,12 @@ where
     };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
-    let checked = match given.payload {
-        Ok(payload) => Payments::of(ctx).readers.read(&terms, offer, payload, now_s).await?.map_err(|wrong| wrong.to_string()),
-        Err(reason) => Err(reason),
-    };
-    let signed = match checked {
+    let signed = match Payments::of(ctx).readers.read(&terms, offer, given.payload, now_s).await? {
         Ok(signed) => signed,
         // An invalid payment is not signed by its payer, so this counts as an unpaid call.
-        Err(reason) => {
+        Err(wrong) => {
             Access::of(ctx).admit_unpaid(ctx, address).await?;
-            return Err(refused(reason));
+            return Err(refused(wrong.to_string()));
         }
     };
     if !Payments::of(ctx).can_settle() {

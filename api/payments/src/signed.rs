@@ -107,6 +107,17 @@ struct Authorization {
 /// # Errors
 /// The first thing that is wrong with the payload.
 pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> Result<Signed, InvalidPayment> {
+    // A list could be read as the fields of an object in their order.
+    for path in ["", "/accepted", "/resource", "/payload", "/payload/authorization"] {
+        if payload.pointer(path).is_some_and(Value::is_array) {
+            let field = path.trim_start_matches('/').replace('/', ".");
+            return Err(InvalidPayment::Unreadable(if field.is_empty() {
+                "the payment is a list".to_owned()
+            } else {
+                format!("{field} is a list")
+            }));
+        }
+    }
     let read: Payload = Payload::deserialize(&payload).map_err(|error| InvalidPayment::Unreadable(error.to_string()))?;
     let version = match read.x402_version {
         1 => Version::V1,

@@ -421,7 +421,7 @@ impl ServerHandler for Tools {
         };
         let since = Instant::now();
         let payment = context.meta.get(PAYMENT).cloned().map(|payload| GivenPayment {
-            payload: Ok(payload),
+            payload,
             repeat_token: context.meta.get(repeats::META).and_then(Value::as_str).map(str::to_owned),
         });
         let result = self.call(index, refused.map_or(Ok(arguments), Err), payment, parts).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use access::Access;
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -140,27 +140,38 @@ where
     mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())
 }
 
-/// The payment of a request: JSON in base64, in x402 version 1 or 2.
+/// The payment of a request: a JSON object in base64, in x402 version 1 or 2.
+///
+/// # Errors
+/// `request-invalid`, naming the header, if it is none: a caller whose payment cannot be read does not learn it from a price.
 fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
     let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
-    let given = match (of("x-payment")?, of("payment-signature")?) {
+    let (name, text) = match (of("x-payment")?, of("payment-signature")?) {
         (Some(_), Some(_)) => {
             return Err(
                 Problem::new(ErrorCode::RequestInvalid, "two payments are given, in X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
             );
         }
-        (given, other) => given.or(other),
+        (Some(text), None) => ("X-PAYMENT", text),
+        (None, Some(text)) => ("PAYMENT-SIGNATURE", text),
+        (None, None) => return Ok(None),
     };
-    let Some(text) = given else { return Ok(None) };
-    let repeat_token = of("payment-repeat-token")?.map(str::to_owned);
-    let decode = || {
-        if text.len() > PAYLOAD_BYTES_MAX {
-            return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
-        }
-        let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
-        serde_json::from_slice(&bytes).map_err(|_| "the payment is not JSON".to_owned())
-    };
-    Ok(Some(GivenPayment { payload: decode(), repeat_token }))
+    let payload = payload(text).map_err(|reason| {
+        let expected = "the payload of x402 is expected, a JSON object in base64";
+        Problem::new(ErrorCode::RequestInvalid, format!("{name}: the payment {reason}; {expected}")).about(name)
+    })?;
+    Ok(Some(GivenPayment { payload, repeat_token: of("payment-repeat-token")?.map(str::to_owned) }))
+}
+
+/// Reads a payload in either alphabet of base64, with or without padding.
+fn payload(text: &str) -> Result<Value, String> {
+    if text.len() > PAYLOAD_BYTES_MAX {
+        return Err(format!("is longer than {PAYLOAD_BYTES_MAX} bytes"));
+    }
+    let text = text.trim().trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| "is not base64".to_owned())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| "is not JSON".to_owned())?;
+    if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
 }
 
 fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
@@ -230,7 +241,38 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
 mod tests {
     use http::HeaderValue;
 
+    use serde_json::json;
+
     use super::*;
+
+    /// Proves that a payment is read in both alphabets of base64, with padding and without, and that anything else names its header and what is expected.
+    #[test]
+    fn payments() {
+        let given = |name: &'static str, text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_str(text).unwrap());
+            payment(&headers).map(|given| given.unwrap().payload)
+        };
+        let read = json!({ "a": "\u{3ff}\u{fff}?>" });
+        let text = STANDARD_NO_PAD.encode(read.to_string());
+        assert!(text.contains(['+', '/']), "{text}");
+        let padded = format!("{text}{}", "=".repeat((4 - text.len() % 4) % 4));
+        for text in [&text, &padded, &text.replace('+', "-").replace('/', "_"), &format!(" {padded} ")] {
+            assert_eq!(given("x-payment", text).as_ref(), Ok(&read), "{text}");
+        }
+        for (text, reason) in [
+            ("%%%", "base64"),
+            ("", "JSON"),
+            (&*STANDARD_NO_PAD.encode("{"), "JSON"),
+            (&*STANDARD_NO_PAD.encode("[1]"), "object"),
+            (&*STANDARD_NO_PAD.encode("null"), "object"),
+            (&*"a".repeat(PAYLOAD_BYTES_MAX + 1), "longer"),
+        ] {
+            let problem = given("payment-signature", text).unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::RequestInvalid, "PAYMENT-SIGNATURE"));
+            assert!(problem.detail.contains(reason) && problem.detail.contains("a JSON object in base64"), "{}", problem.detail);
+        }
+    }
 
     /// Proves that a `Range` counts with its `If-Range`, and that the whole file is asked for where one of them is given twice or is not plain text.
     #[test]

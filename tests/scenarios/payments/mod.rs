@@ -230,7 +230,8 @@ fn payment_buys_one_answer() {
     refused(&edited("/network", json!("base-sepolia")), &body("a", 4), "network");
     refused(&edited("/payload/signature", json!("0x")), &body("a", 4), "signature");
     let wrong = try_send(at, "POST", ISSUE, &[("x-payment", "%%%")], &body("a", 4)).unwrap();
-    assert_eq!((wrong.status, &json_of(&wrong)["error"]), (402, &json!("the payment is not base64")));
+    assert_eq!((wrong.status, &json_of(&wrong)["parameter"]), (400, &json!("X-PAYMENT")));
+    refused(&edited("/payload/authorization", json!([1, 2])), &body("a", 4), "authorization");
     assert_eq!(pay(at, &payment(4), "{}").unwrap().status, 400, "wrong arguments cost nothing");
     let twice = [("x-payment", header(&payment(4))), ("payment-signature", header(&payment(4)))];
     let twice = twice.each_ref().map(|(name, value)| (*name, value.as_str()));
