@@ -35,6 +35,17 @@ pub enum InvalidPayment {
         /// The field of the bound.
         field: &'static str,
     },
+    /// The payment names another resource.
+    #[error("resource.url differs from the payment terms, which name {wanted}")]
+    OtherResource {
+        /// The URL in the terms.
+        wanted: String,
+    },
+    /// The signature has a form that is not taken.
+    #[error(
+        "the signature is not taken: it must be `0x` and the 65 bytes (r, s, v) by which the payer's own key signed. Signatures of contracts (ERC-1271, ERC-6492) and those of 64 bytes are not taken"
+    )]
+    SignatureForm,
     /// The signature is not that of the payer.
     #[error("the signature is not by the payer")]
     NotSigned,
@@ -141,7 +152,9 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
         }
         (Version::V2, None) => return Err(InvalidPayment::Differs { field: "accepted" }),
     }
-    must(read.resource.as_ref().is_none_or(|resource| resource.url == offer.resource), "resource.url")?;
+    if read.resource.as_ref().is_some_and(|resource| resource.url != offer.resource) {
+        return Err(InvalidPayment::OtherResource { wanted: offer.resource.clone() });
+    }
     let Exact { signature, authorization } = read.payload;
     must(same(&authorization.to, &terms.pay_to), "authorization.to")?;
     must(authorization.value == amount, "authorization.value")?;
@@ -160,7 +173,8 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
     let asset = hex_bytes::<20>(&terms.asset).ok_or(InvalidPayment::Differs { field: "asset" })?;
     let message = Message { from, to, value: offer.micros, valid_after, valid_before, nonce };
     let digest = digest(terms, &asset, &message);
-    if signer(&digest, &signature) != Some(from) {
+    let signature = hex_bytes::<65>(&signature).ok_or(InvalidPayment::SignatureForm)?;
+    if signer(&digest, signature) != Some(from) {
         return Err(InvalidPayment::NotSigned);
     }
     Ok(Signed { version, from, nonce, valid_before, payload })
@@ -209,9 +223,8 @@ pub fn digest(terms: &PaymentTerms, asset: &Address, message: &Message) -> [u8; 
 }
 
 /// Recovers the signer of a digest.
-fn signer(digest: &[u8; 32], signature: &str) -> Option<Address> {
-    let bytes = hex_bytes::<65>(signature)?;
-    let (rs, v) = bytes.split_at(64);
+fn signer(digest: &[u8; 32], signature: [u8; 65]) -> Option<Address> {
+    let (rs, v) = signature.split_at(64);
     // 27 or 28; some clients write 0 or 1.
     let v = *v.first()?;
     let recovery = RecoveryId::from_byte(v.checked_sub(27).unwrap_or(v))?;
@@ -341,7 +354,12 @@ mod tests {
             ("/accepted/payTo", json!("0x00"), "accepted.payTo"),
             ("/accepted/asset", json!("0x00"), "accepted.asset"),
             ("/accepted/network", json!("eip155:1"), "accepted.network"),
-            ("/resource/url", json!("https://x.example/b"), "resource.url"),
+            ("/resource/url", json!("https://x.example/b"), "resource.url differs from the payment terms, which name https://x.example/a"),
+            ("/resource", json!(["https://x.example/a"]), "resource is a list"),
+            ("/payload/authorization", json!([PAY_TO]), "payload.authorization is a list"),
+            ("/payload/signature", json!(format!("0x{}", "ab".repeat(64))), "65 bytes"),
+            ("/payload/signature", json!("ab".repeat(65)), "65 bytes"),
+            ("/payload/signature", json!(format!("0x{}{}", "ab".repeat(200), "6492".repeat(16))), "ERC-6492"),
             ("/payload/authorization/value", json!("1"), "authorization.value"),
             ("/payload/authorization/to", json!("0x00"), "authorization.to"),
             ("/payload/authorization/nonce", json!(hex_text(&[8; 32])), "signature"),
