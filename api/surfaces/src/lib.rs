@@ -10,6 +10,7 @@ pub(crate) mod discovery;
 mod events;
 mod files;
 pub mod forwarded;
+mod hosts;
 mod mcp;
 mod mounted;
 pub(crate) mod openapi;

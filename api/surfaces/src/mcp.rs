@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use access::{Access, Open};
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use operation::context::{Context, Part as _, Settings};
@@ -44,7 +44,7 @@ use warp::reply::Response;
 use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
-use crate::{Request, body, credentials, reply, response, rest};
+use crate::{Request, body, credentials, hosts, reply, response, rest};
 use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
@@ -86,6 +86,8 @@ impl Endpoint {
             .with_allowed_hosts(hosts)
             .with_allowed_origins(origins)
             .with_max_request_body_bytes(settings.body_bytes_max);
+        let takes_any = settings.allowed_hosts.iter().any(|host| host == hosts::ANY);
+        let config = if takes_any { config.disable_allowed_hosts().disable_allowed_origins() } else { config };
         let tools = Tools::new(Arc::clone(context), Arc::clone(mounted));
         let service = StreamableHttpService::new(move || Ok(tools.clone()), Arc::new(NeverSessionManager::default()), config);
         Self { service }
@@ -180,6 +182,14 @@ fn message(request: &Request<'_>, body: Bytes, arguments: Option<Result<Map<Stri
     let mut message = http::Request::new(Full::new(body));
     *message.method_mut() = http::Method::POST;
     *message.headers_mut() = request.headers.clone();
+    // The library knows a list of hosts. A name that no other site can own is as good as one of the list, for scripts of its own pages, too.
+    if let Some(host) = hosts::host(&request.headers).filter(hosts::is_local) {
+        let own = ["http", "https"].map(|scheme| format!("{scheme}://{host}"));
+        if request.headers.get(ORIGIN).is_some_and(|origin| own.iter().any(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()))) {
+            message.headers_mut().remove(ORIGIN);
+        }
+        message.headers_mut().insert(HOST, HeaderValue::from_static(LOOPBACK[0]));
+    }
     message.extensions_mut().insert(CallerAddress(request.address));
     message.extensions_mut().insert(Query(request.query.to_owned()));
     if let Some(arguments) = arguments {

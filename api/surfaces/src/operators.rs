@@ -3,11 +3,9 @@
 //! Promises: metrics, which show revenue and cost work to render, are on no listener for readers. Scripts of other origins cannot read the answers:
 //! there is no CORS, and on loopback a name that another site lets lead to this machine (DNS rebinding) is refused.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
-use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method};
 use operation::context::{Context, Part};
 use operation::metrics;
@@ -17,7 +15,7 @@ use schemas::error_code::ErrorCode;
 use warp::Filter;
 use warp::reply::Response;
 
-use crate::{Malformed, Readiness, read_only, reply, response, unknown};
+use crate::{Malformed, Readiness, hosts, read_only, reply, response, unknown};
 
 /// The paths of probes, which every listener answers.
 pub(crate) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
@@ -46,11 +44,11 @@ pub(crate) fn filter(
 ) -> impl Filter<Extract = (Response,), Error = std::convert::Infallible> + Clone + Send + Sync + 'static {
     let request = warp::method().and(warp::path::full()).and(warp::header::headers_cloned()).and(warp::ext::optional::<Malformed>());
     request.map(move |method: Method, path: warp::path::FullPath, headers: HeaderMap, malformed: Option<Malformed>| {
-        let hosts = &context.settings.allowed_hosts;
+        let configured = &context.settings.allowed_hosts;
         let mut response = match malformed {
             Some(malformed) => malformed.response(context.settings.site_url()),
-            None if is_on_loopback && !names_this_machine(&headers, hosts) => {
-                let words = "this listener answers under an address or `localhost`; add other names of this machine to `api.allowed_hosts`";
+            None if is_on_loopback && !names_this_machine(&headers, configured) => {
+                let words = "this listener answers under addresses and local names; add other names of this machine to `api.allowed_hosts`";
                 reply::problem(context.settings.site_url(), &Problem::new(ErrorCode::OriginRefused, words))
             }
             None => answer(&context, &readiness, &method, path.as_str()),
@@ -61,14 +59,10 @@ pub(crate) fn filter(
     })
 }
 
-/// Whether the host of a request is an address, `localhost` or one of `allowed`. Browsers always send a host; a request without one is of a program.
-fn names_this_machine(headers: &HeaderMap, allowed: &[String]) -> bool {
-    let Some(host) = headers.get(HOST) else { return true };
-    let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
-    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
-    name.parse::<IpAddr>().is_ok()
-        || name.eq_ignore_ascii_case("localhost")
-        || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(authority.as_str()))
+/// Whether a request names this machine. Browsers always send a host; a request without one is of a program.
+fn names_this_machine(headers: &HeaderMap, configured: &[String]) -> bool {
+    !headers.contains_key(HOST)
+        || hosts::host(headers).is_some_and(|host| hosts::is_local(&host) || hosts::is_configured(&host, configured))
 }
 
 fn answer(context: &Context, readiness: &Readiness, method: &Method, path: &str) -> Response {

@@ -301,6 +301,11 @@ async fn hosts_and_origins() {
         ("localhost:9", "http://localhost:1234", 200),
         ("127.0.0.1:9", "http://127.0.0.1:9", 200),
         ("[::1]:9", "http://[::1]:9", 200),
+        ("host.docker.internal:8080", "", 200),
+        ("highwater:8080", "http://highwater:8080", 200),
+        ("192.168.1.20:8080", "", 200),
+        ("highwater:8080", "http://evil.example", 403),
+        ("highwater:8080", "http://other:8080", 403),
         ("evil.example", "", 403),
         ("fake.example.evil.example", "", 403),
         ("fake.example", "https://evil.example", 403),
@@ -313,6 +318,16 @@ async fn hosts_and_origins() {
             assert_eq!((read.header("content-type"), read.problem().0.as_str()), ("application/problem+json", "origin-refused"));
         }
     }
+}
+
+/// Proves that `*` among the configured hosts means every host and origin.
+#[tokio::test]
+async fn any_host() {
+    let fixture = Fixture::new(|settings| settings.allowed_hosts = vec!["*".to_owned()]);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).to_string();
+    let request = super::ask().method("POST").path("/fake/mcp").header("content-type", "application/json");
+    let read = send(&fixture, request.header("host", "any.example").header("origin", "https://pages.example").body(body)).await;
+    assert_eq!(read.status, 200, "{}", read.body);
 }
 
 /// A call that has no id.

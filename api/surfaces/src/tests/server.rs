@@ -62,7 +62,7 @@ async fn operators_have_a_listener_of_their_own() {
     let posted = exchange(address, "POST /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
     assert!(posted.starts_with("HTTP/1.1 405"), "{posted}");
     let named = async |host: &str| exchange(address, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")).await;
-    for host in ["127.0.0.1", "127.0.0.1:9080", "[::1]:9080", "LOCALHOST:1", "other.example"] {
+    for host in ["127.0.0.1", "127.0.0.1:9080", "[::1]:9080", "LOCALHOST:1", "highwater:9080", "other.example"] {
         assert!(named(host).await.starts_with("HTTP/1.1 200"), "{host}");
     }
     for host in ["rebinding.example", "rebinding.example:9080", "localhost.rebinding.example", "127.0.0.1.rebinding.example"] {
