@@ -40,8 +40,8 @@ const CHANGES_PER_DAY: u64 = 6;
 /// The hour at which the upstreams are synced on each of these days, in UTC.
 const SNAPSHOT_HOUR: i8 = 22;
 /// The most ordinary stories, and the articles of the list of page views, on a simulated day. Each hour of stories needs a request anyway.
-const STORIES_A_DAY_MAX: u64 = 200;
-const ARTICLES_MAX: u64 = 200;
+const STORIES_A_DAY_MAX: u64 = 120;
+const ARTICLES_MAX: u64 = 100;
 /// The upstreams of stories and page views. Their history is that of the demo, so the first sync need not go further back.
 const MENTIONS_UPSTREAMS: [&str; 2] = ["hacker_news", "wikimedia"];
 /// Phrases that rise, one a day in turn, and how many stories each has.
