@@ -53,6 +53,10 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__SCHEDULE"), SCHEDULE);
     }
+    // Each hour of stories is a request, and a month of them more than all other records of a test.
+    for name in ["HACKER_NEWS", "WIKIMEDIA"] {
+        command.env(format!("HIGHWATER_UPSTREAMS__{name}__BACKFILL_DAYS"), "1");
+    }
     for name in simulator::UPSTREAMS_WITH_KEY {
         let name = name.to_uppercase();
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__API_KEY"), simulator::KEY);
