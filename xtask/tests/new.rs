@@ -54,7 +54,7 @@ fn written(copy: &TempDir, arguments: &[&str]) -> Vec<String> {
     let (count, listed) = output.split_last().unwrap();
     assert_eq!(listed, written);
     let count = count.split(';').next().unwrap();
-    assert!(after["README.md"].contains(count), "the README does not say {count}");
+    assert!(after["ops/docs/contributing/adding.md"].contains(count), "the page on adding does not say {count}");
     written
 }
 

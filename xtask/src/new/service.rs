@@ -81,7 +81,9 @@ fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
     let is_of = |text: &str, view: &str| text.starts_with(&format!("-- View {view}:"));
     let of_terms = |(path, text): (&str, &str)| {
         let view = path.strip_prefix("schemas/cql/")?.strip_suffix("_terms.cql")?;
-        is_of(text, view).then(|| view.to_owned())
+        // A new service has no ranked lists.
+        let has_lists = tree.text(&format!("schemas/cql/{view}_places.cql")).is_some();
+        (is_of(text, view) && !has_lists).then(|| view.to_owned())
     };
     let model = tree.files().find_map(of_terms);
     let model = model.ok_or_else(|| Error::Form { path: "schemas/cql".to_owned(), reason: "has no service of records".to_owned() })?;
