@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::hash::Hash32;
-use crate::suppression::{Hides, KeyKind, RECORD};
+use crate::suppression::{Hides, KeyKind, PHRASE, RECORD, runs_of};
 use crate::tables::ViewDef;
 
 /// All suppressed keys.
@@ -67,7 +67,8 @@ impl SuppressedKeys {
             let Some(keys) = self.by_kind.get(hides.kind.name) else { continue };
             let is_suppressed = |text: &str| {
                 let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
-                keys.contains(&(hides.kind.compared)(&text))
+                let compared = (hides.kind.compared)(&text);
+                keys.contains(&compared) || (hides.kind.name == PHRASE.name && runs_of(&compared).iter().any(|run| keys.contains(run)))
             };
             let (field, inner) = hides.field.split_once('.').map_or((hides.field, None), |(list, inner)| (list, Some(inner)));
             let Some((field, value)) = members.iter().find(|(name, _)| name == field) else { continue };

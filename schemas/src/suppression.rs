@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 use crate::plain_words::plain_words;
 
@@ -13,6 +14,8 @@ use crate::plain_words::plain_words;
 pub const SUPPRESSIONS_MAX: usize = 50_000;
 /// The longest key, in characters.
 pub const KEY_CHARS_MAX: usize = 200;
+/// The most words of a phrase that hides the longer phrases that contain it.
+const RUN_WORDS_MAX: usize = 8;
 /// The longest reason, in bytes.
 pub const REASON_BYTES_MAX: usize = 500;
 
@@ -35,7 +38,7 @@ pub const RECORD: KeyKind = KeyKind { name: "record", about: "one record, as SER
 /// A shop, by its host name: `shop.example`.
 pub const SHOP: KeyKind = KeyKind { name: "shop", about: "a shop, by its host name", compared: |text| text.trim().to_lowercase() };
 
-/// A phrase, as the phrases service counts it. Case, hyphens and repeated blanks do not matter.
+/// A phrase, as the phrases service counts it. Case, signs and repeated blanks do not matter. It also hides the phrases that contain it.
 pub const PHRASE: KeyKind = KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase };
 
 /// THE LIST of kinds.
@@ -63,10 +66,24 @@ fn person(name: &str) -> String {
     words.join(" ")
 }
 
-/// The words of a phrase in lower case, with one blank between them.
+/// The words of a phrase in lower case, with one blank between them, as the phrases service counts them: without quotation marks, and with other signs
+/// only inside of a word (`node.js`, `at&t`) or at its end (`c++`).
 fn phrase(text: &str) -> String {
-    let lower: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    lower.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_')).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '`' | '´' | '‘'..='‟' | '«' | '»' | '‹' | '›' | '′' | '″' | 'ʼ');
+    let is_part = |c: char| c.is_alphanumeric() || is_combining_mark(c) || matches!(c, '.' | '&' | '+' | '#');
+    let lower: String = text.nfkc().flat_map(char::to_lowercase).filter(|c| !is_quote(*c)).collect();
+    let words = lower.split(|c: char| !is_part(c)).map(|word| word.trim_end_matches(['.', '&']).trim_start_matches(['.', '&', '+', '#']));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The runs of words of a phrase in its normal form, the phrase itself among them. A key hides every phrase that contains it.
+#[must_use]
+pub fn runs_of(phrase: &str) -> Vec<String> {
+    let words: Vec<&str> = phrase.split(' ').collect();
+    (0..words.len())
+        .flat_map(|from| (from + 1..=words.len().min(from + RUN_WORDS_MAX)).map(move |to| (from, to)))
+        .map(|(from, to)| words[from..to].join(" "))
+        .collect()
 }
 
 /// What the records of a view hide for the suppressed keys of a kind.
@@ -118,7 +135,18 @@ mod tests {
         {
             assert_eq!(PERSON.normalize(given).as_deref(), Some(normal), "{given}");
         }
-        assert_eq!(PHRASE.normalize(" Jane-Q  Doe ").as_deref(), Some("jane q doe"));
+        for (given, normal) in [
+            (" Jane-Q  Doe ", "jane q doe"),
+            ("Jane O'Brien", "jane obrien"),
+            ("J. Doe", "j doe"),
+            ("\u{201c}Framework\u{201d}", "framework"),
+            ("Hardware.", "hardware"),
+            ("Node.js & C++!", "node.js c++"),
+        ] {
+            assert_eq!(PHRASE.normalize(given).as_deref(), Some(normal), "{given}");
+        }
+        assert_eq!(PHRASE.normalize("?!"), None);
+        assert_eq!(runs_of("a b c"), ["a", "a b", "a b c", "b", "b c", "c"]);
         assert_eq!((PERSON.normalize(" ., "), PERSON.normalize(&"a".repeat(201)), RECORD.normalize("  ")), (None, None, None));
     }
 }

@@ -204,6 +204,11 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
     match part {
         Some(part) => by_model(directive, part, None),
         None => {
+            // The question may be about the engine or propeller itself.
+            let itself = by_model(directive, &aircraft.airframe, aircraft.serial.as_deref());
+            if itself.verdict > Verdict::None && !directive.makes.is_empty() && !itself.reasons.contains(&Reason::Unread) {
+                return itself;
+            }
             let model = directive
                 .applicability
                 .models

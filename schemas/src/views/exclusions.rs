@@ -237,10 +237,16 @@ impl Record for Exclusion {
 
 /// The fields that name a party.
 const NAMES: &[&str] = &["name", "nameKeys", "otherNames"];
+/// The fields that name a party or say why it is excluded.
+const OF_RECORD: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments"];
+/// The same of a hit, with its list of exclusions, which loses those that are hidden.
+const OF_HIT: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments", "exclusions"];
 /// A person is found by its name, a party of any kind by its record.
 const HIDES: &[Hides] = &[
     Hides { kind: &PERSON, field: "name", hidden: NAMES },
-    Hides { kind: &RECORD, field: "id", hidden: &["name", "nameKeys", "otherNames", "uei", "cage", "comments"] },
+    Hides { kind: &RECORD, field: "id", hidden: OF_RECORD },
+    // A hit of a hidden exclusion says what the exclusion says.
+    Hides { kind: &RECORD, field: "exclusions", hidden: OF_HIT },
 ];
 
 crate::record_tables!("exclusions", places, hides: HIDES);
@@ -250,7 +256,27 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
+    use crate::suppressed_keys::SuppressedKeys;
     use crate::views::testing;
+
+    /// Proves that a hit of a suppressed exclusion hides whom it is about, and that another hit does not.
+    #[test]
+    fn hits_of_suppressed_exclusions_are_hidden() {
+        let keys = SuppressedKeys::new([(&RECORD, "exclusions/sam:1".to_owned())]);
+        let hide = |ids: &[&str]| {
+            let exclusions = ids.iter().map(|id| (*id).to_owned()).collect();
+            let hit =
+                Exclusion { id: hit_id("A"), kind: HIT.into(), name: "ACME".into(), uei: "A".into(), exclusions, ..Exclusion::default() };
+            let row = serde_json::json!({ "record": hit }).to_string();
+            let hidden = keys.hide(TABLES.view, row.as_bytes()).unwrap()?;
+            let mut row: serde_json::Value = serde_json::from_slice(&hidden).unwrap();
+            Some(serde_json::from_value::<Exclusion>(row["record"].take()).unwrap())
+        };
+        let hidden = hide(&["sam:2", "sam:1"]).unwrap();
+        assert_eq!((hidden.name.as_str(), hidden.uei.as_str(), hidden.suppressed), ("", "", true));
+        assert_eq!(hidden.exclusions, ["sam:2"]);
+        assert_eq!(hide(&["sam:2"]), None);
+    }
 
     fn contract() -> Contract {
         let text = |text: &str| text.to_owned();

@@ -364,8 +364,8 @@ impl Redact for Parcel {
     }
 }
 
-/// The keys that hide a parcel.
-const HIDES: &[Hides] = &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "url"] }];
+/// The keys that hide a parcel. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
+const HIDES: &[Hides] = &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "url"] }];
 
 crate::record_tables!("parcels", places, hides: HIDES);
 

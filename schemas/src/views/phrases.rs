@@ -78,7 +78,25 @@ crate::record_tables!("phrases", hides: HIDES);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suppressed_keys::SuppressedKeys;
     use crate::views::testing;
+
+    /// Proves that a suppressed phrase hides itself and the phrases that contain it as whole words, and no other.
+    #[test]
+    fn phrases_that_contain_a_suppressed_one_are_hidden() {
+        let keys = SuppressedKeys::new([(&PHRASE, PHRASE.normalize("J. O'Brien").unwrap())]);
+        for (phrase, is_hidden) in [
+            ("j obrien", true),
+            ("ask j obrien", true),
+            ("j obrien says no", true),
+            ("obrien", false),
+            ("j obriens", false),
+            ("aj obrien", false),
+        ] {
+            let row = serde_json::json!({ "record": Phrase { phrase: phrase.into(), ..Phrase::default() } }).to_string();
+            assert_eq!(keys.hide(TABLES.view, row.as_bytes()).unwrap().is_some(), is_hidden, "{phrase}");
+        }
+    }
 
     /// Proves that a change with a value in every field reads back as written.
     #[test]

@@ -162,7 +162,13 @@ impl Read for Arguments {
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Leads, Problem> {
         let limit = reader.limit();
-        let Ranked { items, total, next } = self.page(&filter, limit, reader).await?;
+        let Ranked { mut items, total, next } = self.page(&filter, limit, reader).await?;
+        // The id of a lead has the number of its business.
+        let listed = items.len();
+        items.retain(|lead| !lead.suppressed);
+        if items.len() < listed {
+            reader.note(format!("leads that are hidden on request and left out: {}", listed - items.len()));
+        }
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);
         let today = reader.today();

@@ -61,7 +61,8 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Coverage>) -> Result<Pulse, Problem> {
-        let days = reader.last_days(self.days);
+        // Counts name nobody, so they are of any days.
+        let days = reader.at.last_days(self.days);
         let counts = Counts::read(&reader.at, &days).await?;
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);

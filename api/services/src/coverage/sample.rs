@@ -89,7 +89,8 @@ impl Read for RouteArguments {
         let today = reader.today();
         Ok(Sample {
             updated: reader.updated().await?,
-            from: days.start().to_string(),
+            // As of a time before the free days there are none.
+            from: days.start().min(days.end()).to_string(),
             to: days.end().to_string(),
             counts,
             leads: found.records.iter().map(|lead| Row::new(lead, today)).collect(),

@@ -26,6 +26,8 @@ use crate::common::read::Reader;
 const FIRST_DAY: Date = Date::constant(1900, 1, 1);
 const LAST_DAY: Date = Date::constant(2199, 12, 31);
 
+/// The most recipients of a name whose hits are read.
+const RECIPIENTS_MAX: usize = 100;
 /// The most exclusions that a key finds.
 pub(super) const MATCHES_MAX: usize = 50;
 
@@ -123,11 +125,16 @@ impl Moment {
         let own = of_lists(reader, vec![uei_list(uei)], day, false).await?;
         let without_signal = reasons_without_signal(&own);
         let Counted { shown: mut exclusions, mut hidden } = Counted::of(own.into_iter().filter(Exclusion::can_signal));
+        let hits = hits_of(reader, &[uei]).await?;
+        if hidden == 0 && hits.hidden > 0 {
+            // The hit itself is hidden: that these exclusions are of this entity is not said.
+            hidden = exclusions.len();
+            exclusions.clear();
+        }
         let mut matched_by = BY_UEI;
         if exclusions.is_empty() {
             // An exclusion without a UEI may have its CAGE code.
             matched_by = BY_CAGE;
-            let hits = hits_of(reader, &[uei]).await?;
             let is_by_cage = |hit: &&Exclusion| hit.matched_by == BY_CAGE;
             if let Some(hit) = hits.shown.iter().find(is_by_cage) {
                 let by_cage = exclusions_of(reader, hit, day).await?;
@@ -173,6 +180,12 @@ impl Moment {
             return Ok(Findings { entity, hidden, without_signal, matched_by: BY_NAME, ..Findings::default() });
         }
         let (awards, is_cut) = self.awards_named(reader.context(), name).await?;
+        if let Some(uei) = by_cage(reader, &exclusions, &awards).await? {
+            reader.note(format!(
+                "an exclusion with this name has the CAGE code of the entity {uei}; verify that it is the entity that you mean"
+            ));
+            return self.by_uei(reader, &uei, day).await;
+        }
         Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, ..Findings::default() })
     }
 
@@ -209,6 +222,15 @@ pub(super) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Resul
     let ids: Vec<String> = ueis.iter().map(|uei| hit_id(uei)).collect();
     let hits: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
     Ok(Counted::of(hits.into_iter().flatten().filter(|hit| !hit.withdrawn)))
+}
+
+/// The UEI of the one recipient of some awards that has the CAGE code of one of some exclusions; `None` if there is none, or more than one.
+async fn by_cage(reader: &Reader<Exclusions>, exclusions: &[Exclusion], awards: &[Award]) -> Result<Option<String>, Problem> {
+    let ueis: BTreeSet<&str> = awards.iter().map(|award| award.recipient_uei.as_str()).filter(|uei| !uei.is_empty()).collect();
+    let hits = hits_of(reader, &ueis.into_iter().take(RECIPIENTS_MAX).collect::<Vec<_>>()).await?.shown;
+    let is_own = |hit: &&Exclusion| hit.matched_by == BY_CAGE && exclusions.iter().any(|one| hit.exclusions.contains(&one.id));
+    let mut own = hits.iter().filter(is_own);
+    Ok(own.next().filter(|_| own.next().is_none()).map(|hit| hit.uei.clone()))
 }
 
 /// The exclusions of a hit that are active on a day, the earliest first.

@@ -114,7 +114,8 @@ impl Read for Arguments {
         let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.note(hidden_note("excluded entities", hidden.len()));
         let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
-        let mut rows = Vec::with_capacity(page.items.len());
+        let listed = page.items.len();
+        let mut rows = Vec::with_capacity(listed);
         for hit in page.items {
             let url = format!("{base_url}/v1/entity_watch?uei={}", hit.uei);
             let artifact = moment.artifact(reader, &Subject::Uei(hit.uei)).await?;
@@ -130,6 +131,8 @@ impl Read for Arguments {
                 });
             }
         }
-        Ok(Scan { count: rows.len(), total: page.total, next: page.next, rows })
+        // Entities whose exclusions have ended or are hidden are in the list that was counted.
+        let total = page.total.filter(|_| rows.len() == listed);
+        Ok(Scan { count: rows.len(), total, next: page.next, rows })
     }
 }

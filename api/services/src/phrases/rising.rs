@@ -1,18 +1,13 @@
 //! `GET /v1/rising`: the phrases that rise.
 
-use feed::suppression::without_hidden;
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::phrases::Phrase;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use velocity::calendar::time;
-use velocity::grams::grams;
 use velocity::measure::{Question, WINDOWS};
-use velocity::rows::record_id;
-use view_store::View;
 
 use super::answer::{Velocity, Window};
 use super::filter::Filter;
@@ -20,6 +15,7 @@ use super::followed::Phrases;
 use super::ledger::Ledger;
 use super::measured::{self, NOTHING_READ};
 use super::question::{ALIASES, multiple_default, window_default};
+use super::samples::is_hidden;
 use super::survey::survey;
 use crate::common::read::{Completeness, Read, Reader};
 
@@ -61,15 +57,6 @@ impl Arguments {
     }
 }
 
-/// Whether neither a phrase nor a part of it is suppressed.
-fn is_shown(view: &dyn View, phrase: &str) -> bool {
-    let is_hidden = |part: &str| {
-        let record = Phrase { id: record_id(part), phrase: part.to_owned(), ..Phrase::default() };
-        without_hidden(view, record).is_none_or(|record| record.suppressed)
-    };
-    view.rendition() == 0 || !grams(phrase).into_iter().any(is_hidden)
-}
-
 impl Read for Arguments {
     type Service = Phrases;
     type Answer = Rising;
@@ -108,7 +95,8 @@ impl Read for Arguments {
         survey.notes.iter().for_each(|note| reader.note(note.clone()));
         // What operators suppressed is left out last, so that the parts of a suppressed phrase do not take its place.
         let view = &reader.at.view;
-        let phrases: Vec<Velocity> = survey.phrases.iter().filter(|shown| is_shown(&**view, &shown.phrase)).take(limit).cloned().collect();
+        let phrases: Vec<Velocity> =
+            survey.phrases.iter().filter(|shown| !is_hidden(&**view, &shown.phrase)).take(limit).cloned().collect();
         let end = ledger.newest + 1;
         Ok(Rising {
             updated: time(end),

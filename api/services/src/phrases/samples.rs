@@ -3,9 +3,12 @@
 use std::collections::HashSet;
 
 use feed::position::Position;
+use feed::suppression::without_hidden;
 use operation::problem::Problem;
+use schemas::views::phrases::Phrase;
 use velocity::grams::{contains, key_of, normal};
-use velocity::rows::{DocRow, doc_key, gram_term, week};
+use velocity::rows::{DocRow, doc_key, gram_term, record_id, week};
+use view_store::View;
 
 use super::answer::Sample;
 use super::index::{newest_postings, with_phrase};
@@ -18,8 +21,14 @@ const PAGE_ENTRIES: usize = 64;
 /// How many reads search the stories of one week.
 const PAGES_MAX: usize = 8;
 
+/// Whether operators hide a phrase, or a part of a text, both in their normal form.
+pub(super) fn is_hidden(view: &dyn View, text: &str) -> bool {
+    let record = || Phrase { id: record_id(text), phrase: text.to_owned(), ..Phrase::default() };
+    view.rendition() != 0 && without_hidden(view, record()).is_none_or(|record| record.suppressed)
+}
+
 /// Returns the newest stories of the current window whose titles contain a phrase in its normal form. A story that is gone by now is left out,
-/// also as of an earlier time.
+/// also as of an earlier time, and so is one whose title has a phrase that operators hide.
 pub(super) async fn samples(at: &Position, ledger: &Ledger, phrase: &str) -> Result<Vec<Sample>, Problem> {
     let Some(key) = key_of(phrase) else { return Ok(Vec::new()) };
     let current = ledger.current();
@@ -62,7 +71,10 @@ async fn shown(at: &Position, phrase: &str, ids: Vec<String>) -> Result<Vec<Samp
     for part in ids.chunks(2 * SAMPLES_MAX) {
         let keys: Vec<String> = part.iter().map(|id| doc_key(id)).collect();
         let docs = rows::<DocRow>(at, &keys).await?.into_iter().flatten().filter(|doc| !doc.removed);
-        let docs = docs.filter(|doc| contains(&normal(&doc.title), phrase));
+        let docs = docs.filter(|doc| {
+            let title = normal(&doc.title);
+            contains(&title, phrase) && !is_hidden(&*at.view, &title)
+        });
         out.extend(docs.map(|doc| Sample { title: doc.title, url: doc.url, published_at: doc.published_at }));
         if out.len() >= SAMPLES_MAX {
             break;

@@ -95,6 +95,15 @@ fn engines_and_propellers() {
     let of = |propeller| ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-140", propeller, ..Aircraft::default() });
     assert_eq!(compare(&propeller, &of(Some(("Hartzell", "HC-C2YK-1")))).verdict, Verdict::Match);
     assert_eq!(compare(&propeller, &of(None)).verdict, Verdict::None);
+
+    // The question is about the engine or the propeller itself.
+    let itself = |directive: &Directive, make: &str, model: &str| {
+        compare(directive, &ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() })).verdict
+    };
+    assert_eq!(itself(&directive, "Lycoming", "O-320-E2A"), Verdict::Match);
+    assert_eq!(itself(&directive, "Lycoming", "TIO-540-A2B"), Verdict::None);
+    assert_eq!(itself(&propeller, "Hartzell", "HC-C2YK-1"), Verdict::Match);
+    assert_eq!(itself(&propeller, "McCauley", "HC-C2YK-1"), Verdict::None);
 }
 
 /// Proves that an appliance is possible for the aircraft that the text names, and for every aircraft unless the text says that it names all of them, whether it
