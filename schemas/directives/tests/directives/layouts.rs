@@ -1,7 +1,8 @@
 //! The forms in which documents come: noise of printing, several directives, engines, propellers, appliances, supersession, older layouts.
 
 use directives::{
-    Aircraft, CannotDecide, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, Verdict, clean, compare, read,
+    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, Verdict, clean, compare,
+    read,
 };
 
 use crate::texts::Text;
