@@ -65,6 +65,12 @@ pub(crate) fn noon(day: Date) -> Timestamp {
     day.at(12, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
 }
 
+/// The options of a simulation with few stories, on the day of the clock.
+fn options(seed: u64, records: u64, clock: Clock) -> Options {
+    let today = clock.now().to_zoned(TimeZone::UTC).date();
+    Options { seed, records, today, clock, stories_a_day_max: STORIES_A_DAY_MAX, articles_max: ARTICLES_MAX, ..Options::default() }
+}
+
 /// The simulated upstreams, served on their own port until dropped.
 pub(crate) struct SimulatedUpstreams {
     pub(crate) sim: Arc<Simulator>,
@@ -75,14 +81,21 @@ pub(crate) struct SimulatedUpstreams {
 impl SimulatedUpstreams {
     /// Starts a simulation of `records` recalls and of few stories from a seed. Records change only by [`Simulator::advance`].
     pub(crate) async fn start(seed: u64, records: u64, clock: Clock) -> Self {
-        Self::with_stories(seed, records, clock, STORIES_A_DAY_MAX).await
+        Self::with_options(options(seed, records, clock)).await
     }
 
     /// Starts a simulation with at most `stories_a_day_max` ordinary stories a day.
     pub(crate) async fn with_stories(seed: u64, records: u64, clock: Clock, stories_a_day_max: u64) -> Self {
-        let today = clock.now().to_zoned(TimeZone::UTC).date();
-        let articles_max = ARTICLES_MAX;
-        let sim = Simulator::new(Options { seed, records, today, clock, stories_a_day_max, articles_max, ..Options::default() });
+        Self::with_options(Options { stories_a_day_max, ..options(seed, records, clock) }).await
+    }
+
+    /// Starts a simulation in which no upstream publishes what a reader must refuse.
+    pub(crate) async fn without_bad_files(seed: u64, records: u64, clock: Clock) -> Self {
+        Self::with_options(Options { has_bad_files: false, ..options(seed, records, clock) }).await
+    }
+
+    async fn with_options(options: Options) -> Self {
+        let sim = Simulator::new(options);
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move { drop(stopped.await) };
         let (bound, serving) = Arc::clone(&sim).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await.unwrap();
