@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::hash::Hash32;
-use crate::suppression::{Hides, KeyKind, PHRASE, RECORD, runs_of};
+use crate::suppression::{Hides, KeyKind, RECORD};
 use crate::tables::ViewDef;
 
 /// All suppressed keys.
@@ -68,7 +68,7 @@ impl SuppressedKeys {
             let is_suppressed = |text: &str| {
                 let text = if hides.kind.name == RECORD.name { Cow::from(format!("{}/{text}", view.name)) } else { Cow::from(text) };
                 let compared = (hides.kind.compared)(&text);
-                keys.contains(&compared) || (hides.kind.name == PHRASE.name && runs_of(&compared).iter().any(|run| keys.contains(run)))
+                keys.contains(&compared) || (hides.kind.within)(&compared).iter().any(|key| keys.contains(key))
             };
             let (field, inner) = hides.field.split_once('.').map_or((hides.field, None), |(list, inner)| (list, Some(inner)));
             let Some((field, value)) = members.iter().find(|(name, _)| name == field) else { continue };

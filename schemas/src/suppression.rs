@@ -28,18 +28,24 @@ pub struct KeyKind {
     pub about: &'static str,
     /// Returns the form in which keys and fields are compared; empty if the text is no key.
     pub compared: fn(&str) -> String,
+    /// Returns the keys that hide a field, given in that form, in addition to the one that is equal to it.
+    pub within: fn(&str) -> Vec<String>,
 }
 
 /// The name of a person. Case, accents, punctuation and the order of the words do not matter: `WELLS, SUSANNE I` is `Susanne I Wells`.
-pub const PERSON: KeyKind = KeyKind { name: "person", about: "the name of a person, as records show it", compared: person };
+pub const PERSON: KeyKind =
+    KeyKind { name: "person", about: "the name of a person, as records show it", compared: person, within: nothing };
 /// One record, by `SERVICE/ID`: `labs/nih:11223344`.
-pub const RECORD: KeyKind = KeyKind { name: "record", about: "one record, as SERVICE/ID", compared: |text| text.trim().to_owned() };
+pub const RECORD: KeyKind =
+    KeyKind { name: "record", about: "one record, as SERVICE/ID", compared: |text| text.trim().to_owned(), within: nothing };
 
 /// A shop, by its host name: `shop.example`.
-pub const SHOP: KeyKind = KeyKind { name: "shop", about: "a shop, by its host name", compared: |text| text.trim().to_lowercase() };
+pub const SHOP: KeyKind =
+    KeyKind { name: "shop", about: "a shop, by its host name", compared: |text| text.trim().to_lowercase(), within: nothing };
 
 /// A phrase, as the phrases service counts it. Case, signs and repeated blanks do not matter. It also hides the phrases that contain it.
-pub const PHRASE: KeyKind = KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase };
+pub const PHRASE: KeyKind =
+    KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase, within: runs_of };
 
 /// THE LIST of kinds.
 pub const KINDS: [&KeyKind; 4] = [&PERSON, &PHRASE, &RECORD, &SHOP];
@@ -76,9 +82,13 @@ fn phrase(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// No other keys.
+fn nothing(_: &str) -> Vec<String> {
+    Vec::new()
+}
+
 /// The runs of words of a phrase in its normal form, the phrase itself among them. A key hides every phrase that contains it.
-#[must_use]
-pub fn runs_of(phrase: &str) -> Vec<String> {
+fn runs_of(phrase: &str) -> Vec<String> {
     let words: Vec<&str> = phrase.split(' ').collect();
     (0..words.len())
         .flat_map(|from| (from + 1..=words.len().min(from + RUN_WORDS_MAX)).map(move |to| (from, to)))
