@@ -121,12 +121,8 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
     // A list could be read as the fields of an object in their order.
     for path in ["", "/accepted", "/resource", "/payload", "/payload/authorization"] {
         if payload.pointer(path).is_some_and(Value::is_array) {
-            let field = path.trim_start_matches('/').replace('/', ".");
-            return Err(InvalidPayment::Unreadable(if field.is_empty() {
-                "the payment is a list".to_owned()
-            } else {
-                format!("{field} is a list")
-            }));
+            let field = if path.is_empty() { "the payment".to_owned() } else { path.trim_start_matches('/').replace('/', ".") };
+            return Err(InvalidPayment::Unreadable(format!("{field} is a list")));
         }
     }
     let read: Payload = Payload::deserialize(&payload).map_err(|error| InvalidPayment::Unreadable(error.to_string()))?;

@@ -6,8 +6,7 @@
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::marks::MarkFact;
-use schemas::topics::CHANGES_NAMES;
-use schemas::topics::{MARKS, Topic};
+use schemas::topics::{CHANGES_NAMES, MARKS, Topic};
 use schemas::views::names::{TABLES, Trademark, TrademarkDetails, classes_of, status_of};
 use schemas::views::records::{RecordChange, RecordTables};
 

@@ -10,8 +10,7 @@ pub mod match_ads;
 pub mod recurring;
 pub mod stored_fleets;
 
-use schemas::topics::CHANGES_AVIATION;
-use schemas::topics::DIRECTIVES;
+use schemas::topics::{CHANGES_AVIATION, DIRECTIVES};
 use schemas::views::aviation::{AirworthinessDirective, TABLES};
 use serde_json::json;
 

@@ -1,9 +1,14 @@
 //! The addresses of records by the numbers that people know, besides their ids: recall numbers, award numbers, older numbers of a trial, in any case.
 
+use feed::Source;
 use feed::position::Position;
+use feed::versions::version_at;
 use futures_util::future::BoxFuture;
+use operation::Call;
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
+use schemas::details::ChangeRecord;
+use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::numbers::trial_number;
 use schemas::views::records::{RecordTables, alias_key, former_key};
@@ -18,6 +23,36 @@ pub(crate) const IDS_MAX: usize = 50;
 /// No further ids: an id is an address in its own spelling only.
 pub(crate) fn no_ids<'a>(_: &'a Context, _: &'a Position, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>> {
     Box::pin(std::future::ready(Ok(Vec::new())))
+}
+
+/// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.
+///
+/// # Errors
+/// When rows cannot be read; `not-found` if several records have the number, which names them to callers who may see records of any day.
+pub(super) async fn id_at<R: ChangeRecord + DeserializeOwned>(
+    call: &Call,
+    source: &Source,
+    find_ids: FindIds,
+    at: &Position,
+    text: String,
+) -> Result<String, Problem> {
+    let ctx = &call.context;
+    if version_at::<R>(ctx, source, at, &text).await?.is_some() {
+        return Ok(text);
+    }
+    let is_limited = source.sample_days_for(call).is_some() || source.redaction_for(call).is_some();
+    let found = find_ids(ctx, at, &text).await.map_err(|problem| match problem.code {
+        ErrorCode::NotFound if is_limited => {
+            Problem::new(ErrorCode::NotFound, format!("several records have the number {text:?}; a key names them")).about("id")
+        }
+        _ => problem,
+    });
+    for id in found? {
+        if version_at::<R>(ctx, source, at, &id).await?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(text)
 }
 
 /// The numbers of the trial that has, or had, a number: that number first, then the current one, then its other earlier ones.
@@ -58,7 +93,6 @@ mod tests {
     use feed::testing::{HOUR_MS, START_MS, World, ask, call, value};
     use operation::Operation;
     use schemas::clock::rfc3339;
-    use schemas::error_code::ErrorCode;
     use schemas::tables::Write;
     use schemas::views::accounts::Tier;
     use schemas::views::awards::{self, Award};

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::numbers::FindIds;
+use super::numbers::{FindIds, id_at};
 use super::read::properties_of;
 
 /// The version of the form of the answers, part of the ETag. Increase it when the same version of a record is answered with other bytes.
@@ -181,30 +181,6 @@ pub fn operations<R: Addressed>(source: Source, find_ids: FindIds) -> Vec<Operat
         }
     }
     operations
-}
-
-/// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.
-///
-/// # Errors
-/// When rows cannot be read; `not-found` if several records have the number, which names them to callers who may see records of any day.
-async fn id_at<R: Addressed>(call: &Call, source: &Source, find_ids: FindIds, at: &Position, text: String) -> Result<String, Problem> {
-    let ctx = &call.context;
-    if version_at::<R>(ctx, source, at, &text).await?.is_some() {
-        return Ok(text);
-    }
-    let is_limited = source.sample_days_for(call).is_some() || source.redaction_for(call).is_some();
-    let found = find_ids(ctx, at, &text).await.map_err(|problem| match problem.code {
-        ErrorCode::NotFound if is_limited => {
-            Problem::new(ErrorCode::NotFound, format!("several records have the number {text:?}; a key names them")).about("id")
-        }
-        _ => problem,
-    });
-    for id in found? {
-        if version_at::<R>(ctx, source, at, &id).await?.is_some() {
-            return Ok(id);
-        }
-    }
-    Ok(text)
 }
 
 async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arguments: Arguments) -> Result<Answer, Problem> {

@@ -10,8 +10,7 @@ pub mod sample;
 pub mod sources;
 
 use matching::{mandates, shown_company_forms, shown_street_words};
-use schemas::topics::CHANGES_COVERAGE;
-use schemas::topics::{BUSINESSES, CARRIERS};
+use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE};
 use schemas::views::coverage::{Lead, TABLES};
 use serde_json::json;
 

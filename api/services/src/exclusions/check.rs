@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::filter::{self, Filter, keys_of};
-use super::findings::{Counted, MATCHES_MAX, hidden_note, of_lists};
+use super::findings::{Counted, MATCHES_MAX, earliest, hidden_note, of_lists, whole_list};
 use super::followed::Exclusions;
 use super::{DISCLAIMER, source_url};
 use crate::common::read::{Read, Reader};
-use feed::places::{Segment, Walk};
+use feed::places::Walk;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 
@@ -179,9 +179,8 @@ fn compared(company: &CompanyName, record: &Exclusion) -> Option<NameMatch> {
 async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day: Date) -> Result<Vec<Matched>, Problem> {
     let (mut records, mut is_cut) = (BTreeMap::new(), false);
     for group in company.near_lists() {
-        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
         let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
-        let walks = lists.iter().map(|list| Walk { list, part: part.clone(), filter: "", limit: NEAR_MAX, after: None });
+        let walks = lists.iter().map(|list| Walk { list, part: whole_list(), filter: "", limit: NEAR_MAX, after: None });
         let reader = &*reader;
         let pages = try_join_all(walks.map(|walk| reader.ranked(walk, None))).await?;
         is_cut = pages.iter().any(|page| page.next.is_some());
@@ -203,7 +202,7 @@ fn strong_matches(company: &CompanyName, records: impl Iterator<Item = Exclusion
     let mut found: Vec<(Exclusion, NameMatch)> =
         records.filter(is_candidate).filter_map(|record| compared(company, &record).map(|found| (record, found))).collect();
     found.retain(|(_, found)| found.grade == Grade::Strong);
-    found.sort_by_key(|(record, _)| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
+    found.sort_by_key(|(record, _)| earliest(record));
     found.truncate(MATCHES_MAX);
     found.into_iter().map(|(record, found)| Matched::new(record, NAME_STRONG, found.to_string())).collect()
 }

@@ -71,6 +71,16 @@ pub(super) fn hidden_note(what: &str, hidden: usize) -> Option<String> {
     (hidden > 0).then(|| format!("{what} that are hidden on request and left out: {hidden}"))
 }
 
+/// The place of an exclusion among others: the earliest first, those without a day last.
+pub(super) fn earliest(record: &Exclusion) -> (bool, String, String) {
+    (record.since().is_empty(), record.since().to_owned(), record.id.clone())
+}
+
+/// The part of a list that is looked up as a whole.
+pub(super) fn whole_list() -> Segment {
+    Segment { buckets: 0..=0, ranks: 0..=0 }
+}
+
 /// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
 /// `has_persons` is false. A note says if there are more.
 pub(super) async fn of_lists(
@@ -81,8 +91,7 @@ pub(super) async fn of_lists(
 ) -> Result<Vec<Exclusion>, Problem> {
     let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
     for list in lists {
-        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-        let page = reader.ranked(Walk { list: &list, part, filter: "", limit: MATCHES_MAX, after: None }, None).await?;
+        let page = reader.ranked(Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None }, None).await?;
         is_cut |= page.next.is_some();
         found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
     }
@@ -90,7 +99,7 @@ pub(super) async fn of_lists(
         reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
     }
     found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
-    found.sort_by_key(|record| (record.since().is_empty(), record.since().to_owned(), record.id.clone()));
+    found.sort_by_key(earliest);
     Ok(found)
 }
 

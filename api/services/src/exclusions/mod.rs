@@ -11,8 +11,7 @@ pub mod recompete;
 pub mod sample;
 pub mod scan;
 
-use schemas::topics::CHANGES_EXCLUSIONS;
-use schemas::topics::{CHANGES_AWARDS, EXCLUSIONS};
+use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, EXCLUSIONS};
 use schemas::views::exclusions::{Exclusion, TABLES};
 use serde_json::json;
 

@@ -10,8 +10,7 @@ pub mod register;
 pub mod similar;
 pub mod watch;
 
-use schemas::topics::CHANGES_NAMES;
-use schemas::topics::MARKS;
+use schemas::topics::{CHANGES_NAMES, MARKS};
 use schemas::views::names::{TABLES, Trademark};
 use serde_json::json;
 

@@ -11,8 +11,7 @@ pub mod lead;
 pub mod leads;
 
 use schemas::cook;
-use schemas::topics::CHANGES_PARCELS;
-use schemas::topics::{PARCELS, SALES};
+use schemas::topics::{CHANGES_PARCELS, PARCELS, SALES};
 use schemas::views::parcels::{Parcel, RULE, TABLES};
 use serde_json::json;
 

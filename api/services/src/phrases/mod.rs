@@ -15,8 +15,7 @@ mod samples;
 mod survey;
 pub mod velocity;
 
-use schemas::topics::CHANGES_PHRASES;
-use schemas::topics::MENTIONS;
+use schemas::topics::{CHANGES_PHRASES, MENTIONS};
 use schemas::views::phrases::{Phrase, TABLES};
 use serde_json::json;
 

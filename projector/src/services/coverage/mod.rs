@@ -22,8 +22,7 @@ use schemas::facts::businesses::BusinessFact;
 use schemas::facts::carriers::CarrierFact;
 use schemas::position::Seq;
 use schemas::tables::Write;
-use schemas::topics::CHANGES_COVERAGE;
-use schemas::topics::{BUSINESSES, CARRIERS, Topic};
+use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE, Topic};
 use schemas::views::coverage::{Evidence, Lead, Mandate, TABLES};
 use schemas::views::records::RecordTables;
 

@@ -19,8 +19,7 @@ use schemas::facts::sales::{self, SaleFact};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;
-use schemas::topics::CHANGES_PARCELS;
-use schemas::topics::{PARCELS, SALES, Topic};
+use schemas::topics::{CHANGES_PARCELS, PARCELS, SALES, Topic};
 use schemas::views::parcels::{COUNTS, DeltaCounts, Parcel, TABLES, delta_counts, id, township_counts};
 use schemas::views::records::RecordTables;
 
