@@ -44,7 +44,7 @@ pub(crate) struct KeyArguments {
     /// The kind of the key.
     #[arg(value_parser = Known(values::key_kinds))]
     pub(crate) kind: String,
-    /// The key: the name of a person, or SERVICE/ID of a record.
+    /// The key: the name of a person, a phrase, the host name of a shop, or SERVICE/ID of a record.
     pub(crate) key: String,
     /// Why, for operators. It stays in the log, so write no personal data into it.
     pub(crate) reason: String,

@@ -35,7 +35,12 @@ impl WatchToken {
     /// `parameter-invalid`, naming the header or the argument, if a token is malformed or the two differ. The problem quotes nothing of a token.
     pub fn of_call(header: Option<&str>, argument: Option<&str>) -> Result<Option<Self>, Problem> {
         let read = |name: &'static str, text: &str| {
-            Self::parse(text).ok_or_else(|| Problem::parameter(name, format!("{name}: is not a token: wt_ and 43 characters")))
+            Self::parse(text).ok_or_else(|| {
+                Problem::parameter(
+                    name,
+                    format!("{name}: is not a token: `wt_` and 43 characters of base64url that encode 32 bytes; copy the whole token"),
+                )
+            })
         };
         let header = header.map(|text| read(HEADER, text)).transpose()?;
         let argument = argument.map(|text| read("token", text)).transpose()?;

@@ -201,10 +201,11 @@ impl Checker {
         self.find(given).is_ok()
     }
 
-    /// Finds a parameter by name or alias.
+    /// Finds a parameter by name or alias, in camelCase or snake_case.
     fn find(&self, given: &str) -> Result<&Parameter, Problem> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == given).map_or(given, |(_, name)| *name);
-        self.parameters.iter().find(|parameter| parameter.name == name).ok_or_else(|| {
+        let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name);
+        named(name).or_else(|| named(&other_case(name)?)).ok_or_else(|| {
             let hint = hint(given, self.known.iter().map(String::as_str));
             Problem::parameter(echo(given), format!("unknown parameter \"{}\"{hint}", echo(given)))
         })
@@ -233,6 +234,31 @@ impl Checker {
         let is_secret = parameter.is_some_and(|parameter| parameter.schema.get("writeOnly") == Some(&Value::Bool(true)));
         explain(error, is_secret)
     }
+}
+
+/// A name of several words in the other one of camelCase and snake_case; `None` if it is in neither.
+fn other_case(name: &str) -> Option<String> {
+    let mut out = String::with_capacity(name.len() + 4);
+    match (name.contains('_'), name.bytes().any(|byte| byte.is_ascii_uppercase())) {
+        (true, false) => {
+            let mut words = name.split('_');
+            out.push_str(words.next()?);
+            for word in words {
+                out.push(word.chars().next()?.to_ascii_uppercase());
+                out.push_str(word.get(1..)?);
+            }
+        }
+        (false, true) => {
+            for c in name.chars() {
+                if c.is_ascii_uppercase() {
+                    out.push('_');
+                }
+                out.push(c.to_ascii_lowercase());
+            }
+        }
+        _ => return None,
+    }
+    Some(out)
 }
 
 /// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`.

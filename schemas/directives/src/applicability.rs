@@ -134,6 +134,8 @@ struct Reader<'a, 't> {
     role_depth: usize,
     /// The models that no serial numbers were read for yet.
     without_serials: usize,
+    /// How many models were read when the exception began.
+    before_exception: usize,
     is_all: bool,
 }
 
@@ -158,6 +160,7 @@ pub(crate) fn read(tokens: &Tokens<'_>, span: Span, makes: &[String], product: P
         depth: 0,
         role_depth: 0,
         without_serials: 0,
+        before_exception: 0,
         is_all: false,
     };
     let mut at = 0;
@@ -234,6 +237,7 @@ impl Reader<'_, '_> {
         if is_exception {
             self.role = Role::Excepted;
             self.role_depth = self.depth;
+            self.before_exception = self.out.models.len();
             return Some(at + if tokens.is(at, "not") || tokens.is(at, "other") { 2 } else { 1 });
         }
         if tokens.is_phrase(at, "installed on")
@@ -256,6 +260,12 @@ impl Reader<'_, '_> {
             || tokens.is_phrase(at, "on which")
             || tokens.is_phrase(at, "in which")
             || tokens.is_phrase(at, "that have");
+        // An exception without a model, "except those with modification 1", is a condition of what it excepts from.
+        let is_of_exception = self.role == Role::Excepted && self.out.models.len() == self.before_exception;
+        if is_condition && is_of_exception && !self.is_reference_to_items(at) {
+            self.out.condition = self.out.condition.or(Some(tokens.span(at, at + 1)));
+            return None;
+        }
         if is_condition && self.role != Role::Excepted && !self.is_reference_to_items(at) {
             self.out.condition = self.out.condition.or(Some(tokens.span(at, at + 1)));
             if tokens.is_any(at, EQUIPMENT) && self.role == Role::Applies {
@@ -579,6 +589,16 @@ mod tests {
             "This AD applies to Airbus SAS Model A320-214 airplanes, except Model A320-214 airplanes on which modification 24591 is embodied.",
         );
         assert_eq!((names(&read, Role::ExceptedIf), names(&read, Role::Excepted).len()), (vec!["A320-214"], 0));
+        for (exception, is_condition) in [
+            ("except those with modification 160500", true),
+            ("except airplanes on which modification 24591 is embodied", true),
+            ("except those having a placard", true),
+            ("except Model A320-216 airplanes", false),
+        ] {
+            let text = format!("This AD applies to all Airbus SAS Model A320-214 and A320-216 airplanes, {exception}.");
+            let (read, _) = read_text("Airbus", &text);
+            assert_eq!(read.condition.is_some(), is_condition, "{exception}");
+        }
     }
 
     /// Proves the scope, and that serial numbers belong to the models before them.

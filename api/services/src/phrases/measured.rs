@@ -118,10 +118,24 @@ pub(super) async fn velocity(ctx: &Context, at: &Position, phrase: String, quest
     let found = measure(&ledger, vec![phrase.clone()], question).await?;
     let Some(found) = found.first() else { return Ok((unknown(phrase, question), notes)) };
     if found.measure.baseline.is_none() {
-        notes.push("fewer than 5 of the 14 windows before are complete, so the label is FLAT".to_owned());
+        notes.push(format!("{FEW_WINDOWS}, so the label is FLAT"));
     }
     Ok((found.shown(at, &ledger, question).await?, notes))
 }
+
+/// Why nothing is measured against its own past.
+const FEW_WINDOWS: &str = "fewer than 5 of the 14 windows before are complete";
+
+/// Why no phrase can have a label in a window; `None` if one can.
+pub(super) async fn no_baseline(ledger: &Ledger, question: Question) -> Result<Option<String>, Problem> {
+    // The past of the window is that of every phrase, also of one that no story has.
+    let found = measure(ledger, vec![UNUSED.to_owned()], question).await?;
+    let has_none = found.first().is_none_or(|found| found.measure.baseline.is_none());
+    Ok(has_none.then(|| format!("{FEW_WINDOWS}, so no phrase has a label; ask for a shorter window")))
+}
+
+/// A phrase that stands for any.
+const UNUSED: &str = "qqq zzz";
 
 /// The note before the first complete hour.
 pub(super) const NOTHING_READ: &str = "no hour of stories has been read completely yet";

@@ -97,6 +97,10 @@ impl Read for Arguments {
         let view = &reader.at.view;
         let phrases: Vec<Velocity> =
             survey.phrases.iter().filter(|shown| !is_hidden(&**view, &shown.phrase)).take(limit).cloned().collect();
+        if phrases.is_empty() {
+            let note = measured::no_baseline(&ledger, question).await?;
+            reader.note(note);
+        }
         let end = ledger.newest + 1;
         Ok(Rising {
             updated: time(end),

@@ -176,11 +176,11 @@ pub(crate) async fn post_now(ctx: &Context, watch: &SavedItem, message: String, 
     Ok(Posted { accepted: matches!(outcome, DeliveryOutcome::Accepted(_)), status: outcome.status(), reason: outcome.reason(), message })
 }
 
-/// Arguments of an operation on one webhook.
+/// Arguments of an operation on one webhook or watch.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ById {
-    /// Id of the webhook.
+    /// The id, as the answer that created it and the list show it.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
 }
