@@ -78,10 +78,10 @@ pub struct Exclusion {
     pub other_names: Vec<String>,
     /// Keys by which the name is found, by the rules of the crate `matching`.
     pub name_keys: Vec<String>,
-    /// Of a hit: `uei` or `cage`, by which exclusion and awards are of one entity.
+    /// Of a hit: `uei` or `cage`, by which the first exclusion and the awards are of one entity.
     #[serde(rename = "match")]
     pub matched_by: String,
-    /// Of a hit: the ids of its exclusions, the earliest first.
+    /// Of a hit: the ids of its exclusions, those with its UEI before those with its CAGE code alone, each the earliest first.
     pub exclusions: Vec<String>,
     /// Of a hit: day of the latest known action on an award of the entity.
     #[schemars(with = "crate::json_type::DayOrEmpty")]
