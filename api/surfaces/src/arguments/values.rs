@@ -9,7 +9,7 @@ use schemas::error_code::ErrorCode;
 use schemas::i_json;
 use serde_json::{Map, Number, Value};
 
-use super::echo;
+use super::{echo, other_case};
 
 /// Beyond 2^53 a float does not identify an integer.
 const WHOLE_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -85,18 +85,23 @@ impl Reader<'_> {
     fn fields(&self, fields: Map<String, Value>, schema: &Value, at: &str) -> Result<Map<String, Value>, Problem> {
         let Some(properties) = schema.get("properties") else { return Ok(fields) };
         let required = schema.get("required").and_then(Value::as_array);
-        let read = |(name, value): (String, Value)| -> Result<(String, Value), Problem> {
-            match properties.get(&name) {
-                Some(_) if value.is_null() => Ok((name, value)),
-                Some(property) => {
+        let mut read = Map::new();
+        for (given, value) in fields {
+            // As the parameters of a query, fields of several words have two names.
+            let name = other_case(&given).filter(|other| properties.get(&given).is_none() && properties.get(other).is_some());
+            let name = name.unwrap_or_else(|| given.clone());
+            let value = match properties.get(&name) {
+                Some(property) if !value.is_null() => {
                     let is_required = required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
-                    let value = self.value(value, property, &format!("{at}.{name}"), is_required)?;
-                    Ok((name, value))
+                    self.value(value, property, &format!("{at}.{given}"), is_required)?
                 }
-                None => Ok((name, value)),
+                _ => value,
+            };
+            if read.insert(name.clone(), value).is_some() {
+                return Err(Problem::parameter(self.given, format!("{at}.{name} is given twice, in two spellings")));
             }
-        };
-        fields.into_iter().map(read).collect()
+        }
+        Ok(read)
     }
 
     /// Reads a list: an array, the text of a JSON array, a text with commas, or one item.

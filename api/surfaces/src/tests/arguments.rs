@@ -150,6 +150,8 @@ fn fields_within_fields() {
     };
     let saved = check("save_filter", json!({"name": "a", "filter": {"minEventScore": 50.0, "form": ["8-K"]}}));
     assert_eq!(saved.map(|saved| saved["filter"]["minEventScore"].to_string()), Ok("50".to_owned()));
+    let saved = check("save_filter", json!({"name": "a", "filter": {"min_event_score": "50"}}));
+    assert_eq!(saved.map(|saved| saved["filter"].clone()), Ok(json!({"minEventScore": 50})), "a field has two names, as a parameter has");
     for forms in [json!("8-K, 10-K"), json!(["8-K", "10-K"])] {
         let saved = check("save_filter", json!({"name": "a", "filter": {"form": forms}}));
         assert_eq!(saved.map(|saved| saved["filter"]["form"].clone()), Ok(json!(["8-K", "10-K"])));
@@ -162,6 +164,8 @@ fn fields_within_fields() {
         ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
         ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
         ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
+        ("save_filter", json!({"name": "a", "filter": {"min_event_score": 101}}), "filter", "101 is more than 100"),
+        ("save_filter", json!({"name": "a", "filter": {"min_event_score": 1, "minEventScore": 2}}), "filter", "given twice"),
         ("save_filter", json!({"name": "a", "filter": {"form": true}}), "filter", "filter.form: true is not of type array"),
         ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
         ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
