@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, other_forms, resolve_makes, series_of, tails};
+use crate::aliases::{compact_form, designation_of, forms_with_name, other_forms, resolve_makes, series_of, tails};
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
@@ -32,8 +32,10 @@ pub struct ResolvedModel {
     pub makes: Vec<String>,
     /// The compact form of the model.
     pub form: String,
-    /// The compact form and other ones: without the make, without marketing words, the model that a marketing name means.
+    /// The compact form and other ones: with and without the make, without marketing words, the model that a marketing name means.
     pub forms: Vec<String>,
+    /// The one of the forms that is the designation, as answers show it.
+    pub designation: String,
     /// The series of each form.
     pub series: Vec<String>,
 }
@@ -43,10 +45,12 @@ impl ResolvedModel {
         let makes = resolve_makes(make);
         let form = compact_form(model);
         let mut forms = other_forms(&makes, &form);
+        forms.extend(forms_with_name(&makes, &form));
+        let designation = designation_of(&makes, &form, &forms);
         forms.insert(form.clone());
         forms.retain(|form| !form.is_empty());
         let series: BTreeSet<String> = forms.iter().map(|form| series_of(&makes, form)).filter(|series| series.len() >= 2).collect();
-        Self { makes, form, forms: forms.into_iter().collect(), series: series.into_iter().collect() }
+        Self { makes, form, forms: forms.into_iter().collect(), designation, series: series.into_iter().collect() }
     }
 }
 

@@ -146,6 +146,26 @@ fn appliances() {
     }
 }
 
+/// Proves that a maker whose designations begin with its name is found under each spelling of a model, and that the text's own spelling does not matter.
+#[test]
+fn designations_that_begin_with_the_name_of_the_maker() {
+    let holder = "ATR-GIE Avions de Transport R\u{e9}gional";
+    for named in ["ATR72-212A", "ATR 72-212A", "72-212A"] {
+        let applicability = format!("This AD applies to all {holder} Model {named} airplanes, certificated in any category.");
+        let title = format!("Airworthiness Directives; {holder} Airplanes");
+        let (_, directive) = Text { holder, title: &title, applicability: &applicability, ..Text::default() }.read();
+        for (make, model) in
+            [("ATR", "72-212A"), ("ATR", "ATR 72-212A"), ("ATR", "ATR-72-212A"), ("Avions de Transport Regional", "ATR72-212A")]
+        {
+            let resolved = aircraft(make, model);
+            assert_eq!(compare(&directive, &resolved).verdict, Verdict::Match, "{make} {model} and {named}");
+            let airframe = &resolved.airframe;
+            assert_eq!((airframe.designation.as_str(), airframe.series.iter().any(|series| series == "ATR72")), ("ATR72212A", true));
+        }
+        assert_eq!(compare(&directive, &aircraft("ATR", "42-500")).verdict, Verdict::None);
+    }
+}
+
 /// Proves that each of several former holders finds a directive.
 #[test]
 fn several_former_holders() {
