@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases::{compact_form, designation_of, forms_with_name, other_forms, resolve_makes, series_of, tails};
-use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
+use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -174,8 +174,14 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     };
     if outcome.verdict == Verdict::None {
         outcome.cannot_decide.clear();
-    } else if is_elsewhere(&directive.compliance) {
-        outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
+    } else {
+        // Whatever else the verdict follows from: an installed part or a modification decides as well.
+        if directive.applicability.condition.is_some() {
+            outcome.cannot_decide.push(CannotDecide::InstalledPart);
+        }
+        if is_elsewhere(&directive.compliance) {
+            outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
+        }
     }
     outcome.reasons.sort_unstable();
     outcome.reasons.dedup();
@@ -273,16 +279,13 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
         if exact.is_empty() {
             return Outcome { span: Some(model.span), ..Outcome::none(Reason::Excepted) };
         }
-        return possible(Reason::ExceptedIf, model.span, CannotDecide::InstalledPart);
+        return possible(directive, Reason::ExceptedIf, model.span, Some(CannotDecide::InstalledPart));
     }
     let found = if exact.is_empty() { &of_series } else { &exact };
     if let Some(model) = found.first().and_then(|at| models.get(*at)) {
         let reason = if exact.is_empty() { Reason::SeriesNamed } else { Reason::ModelNamed };
-        let mut outcome = Outcome { verdict: Verdict::Match, reasons: vec![reason], span: Some(model.span), cannot_decide: Vec::new() };
+        let mut outcome = Outcome { verdict: Verdict::Match, span: Some(model.span), ..Outcome::none(reason) };
         decide_serial(directive, found, serial, &mut outcome);
-        if directive.applicability.condition.is_some() {
-            outcome.cannot_decide.push(CannotDecide::InstalledPart);
-        }
         if named(Role::ExceptedIf).any(|(_, model)| is_related(model, wanted)) {
             outcome.reasons.push(Reason::ExceptedIf);
             outcome.cannot_decide.push(CannotDecide::InstalledPart);
@@ -295,28 +298,26 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
     }
     let related = models.iter().find(|model| matches!(model.role, Role::Applies | Role::ExceptedIf) && is_related(model, wanted));
     if let Some(model) = related {
-        return Outcome { cannot_decide: serials_of(directive), ..possible(Reason::SameSeries, model.span, CannotDecide::SerialRange) };
+        return possible(directive, Reason::SameSeries, model.span, None);
     }
     if let Some(span) = mention_of(directive, wanted) {
-        return possible(Reason::Mentioned, span, CannotDecide::Unparsed);
+        return possible(directive, Reason::Mentioned, span, Some(CannotDecide::Unparsed));
     }
     let unread = directive.unread.iter().find(|unread| {
         matches!(unread.reason, UnreadReason::NoApplicability | UnreadReason::NoModels | UnreadReason::TooLong)
             || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
     });
     match unread {
-        Some(unread) => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
+        Some(unread) => possible(directive, Reason::Unread, unread.span, Some(CannotDecide::Unparsed)),
         None => Outcome::none(Reason::OtherModel),
     }
 }
 
-fn possible(reason: Reason, span: Span, cannot: CannotDecide) -> Outcome {
-    Outcome { verdict: Verdict::Possible, reasons: vec![reason], span: Some(span), cannot_decide: vec![cannot] }
-}
-
-fn serials_of(directive: &Directive) -> Vec<CannotDecide> {
-    let is_limited = directive.applicability.scope == Scope::Certain;
-    if is_limited { vec![CannotDecide::SerialRange] } else { Vec::new() }
+/// A possible outcome that no list of serial numbers narrows down: any limited one may be the one that counts.
+fn possible(directive: &Directive, reason: Reason, span: Span, cannot: Option<CannotDecide>) -> Outcome {
+    let has_limited = directive.applicability.serials.iter().any(|list| !list.is_all);
+    let cannot_decide = cannot.into_iter().chain(has_limited.then_some(CannotDecide::SerialRange)).collect();
+    Outcome { verdict: Verdict::Possible, span: Some(span), cannot_decide, ..Outcome::none(reason) }
 }
 
 /// Compares the serial number with the lists of the models that were found. A number that is in none of them stays possible: lists can be

@@ -146,6 +146,34 @@ fn appliances() {
     }
 }
 
+/// Proves that serial numbers and installed parts are both named where a text limits a directive by both, for the models that it names, for others of their
+/// series and where its models cannot be read, and that neither is named where the text has none of it.
+#[test]
+fn serial_numbers_and_installed_parts() {
+    use CannotDecide::{InstalledPart, SerialRange, Unparsed};
+    const SERIALS: &str = "serial numbers 28-20001 through 28-26946";
+    let models = "This AD applies to Piper Aircraft, Inc. Model PA-28-140 airplanes";
+    for (applicability, expected) in [
+        (format!("{models}, {SERIALS}, if part number 66-1 is installed."), &[SerialRange, InstalledPart][..]),
+        (format!("{models}, {SERIALS}, part number 66-1 installed on the left wing."), &[SerialRange, InstalledPart]),
+        (format!("{models}, {SERIALS}, with part number 66-1 installed."), &[SerialRange, InstalledPart]),
+        (format!("{models} with {SERIALS}, on which part number 66-1 is installed."), &[SerialRange, InstalledPart]),
+        (format!("{models}, {SERIALS}, certificated in any category."), &[SerialRange]),
+        (format!("{models} having {SERIALS}."), &[SerialRange]),
+        (format!("{models} with part number 66-1 installed."), &[InstalledPart]),
+        (format!("{models}, all serial numbers."), &[]),
+    ] {
+        let (_, directive) = Text { applicability: &applicability, ..Text::default() }.read();
+        for (model, verdict) in [("PA-28-140", Verdict::Match), ("PA-28-180", Verdict::Possible)] {
+            let outcome = compare(&directive, &aircraft("Piper", model));
+            assert_eq!((outcome.verdict, outcome.cannot_decide.as_slice()), (verdict, expected), "{model}: {applicability}");
+        }
+    }
+    let applicability = format!("This AD applies to Piper airplanes, {SERIALS}, if part number 66-1 is installed.");
+    let outcome = compare(&Text { applicability: &applicability, ..Text::default() }.read().1, &aircraft("Piper", "PA-28-140"));
+    assert_eq!((outcome.verdict, outcome.cannot_decide), (Verdict::Possible, vec![SerialRange, InstalledPart, Unparsed]));
+}
+
 /// Proves that a maker whose designations begin with its name is found under each spelling of a model, and that the text's own spelling does not matter.
 #[test]
 fn designations_that_begin_with_the_name_of_the_maker() {
