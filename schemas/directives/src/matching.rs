@@ -153,13 +153,15 @@ pub struct Outcome {
     pub reasons: Vec<Reason>,
     /// The text that names the model, or the text that could not be read.
     pub span: Option<Span>,
+    /// Whether the span is one of the abstract and not of the text. A directive that was read back from its record has one text for both.
+    pub is_span_of_summary: bool,
     /// What the text cannot decide, sorted. Empty for `None`.
     pub cannot_decide: Vec<CannotDecide>,
 }
 
 impl Outcome {
     fn none(reason: Reason) -> Self {
-        Self { verdict: Verdict::None, reasons: vec![reason], span: None, cannot_decide: Vec::new() }
+        Self { verdict: Verdict::None, reasons: vec![reason], span: None, is_span_of_summary: false, cannot_decide: Vec::new() }
     }
 }
 
@@ -224,14 +226,15 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
                 .models
                 .iter()
                 .find(|model| model.role == Role::InstalledOn && is_related(model, &aircraft.airframe));
-            let is_in_summary = aircraft.airframe.forms.iter().any(|form| directive.named_in_summary.binary_search(form).is_ok());
-            if model.is_none() && !is_in_summary {
+            let in_summary = directive.named_in_summary.iter().find(|mention| aircraft.airframe.forms.contains(&mention.form));
+            let Some(span) = model.map(|model| model.span).or(in_summary.map(|mention| mention.span)) else {
                 return Outcome::none(Reason::OtherModel);
-            }
+            };
             Outcome {
                 verdict: Verdict::Possible,
                 reasons: vec![Reason::InstalledOn],
-                span: model.map(|model| model.span),
+                span: Some(span),
+                is_span_of_summary: model.is_none(),
                 cannot_decide: vec![CannotDecide::EngineUnknown],
             }
         }
@@ -246,6 +249,7 @@ fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
         verdict: Verdict::Possible,
         reasons: vec![reason],
         span,
+        is_span_of_summary: false,
         cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
     };
     if let Some(span) = model.or_else(|| mention_of(directive, airframe)) {

@@ -1,9 +1,10 @@
 //! The forms in which documents come: noise of printing, several directives, engines, propellers, appliances, supersession, older layouts.
 
 use directives::{
-    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, Verdict, clean, compare,
-    read,
+    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, StoredDirective, Verdict,
+    clean, compare, read, record_of,
 };
+use schemas::views::aviation::AirworthinessDirective;
 
 use crate::texts::Text;
 
@@ -105,6 +106,28 @@ fn engines_and_propellers() {
     assert_eq!(itself(&directive, "Lycoming", "TIO-540-A2B"), Verdict::None);
     assert_eq!(itself(&propeller, "Hartzell", "HC-C2YK-1"), Verdict::Match);
     assert_eq!(itself(&propeller, "McCauley", "HC-C2YK-1"), Verdict::None);
+}
+
+/// Proves that a directive for an engine which names the aircraft in its abstract alone says with which words, from the text and from its record, and that one whose
+/// text names the aircraft shows the words of the text.
+#[test]
+fn words_of_the_abstract() {
+    let summary = "This AD was prompted by reports of cracks in Lycoming O-320-E2A engines, which are installed on Piper PA-28-140 and PA 28-150 airplanes.";
+    for (place, is_of_summary) in [("", true), (", installed on, but not limited to, Piper Model PA-28-140 airplanes", false)] {
+        let applicability = format!("This AD applies to Lycoming Engines Model O-320-E2A reciprocating engines{place}.");
+        let title = "Airworthiness Directives; Lycoming Engines Reciprocating Engines";
+        let (text, directive) =
+            Text { holder: "Lycoming Engines", applicability: &applicability, title, summary, ..Text::default() }.read();
+        let outcome = compare(&directive, &aircraft("Piper", "Cherokee 140"));
+        assert_eq!((outcome.verdict, outcome.is_span_of_summary), (Verdict::Possible, is_of_summary), "{applicability}");
+        assert_eq!(outcome.span.unwrap().of(if is_of_summary { summary } else { &text }), "PA-28-140");
+        let record = record_of(&directive, &text, summary);
+        let stored = StoredDirective::of(&record);
+        assert_eq!(compare(&stored.directive, &aircraft("Piper", "Cherokee 140")).span.unwrap().of(&stored.text), "PA-28-140");
+        // A record of earlier rules has no words of the abstract.
+        let earlier = StoredDirective::of(&AirworthinessDirective { summary_spans: Vec::new(), ..record });
+        assert_eq!(compare(&earlier.directive, &aircraft("Piper", "Cherokee 140")).verdict, Verdict::Possible);
+    }
 }
 
 /// Proves that an appliance is possible for the aircraft that the text names, and for every aircraft unless the text says that it names all of them, whether it
