@@ -313,5 +313,11 @@ pub fn fingerprint_hex(topic: &str) -> Option<String> {
 }
 
 fn hex_of(schema: &Schema) -> String {
-    format!("{:016x}", u64::from_le_bytes(*schema.rabin_fingerprint()))
+    printed(schema.rabin_fingerprint())
+}
+
+/// Returns a fingerprint as 16 hex digits (big endian, the usual way to print it).
+#[must_use]
+pub fn printed(fingerprint: &Fingerprint) -> String {
+    format!("{:016x}", u64::from_le_bytes(*fingerprint))
 }
