@@ -59,6 +59,9 @@ const FILE_TIME_MAX: Duration = Duration::from_secs(5);
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 const MCP_ONLY: &str = "POST, OPTIONS";
 
+/// The path under which the Avro schemas are, by their fingerprints.
+pub const SCHEMAS_PATH: &str = schemas_served::PATH;
+
 /// Returns whether the engine is ready to answer, or the reason why it is not.
 pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
