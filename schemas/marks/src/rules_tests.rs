@@ -18,6 +18,8 @@ fn worked_examples() {
         ("Seiko", "SEYCOS", Some(Rule::S4)),
         ("Kressco", "CRESCO", Some(Rule::S4)),
         ("Commcash", "COMMUNICASH", Some(Rule::S6)),
+        ("Letvraxan", "VELTRAXAN", Some(Rule::S6)),
+        ("Veltraxan", "VELRATXNA", Some(Rule::S6)),
         ("TRUE1", "TRUONE", Some(Rule::S3)),
         ("Lutexal", "LUTEX", Some(Rule::P3)),
         ("Maya", "MAYARI", None),
