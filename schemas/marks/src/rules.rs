@@ -1,6 +1,7 @@
 //! The rules, in the order in which they are tried. The first one that holds is named.
 //!
-//! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no common beginning. They follow what examiners and the Board weigh: sight, sound,
+//! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no
+//! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. They follow what examiners and the Board weigh: sight, sound,
 //! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
 
 use crate::mark::{Mark, singular};
