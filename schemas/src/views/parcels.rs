@@ -298,6 +298,8 @@ impl Parcel {
 
 impl ChangeRecord for Parcel {
     type Details = NoDetails;
+
+    const HEADLINE: &'static [&'static str] = &["address", "classLabel", "township", "pin"];
 }
 
 impl Record for Parcel {
