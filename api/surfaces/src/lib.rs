@@ -4,6 +4,7 @@
 
 pub mod arguments;
 mod asyncapi;
+mod atom;
 mod body;
 mod credentials;
 pub(crate) mod discovery;
@@ -242,7 +243,7 @@ impl Mount {
                 _ => None,
             };
             return match index {
-                Some(index) => rest::operate(context, &self.mounted, index, parameters, request, stream).await,
+                Some(index) => rest::operate(context, &self.mounted, index, route.is_atom, parameters, request, stream).await,
                 None => reply::problem(base_url, &not_allowed(request.method, &route.allow())),
             };
         }

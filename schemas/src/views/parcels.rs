@@ -310,6 +310,8 @@ impl Parcel {
 
 impl ChangeRecord for Parcel {
     type Details = NoDetails;
+
+    const HEADLINE: &'static [&'static str] = &["address", "classLabel", "township", "pin"];
 }
 
 impl Record for Parcel {
