@@ -13,7 +13,7 @@ use futures_util::{Stream, stream};
 use operation::context::Context;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::broadcast::{self, Receiver, Sender};
+use tokio::sync::broadcast::{Receiver, Sender};
 use tokio::task::JoinSet;
 use warp::Reply;
 use warp::reply::Response;

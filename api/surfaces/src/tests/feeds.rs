@@ -44,7 +44,15 @@ impl Feed {
         let record = Definition { surface: Surface::Route, ..words("record", Method::Get, "/v1/records/{id}") };
         let record = Operation::define::<ById, Anything, _, _>(record, |_: Call, by: ById| async move { value(json!({"id": by.id})) });
         let operations = vec![changes::operation::<Recall>(source, changes::example()), record];
-        let service = Service { name: "fake", title: "Fakes & <more>", about: "Made up.", operations, files: None, data: Vec::new() };
+        let service = Service {
+            name: "fake",
+            title: "Fakes & <more>",
+            about: "Made up.",
+            operations,
+            files: None,
+            data: Vec::new(),
+            page: operation::RecordPage::default(),
+        };
         Arc::new(Site::new(Arc::new(context), vec![service], Arc::new(|| Ok(()))).unwrap())
     }
 
