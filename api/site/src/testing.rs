@@ -141,7 +141,7 @@ fn every_page_is_inert_and_complete() {
         for part in [
             "<html lang=\"en\">",
             "<title>",
-            "<main id=\"main\"",
+            "id=\"main\"",
             "href=\"#main\"",
             "rel=\"icon\"",
             "<nav",

@@ -74,12 +74,15 @@ fn recalls(count: i64) -> Vec<(i64, Recall)> {
     (0..count).map(|n| (START_MS + n * HOUR_MS, recall(&format!("CPSC:{n}"), &format!("title {n}")))).collect()
 }
 
-/// The elements of an XML document in order, each with its attributes and the text directly in it. Fails if the document is not well-formed.
-fn elements(text: &str) -> Vec<(String, BTreeMap<String, String>, String)> {
+/// The name of an element of an XML document, its attributes and the text directly in it.
+type Element = (String, BTreeMap<String, String>, String);
+
+/// The elements of an XML document in order. Fails if the document is not well-formed.
+fn elements(text: &str) -> Vec<Element> {
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
-    let (mut found, mut open): (Vec<(String, BTreeMap<String, String>, String)>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut found, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
     loop {
         let event = reader.read_event().unwrap();
         match event {
