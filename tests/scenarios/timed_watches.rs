@@ -417,7 +417,7 @@ async fn accounts_own_watches() {
     assert_eq!(create(&own, "acme").0, 201, "a renewal needs no room");
     let (_, listed) = fixture.ask("GET", &format!("{PATH}?limit=2"), &own, &Value::Null);
     assert_eq!((&listed["count"], listed["watches"].as_array().unwrap().len()), (&json!(50), 2));
-    assert_eq!(fixture.ask("GET", PATH, &[], &Value::Null).0, 403);
+    assert_eq!(fixture.ask("GET", PATH, &[], &Value::Null).0, 401);
 
     assert_eq!(create(&[("x-api-key", &free)], "acme").0, 402);
     let by_free = [("x-api-key", free.as_str())];
