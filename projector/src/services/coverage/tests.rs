@@ -411,7 +411,7 @@ fn leads_of_long_ago_make_room() {
         let street = format!("{} Oak St", 1_000 + number);
         let data = BusinessFact { street, ..colorado(&number.to_string(), "Blue Mesa Freight, L.L.C.", "2025-07-01") };
         let data = Some(CoverageFact::Business(Box::new(data)));
-        engine.decide(&folded::fact(&format!("sos.co/{number}"), FactKind::Observed, LONG_AGO, data));
+        engine.decide(&folded::fact(format!("sos.co/{number}"), FactKind::Observed, LONG_AGO, data));
     }
     let before = engine.leads();
     engine.decide(&co(colorado("20261812345", "Blue Mesa Freight, L.L.C.", "2026-11-16")));
