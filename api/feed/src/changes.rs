@@ -102,7 +102,7 @@ pub fn example() -> Value {
     json!({ "start": "earliest", "limit": 10 })
 }
 
-async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answer, Problem> {
+pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
     request.check(&call)?;
     let limit = request.limit_of(&call);

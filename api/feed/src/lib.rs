@@ -28,6 +28,7 @@ pub mod select;
 pub mod shown;
 mod source;
 mod start;
+pub mod stream;
 pub mod suppression;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

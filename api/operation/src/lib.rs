@@ -33,6 +33,9 @@ pub use crate::file_body::FileBody;
 use crate::problem::Problem;
 use crate::schema::NamedSchema;
 
+/// How long a long poll of a durable stream waits for changes, in seconds.
+pub const DURABLE_STREAM_WAIT_S: u64 = 20;
+
 /// HTTP methods that operations use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -305,6 +308,8 @@ pub struct Operation {
     pub sold_by: &'static str,
     /// For feeds: the fields of a record whose values name it in the title of an Atom entry, in this order.
     pub headline: &'static [&'static str],
+    /// Whether the operation is read by the Durable Streams protocol. Its answers are [`Body::Events`], and their `next_cursor` is the next offset.
+    pub is_durable_stream: bool,
     /// The handler. It receives validated arguments.
     pub run: Arc<dyn Fn(Call, Value) -> AnswerFuture + Send + Sync>,
 }
@@ -404,6 +409,21 @@ impl Operation {
         Self { headline, ..self }
     }
 
+    /// The same operation, see [`Operation::is_durable_stream`].
+    #[must_use]
+    pub fn as_durable_stream(self) -> Self {
+        Self { is_durable_stream: true, ..self }
+    }
+
+    /// The longest time that a call with these arguments waits for changes, in seconds.
+    #[must_use]
+    pub fn wait_s(&self, arguments: &Value) -> u64 {
+        if self.is_durable_stream {
+            return if arguments.get("live").is_some_and(|live| live == "long-poll") { DURABLE_STREAM_WAIT_S } else { 0 };
+        }
+        arguments.get("wait").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// The path of the feed as an Atom document; `None` if the operation is no feed with a route.
     #[must_use]
     pub fn atom_path(&self) -> Option<String> {
@@ -477,6 +497,7 @@ impl Operation {
             aliases,
             sold_by: "",
             headline: &[],
+            is_durable_stream: false,
             run,
         }
     }

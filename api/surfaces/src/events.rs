@@ -31,7 +31,7 @@ use tokio::sync::{mpsc, watch};
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::mounted::{Incoming, Mounted};
+use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::response::{full_body, set_text, with_content_type};
 
 /// The media type of events, by which callers ask for them.
@@ -98,18 +98,49 @@ pub(crate) async fn begin(
         begun: Instant::now(),
         has_ended: false,
     };
-    let wait_for_key_end = {
-        let (context, credentials, address) = (Arc::clone(context), following.incoming.credentials.clone(), following.incoming.address);
-        async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await }
-    };
     let key_ended = Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the stream was open");
     let key_ended = reset(&key_ended, &Map::new(), &mounted.settings.base_url);
-    let pieces = pages_until(wait_for_key_end, begin.freeze(), following, key_ended).map(Ok::<_, std::convert::Infallible>);
+    Ok(response(context, begin.freeze(), following.incoming.clone(), following, key_ended, &admitted))
+}
+
+/// The response to a call that was admitted: a stream of pages, which ends with `last` when the key of the call ends.
+pub(crate) fn response(
+    context: &Arc<Context>,
+    first: Bytes,
+    incoming: Incoming,
+    pages: impl Pages,
+    last: Bytes,
+    admitted: &Admitted,
+) -> Response {
+    let wait_for_key_end = {
+        let (context, Incoming { credentials, address, .. }) = (Arc::clone(context), incoming);
+        async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await }
+    };
+    let pieces = pages_until(wait_for_key_end, first, pages, last).map(Ok::<_, std::convert::Infallible>);
     let mut response = with_event_headers(warp::reply::stream(pieces).into_response());
     for (name, value) in admitted.headers() {
         set_text(&mut response, HeaderName::from_static(name), &value);
     }
-    Ok(response)
+    response
+}
+
+/// Continues a stream with a call of its operation. It counts as a call if it has items.
+///
+/// # Errors
+/// The errors of the operation, and of the quota.
+pub(crate) async fn continued(
+    context: &Arc<Context>,
+    mounted: &Mounted,
+    index: usize,
+    arguments: &Map<String, Value>,
+    incoming: &Incoming,
+) -> Result<Answer, Problem> {
+    let (answer, _) = mounted.call(context, index, Ok(Value::Object(arguments.clone())), incoming.clone()).await?;
+    if matches!(&answer.body, Body::Events { items, .. } if !items.is_empty()) {
+        let Incoming { credentials, address, .. } = incoming.clone();
+        Access::of(context).admit(context, credentials, address, &mounted.service.operations[index], false).await?;
+    }
+    Ok(answer)
 }
 
 /// Sets the headers of an event stream: nothing on the way may store, collect or compress it.
@@ -140,7 +171,7 @@ fn refusal(problem: &Problem, arguments: &Map<String, Value>, base_url: &str) ->
 }
 
 /// A source of pages.
-trait Pages: Send + 'static {
+pub(crate) trait Pages: Send + 'static {
     /// Returns the next page; `None` when the stream ends.
     fn next_piece(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
@@ -210,13 +241,7 @@ impl Following {
 
     /// Computes the next page. It counts as a call if it has items.
     async fn next_page(&mut self) -> Result<Bytes, Problem> {
-        let arguments = Value::Object(self.arguments.clone());
-        let (answer, _) = self.mounted.call(&self.context, self.index, Ok(arguments), self.incoming.clone()).await?;
-        if matches!(&answer.body, Body::Events { items, .. } if !items.is_empty()) {
-            let Incoming { credentials, address, .. } = self.incoming.clone();
-            let operation = &self.mounted.service.operations[self.index];
-            Access::of(&self.context).admit(&self.context, credentials, address, operation, false).await?;
-        }
+        let answer = continued(&self.context, &self.mounted, self.index, &self.arguments, &self.incoming).await?;
         let (_, items) = take_events(answer, &mut self.arguments);
         Ok(if items.is_empty() { position(&cursor_of(&self.arguments)) } else { text(&items) })
     }

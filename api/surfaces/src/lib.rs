@@ -8,6 +8,7 @@ mod atom;
 mod body;
 mod credentials;
 pub(crate) mod discovery;
+mod durable;
 mod events;
 mod files;
 pub mod forwarded;

@@ -113,8 +113,7 @@ impl Mounted {
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
         let operation = &self.service.operations[index];
-        let wait = arguments.as_ref().ok().and_then(|arguments| arguments.get("wait"));
-        let wait = Duration::from_secs(wait.and_then(Value::as_u64).unwrap_or(0));
+        let wait = Duration::from_secs(arguments.as_ref().map_or(0, |arguments| operation.wait_s(arguments)));
         let is_paid = incoming.payment.is_some();
         let time_max = match operation.method {
             _ if is_paid => SALE_TIME_MAX,
@@ -192,7 +191,7 @@ impl Mounted {
         let index = index.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this service has no operation {name}")))?;
         let operation = &operations[index];
         let arguments = self.checkers[index].strings(arguments.into_iter().map(|(name, value)| (name.into(), value.into())))?;
-        let wait = Duration::from_secs(arguments.get("wait").and_then(Value::as_u64).unwrap_or(0));
+        let wait = Duration::from_secs(operation.wait_s(&arguments));
         let answering = async {
             let admission = Access::of(context).admit(context, Credentials::default(), address, operation, true).await?;
             if admission.must_pay {

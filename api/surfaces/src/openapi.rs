@@ -12,10 +12,14 @@ use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
 use crate::atom::ATOM;
+use crate::events::EVENTS;
 use crate::prices;
 use crate::reply::NDJSON;
 use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
 use types::SameName;
+
+/// The headers that answers of a durable stream have.
+const STREAM_HEADERS: [&str; 3] = ["Stream-Next-Offset", "Stream-Up-To-Date", "Stream-Cursor"];
 
 /// What documents say about a feed as an Atom document.
 const ATOM_ABOUT: &str = "The same changes, parameters and limits as those of the feed in JSON, as an Atom feed (RFC 4287) for feed readers. Without `cursor` and `start` it \
@@ -274,6 +278,13 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
             good["headers"][name] = header(name);
         }
     }
+    if operation.is_durable_stream {
+        good["content"][EVENTS] = json!({"schema": {"type": "string"}});
+        for name in STREAM_HEADERS {
+            good["headers"][name] = header(name);
+        }
+        responses["204"] = json!({"description": "No change was recorded while the call waited.", "headers": good["headers"]});
+    }
     if !operation.list.is_empty() {
         let items = operation.named_output.schema.pointer(&format!("/properties/{}/items", operation.list)).cloned();
         let items = items.unwrap_or_else(|| json!({}));
@@ -322,6 +333,9 @@ fn headers() -> Value {
         "Accept-Ranges": {"description": "`bytes`: the file can be read in parts.", "schema": {"type": "string"}},
         "Content-Range": {"description": "The part that is sent, and the length of the file.", "schema": {"type": "string"}},
         "Content-Disposition": {"description": "The name of the file.", "schema": {"type": "string"}},
+        "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
+        "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
+        "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
     })
 }

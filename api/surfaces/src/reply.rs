@@ -26,7 +26,7 @@ use crate::response::{full_body, set, set_text, with_content_type};
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
-                       Allow, WWW-Authenticate, MCP-Protocol-Version";
+                       Allow, WWW-Authenticate, Stream-Next-Offset, Stream-Up-To-Date, Stream-Cursor, MCP-Protocol-Version";
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
@@ -184,14 +184,21 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let caching = match (rendering.read, rendering.keyed) {
         _ if rendering.paid => "private, no-store",
         (false, _) => "no-store",
-        (true, true) if rendering.is_closed => CLOSED_PRIVATE,
-        (true, false) if rendering.is_closed => CLOSED_PUBLIC,
-        (true, true) => "private, no-cache",
-        (true, false) => "no-cache",
+        (true, keyed) => read_caching(keyed, rendering.is_closed),
     };
     set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
     set(&mut response, VARY, HeaderValue::from_static("Accept, Authorization, X-API-Key"));
     response
+}
+
+/// How caches keep the answer to a read. `keyed`: a key was used; `is_closed`: see [`Rendering::is_closed`].
+pub(crate) fn read_caching(keyed: bool, is_closed: bool) -> &'static str {
+    match (keyed, is_closed) {
+        (true, true) => CLOSED_PRIVATE,
+        (false, true) => CLOSED_PUBLIC,
+        (true, false) => "private, no-cache",
+        (false, false) => "no-cache",
+    }
 }
 
 /// Gives a JSON answer an ETag: the hash of its bytes. Lines of the same answer have another one.
@@ -257,7 +264,8 @@ pub(crate) fn finish(response: &mut Response) {
     set(response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-fn empty(status: StatusCode) -> Response {
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> Response {
     let mut response = full_body(Bytes::new());
     *response.status_mut() = status;
     response

@@ -25,7 +25,7 @@ use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, atom, body, credentials, events, if_none_match, reply, response};
+use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply, response};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -85,11 +85,16 @@ where
         form,
         idempotency_key: idempotency_key(&request.headers)?,
         watch_token: watch_token(&request.headers)?,
-        if_none_match: if_none_match.clone().filter(|_| form != Form::Events),
+        if_none_match: if_none_match.clone().filter(|_| form != Form::Events && !operation.is_durable_stream),
         payment: payment(&request.headers)?,
         resource,
         is_continuation: false,
     };
+    if operation.is_durable_stream {
+        let is_head = request.method == http::Method::HEAD;
+        let read = durable::Read { context, mounted, index, incoming, if_none_match, is_head };
+        return read.answer(arguments?).await;
+    }
     if form == Form::Events {
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
         return events::begin(context, mounted, index, arguments?, last, incoming).await;

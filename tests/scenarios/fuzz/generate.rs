@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::texts::{DATES, DOCUMENTS, HEADERS, HOSTILE_TEXTS, MCP_METHODS, METHODS, ROOT_DOCUMENTS, UNKNOWN_KEY, WAITS, WORDS};
+use super::texts::{DATES, DOCUMENTS, HEADERS, HOSTILE_TEXTS, LIVES, MCP_METHODS, METHODS, ROOT_DOCUMENTS, UNKNOWN_KEY, WAITS, WORDS};
 use crate::payments::{header, payment};
 use crate::random::Random;
 
@@ -434,8 +434,10 @@ impl<'a> Generator<'a> {
 
     /// Returns a value of a parameter as text.
     fn parameter_value(&mut self, parameter: &Parameter) -> String {
-        if parameter.name == "wait" {
-            return self.random.pick(WAITS).to_owned();
+        match parameter.name.as_str() {
+            "wait" => return self.random.pick(WAITS).to_owned(),
+            "live" => return self.random.pick(LIVES).to_owned(),
+            _ => {}
         }
         if self.percent(12) {
             return self.hostile_text();

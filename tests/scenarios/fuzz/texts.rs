@@ -72,6 +72,8 @@ pub(super) const WORDS: &[&str] =
 pub(super) const DATES: &[&str] = &["2026-11-01", "2026-11-20", "2025-01-01", "earliest", "latest", "2026-11-10T12:00:00Z"];
 /// Values of `wait` in seconds: long polls of up to one second, and invalid values.
 pub(super) const WAITS: &[&str] = &["0", "1", "-1", "31", "x", ""];
+/// Values of `live`: a stream of events, of which only the head is read, and invalid values. A long poll takes no shorter wait than 20 seconds.
+pub(super) const LIVES: &[&str] = &["sse", "SSE", "long-pol", ""];
 pub(super) const METHODS: &[&str] = &[
     "GET",
     "HEAD",

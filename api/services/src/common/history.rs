@@ -1,7 +1,7 @@
 //! The operations over the recorded changes of a service: one record and its versions, the feed of all changes, files of all records, the proof that
 //! the log of changes only grew, and the health of the service.
 
-use feed::{Source, changes};
+use feed::{Source, changes, stream};
 
 use super::exports::{self, RecordTable};
 use super::health::{HealthFields, NoFields};
@@ -33,6 +33,7 @@ fn all<R: Addressed, F: HealthFields>(source: Source, find_ids: FindIds) -> Bund
     let mut all = records::operations::<R>(source, find_ids);
     all.extend([
         changes::operation::<R>(source, changes::example()),
+        stream::operation::<R>(source),
         exports::operation(table.clone()),
         checkpoints::operation(source),
         health::operation::<F>(source),

@@ -19,7 +19,7 @@ pub mod verify;
 
 use std::sync::Arc;
 
-use feed::changes;
+use feed::{changes, stream};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{File, RecordPage};
@@ -64,7 +64,11 @@ pub fn service() -> Registration {
         keys::operation(),
     ])
     .with(records::operations::<Receipt>(SOURCE, no_ids))
-    .with(vec![changes::operation::<Receipt>(SOURCE, changes::example()), health::operation::<health::NoFields>(SOURCE)])
+    .with(vec![
+        changes::operation::<Receipt>(SOURCE, changes::example()),
+        stream::operation::<Receipt>(SOURCE),
+        health::operation::<health::NoFields>(SOURCE),
+    ])
     .with_tree(consistency::ReceiptTree)
     .with_files(|ctx, path| Box::pin(file(ctx, path)))
     .with_tasks(&[

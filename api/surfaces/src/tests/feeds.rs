@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use feed::testing::{HOUR_MS, SOURCE, START_MS, World};
-use feed::{Source, changes};
+use feed::{Source, changes, stream};
 use operation::context::{Context, ServiceSettings, Settings};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -43,7 +43,7 @@ impl Feed {
         let context = Context::new(Settings::new(services, tiers), clock, secrets, world.log.clone(), world.store.clone());
         let record = Definition { surface: Surface::Route, ..words("record", Method::Get, "/v1/records/{id}") };
         let record = Operation::define::<ById, Anything, _, _>(record, |_: Call, by: ById| async move { value(json!({"id": by.id})) });
-        let operations = vec![changes::operation::<Recall>(source, changes::example()), record];
+        let operations = vec![changes::operation::<Recall>(source, changes::example()), stream::operation::<Recall>(source), record];
         let service = Service {
             name: "fake",
             title: "Fakes & <more>",
@@ -259,4 +259,160 @@ async fn closed_pages_are_kept() {
     let later = Feed { site: Feed::site(&feed.world, source, START_MS + 7 * DAY_MS + 8 * HOUR_MS), world: feed.world };
     let read = later.ask(ask().path(&path).header("if-none-match", &etag)).await;
     assert_eq!((read.status.as_u16(), &read.json()["from"]), (200, &json!(9)), "{}", read.body);
+}
+
+/// The offset after a change.
+fn offset(seq: u64) -> String {
+    format!("{seq:020}")
+}
+
+/// The seqs in an answer of a stream.
+fn streamed(read: &Read) -> Vec<u64> {
+    read.json().as_array().unwrap().iter().map(|change| change["seq"].as_u64().unwrap()).collect()
+}
+
+/// Proves that reads of a stream follow each other without a gap from the beginning to the end, and have the changes of the feed.
+#[tokio::test]
+async fn streams_are_read_to_their_end() {
+    let feed = Feed::new(&recalls(60), SOURCE, START_MS + 90 * HOUR_MS).await;
+    for beginning in ["?limit=25", "?offset=-1&limit=25"] {
+        let (mut query, mut seqs) = (beginning.to_owned(), Vec::new());
+        loop {
+            let read = feed.get(&format!("/fake/v1/stream{query}")).await;
+            assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "application/json"));
+            assert!(!read.header("etag").is_empty() && read.header("stream-cursor").is_empty());
+            seqs.extend(streamed(&read));
+            let (next, is_at_end) = (read.header("stream-next-offset").to_owned(), read.header("stream-up-to-date") == "true");
+            assert_eq!((&next, is_at_end), (&offset(*seqs.last().unwrap()), seqs.len() == 60));
+            let kept = if is_at_end { "no-cache" } else { "public, max-age=60, must-revalidate" };
+            assert_eq!(read.header("cache-control"), kept);
+            query = format!("?offset={next}&limit=25");
+            if is_at_end {
+                break;
+            }
+        }
+        assert_eq!(seqs, (1..=60).collect::<Vec<u64>>());
+        let end = feed.get(&format!("/fake/v1/stream{query}")).await;
+        assert_eq!((end.status.as_u16(), end.body.as_str(), end.header("stream-up-to-date")), (200, "[]", "true"));
+        assert_eq!(end.header("stream-next-offset"), offset(60));
+    }
+    let [stream, page] = ["/fake/v1/stream?limit=3", "/fake/v1/changes?start=earliest&limit=3"];
+    assert_eq!(feed.get(stream).await.json(), feed.get(page).await.json()["changes"]);
+}
+
+/// Proves what the end of a stream answers, also of an empty one, with HEAD and GET, and that it is not kept.
+#[tokio::test]
+async fn the_end_of_a_stream() {
+    for count in [0, 3] {
+        let feed = Feed::new(&recalls(count), SOURCE, START_MS + DAY_MS).await;
+        let tail = offset(u64::try_from(count).unwrap());
+        let head = feed.ask(ask().method("HEAD").path("/fake/v1/stream")).await;
+        let now = feed.get("/fake/v1/stream?offset=now").await;
+        for read in [&head, &now] {
+            assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "application/json"));
+            assert_eq!(
+                (read.header("stream-next-offset"), read.header("cache-control"), read.header("etag")),
+                (tail.as_str(), "no-store", "")
+            );
+        }
+        assert_eq!((head.body.as_str(), now.body.as_str(), now.header("stream-up-to-date")), ("", "[]", "true"));
+        let exposed = now.header("access-control-expose-headers");
+        assert!(["Stream-Next-Offset", "Stream-Up-To-Date", "Stream-Cursor"].iter().all(|name| exposed.contains(name)), "{exposed}");
+        assert_eq!(now.header("cross-origin-resource-policy"), "cross-origin");
+    }
+}
+
+/// Proves that wrong arguments are refused by name, that a stream is for reading only, and that an unchanged read is answered with 304.
+#[tokio::test]
+async fn refusals_of_streams() {
+    let feed = Feed::new(&recalls(3), SOURCE, START_MS + DAY_MS).await;
+    for (query, code, parameter) in [
+        ("offset=", "parameter-invalid", "offset"),
+        ("offset=3", "parameter-invalid", "offset"),
+        ("offset=-2", "parameter-invalid", "offset"),
+        ("offset=00000000000000000001,2", "parameter-invalid", "offset"),
+        ("offset=-1&offset=now", "parameter-invalid", "offset"),
+        ("offset=00000000000000000009", "cursor-invalid", "offset"),
+        ("offset=18446744073709551615", "cursor-invalid", "offset"),
+        ("offset=99999999999999999999", "parameter-invalid", "offset"),
+        ("live=long-poll", "parameter-invalid", "offset"),
+        ("live=sse", "parameter-invalid", "offset"),
+        ("offset=-1&live=ever", "parameter-invalid", "live"),
+        ("offset=-1&limit=201", "parameter-invalid", "limit"),
+        ("offset=-1&start=earliest", "parameter-invalid", "start"),
+    ] {
+        let read = feed.get(&format!("/fake/v1/stream?{query}")).await;
+        assert_eq!((read.status.as_u16(), read.problem()), (400, (code.to_owned(), parameter.to_owned())), "{query}");
+    }
+    for method in ["PUT", "POST", "PATCH", "DELETE"] {
+        let read = feed.ask(ask().method(method).path("/fake/v1/stream")).await;
+        assert_eq!((read.status.as_u16(), read.header("allow")), (405, "GET, HEAD, OPTIONS"), "{method}");
+    }
+    let etag = feed.get("/fake/v1/stream?offset=-1").await.header("etag").to_owned();
+    for (query, status) in [("offset=-1", 304), ("", 304), ("offset=-1&limit=2", 200), ("offset=now", 200)] {
+        let read = feed.ask(ask().path(&format!("/fake/v1/stream?{query}")).header("if-none-match", &etag)).await;
+        assert_eq!((read.status.as_u16(), read.body.is_empty()), (status, status == 304), "{query}");
+        assert!(!read.header("stream-next-offset").is_empty(), "{query}");
+    }
+}
+
+/// Proves that a caller without a key is shown the last days only, whatever the offset.
+#[tokio::test]
+async fn streams_have_the_free_window() {
+    let source = Source { sample_days: Some(7), ..SOURCE };
+    let old_and_free = [(START_MS, recall("CPSC:1", "old")), (START_MS + 8 * DAY_MS, recall("CPSC:2", "free"))];
+    let feed = Feed::new(&old_and_free, source, START_MS + 9 * DAY_MS).await;
+    for query in ["", "?offset=-1", "?offset=00000000000000000000", "?offset=00000000000000000001"] {
+        assert_eq!(streamed(&feed.get(&format!("/fake/v1/stream{query}")).await), [2], "{query}");
+    }
+}
+
+/// Proves that a long poll is answered at once with what is there, otherwise when a change comes, and with 204 when the server stops; and that its cursor
+/// moves on.
+#[tokio::test]
+async fn long_polls() {
+    let mut feed = Feed::new(&recalls(3), SOURCE, START_MS + DAY_MS).await;
+    let there = feed.get("/fake/v1/stream?offset=-1&live=long-poll").await;
+    assert_eq!((there.status.as_u16(), streamed(&there)), (200, vec![1, 2, 3]));
+    let cursor: u64 = there.header("stream-cursor").parse().unwrap();
+    let path = format!("/fake/v1/stream?offset={}&live=long-poll&cursor={cursor}", offset(3));
+    let mut waiting = std::pin::pin!(ask().path(&path).reply(Arc::clone(&feed.site)));
+    assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+    feed.world.change(START_MS + 5 * HOUR_MS, &recall("CPSC:9", "awaited"));
+    feed.world.commit().await;
+    let read = waiting.await;
+    assert_eq!((read.status.as_u16(), streamed(&read), read.header("stream-next-offset")), (200, vec![4], offset(4).as_str()));
+    assert!(read.header("stream-cursor").parse::<u64>().unwrap() > cursor);
+    feed.site.context().stopping.send_replace(true);
+    for from in [offset(4).as_str(), "now"] {
+        let read = feed.get(&format!("/fake/v1/stream?offset={from}&live=long-poll")).await;
+        assert_eq!((read.status.as_u16(), read.body.as_str(), read.header("cache-control")), (204, "", "no-store"));
+        assert_eq!((read.header("stream-next-offset"), read.header("stream-up-to-date")), (offset(4).as_str(), "true"));
+        assert!(!read.header("stream-cursor").is_empty());
+    }
+}
+
+/// Proves that a stream of events has the changes and then says where it is, and that one from the end says so first.
+#[tokio::test]
+async fn events_of_streams() {
+    let feed = Feed::new(&recalls(3), SOURCE, START_MS + DAY_MS).await;
+    // A stream ends after its first page when the server stops.
+    feed.site.context().stopping.send_replace(true);
+    for (query, seqs, next) in [("offset=-1&limit=2", Some(vec![1, 2]), 2), ("offset=-1", Some(vec![1, 2, 3]), 3), ("offset=now", None, 3)]
+    {
+        let read = feed.get(&format!("/fake/v1/stream?{query}&live=sse")).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "text/event-stream; charset=utf-8"));
+        let (mut events, mut data) = (read.body.split_terminator("\n\n"), None);
+        let mut event = events.next().unwrap();
+        if let Some(text) = event.strip_prefix("event: data\ndata: ") {
+            let changes: Vec<Value> = serde_json::from_str(text).unwrap();
+            data = Some(changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect::<Vec<u64>>());
+            event = events.next().unwrap();
+        }
+        let control: Value = serde_json::from_str(event.strip_prefix("event: control\ndata: ").unwrap()).unwrap();
+        assert_eq!((data, events.next()), (seqs, None), "{query}");
+        let is_up_to_date = if next == 3 { json!(true) } else { Value::Null };
+        assert_eq!((&control["streamNextOffset"], &control["upToDate"]), (&json!(offset(next)), &is_up_to_date), "{query}");
+        assert!(control["streamCursor"].as_str().unwrap().parse::<u64>().is_ok());
+    }
 }
