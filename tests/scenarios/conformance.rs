@@ -63,6 +63,7 @@ fn fixtures() -> Vec<Service> {
         operations,
         files: None,
         data: Vec::new(),
+        page: operation::RecordPage::default(),
     }]
 }
 

@@ -470,6 +470,27 @@ pub struct Service {
     pub files: Option<Files>,
     /// The data files that the service's rules use, which the reference page shows.
     pub data: Vec<ShownFile>,
+    /// How pages for browsers show its records.
+    pub page: RecordPage,
+}
+
+/// How the pages for browsers show the records of a service. Everything that is not said here follows from the operations and their schemas. Fields are
+/// named as in answers; a dot leads into an object: `body.action`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordPage {
+    /// The operation that lists current records to a caller without a key, and without required arguments; empty if there is none. The explorer then
+    /// lists changes.
+    pub list: &'static str,
+    /// The fields of that operation's answer that hold the records.
+    pub rows: &'static [&'static str],
+    /// The fields that can name a record. The first one that is not empty is its title.
+    pub title: &'static [&'static str],
+    /// The fields that are columns of tables and come first on the page of a record, in this order.
+    pub columns: &'static [&'static str],
+    /// The field by whose values the explorer counts changes; empty for none.
+    pub facet: &'static str,
+    /// The argument that takes the words of a search: of `list`, or of the filtered feed if `list` is empty or does not have it. Empty for none.
+    pub search: &'static str,
 }
 
 /// A page or file of a service.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use feed::Source;
 use futures_util::future::BoxFuture;
 use operation::context::Context;
-use operation::{Files, Operation, Service};
+use operation::{Files, Operation, RecordPage, Service};
 use schemas::data_file::ShownFile;
 use webhooks::NewMatcher;
 
@@ -92,7 +92,7 @@ impl Registration {
     /// sentences.
     #[must_use]
     pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
-        let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new() };
+        let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new(), page: RecordPage::default() };
         Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[] }
     }
 
@@ -127,6 +127,13 @@ impl Registration {
     #[must_use]
     pub fn with_data(mut self, file: ShownFile) -> Self {
         self.service.data.push(file);
+        self
+    }
+
+    /// Says how pages for browsers show the records.
+    #[must_use]
+    pub fn with_page(mut self, page: RecordPage) -> Self {
+        self.service.page = page;
         self
     }
 

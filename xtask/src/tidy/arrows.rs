@@ -55,7 +55,12 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "webhooks",
         ],
     ),
-    ("api/surfaces/", "surfaces", &["access", "event-log", "operation", "pages", "payments", "schemas", "services", "view-store"]),
+    ("api/site/", "site", &["operation", "schemas"]),
+    (
+        "api/surfaces/",
+        "surfaces",
+        &["access", "event-log", "feed", "operation", "pages", "payments", "schemas", "services", "site", "view-store"],
+    ),
     ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),
     ("ingest/", "ingest", &["event-log", "schemas", "upstreams", "view-store"]),
     ("ingest/disk-files/", "disk-files", &[]),

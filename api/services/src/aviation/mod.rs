@@ -18,7 +18,7 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes. The match is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
@@ -34,6 +34,16 @@ pub const DISCLAIMER: &str =
 fn rule() -> String {
     format!("directives/{}, aircraft_aliases/{}", directives::RULES_VERSION, directives::aliases_version())
 }
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["title", "adNumber", "id"],
+    columns: &["adNumber", "make", "product", "effectiveDate", "status"],
+    facet: "product",
+    search: "make",
+};
 
 /// The service.
 #[must_use]
@@ -51,6 +61,7 @@ pub fn service() -> Registration {
             says so, from the Federal Register. What a text does not decide is answered as POSSIBLE and named; nothing is left out in silence. \
             Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<match_ads::Arguments>(),
         read::operation::<recurring::Arguments>(),

@@ -15,13 +15,23 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["recipient", "piid", "id"],
+    columns: &["description", "agency", "amount", "naics", "end"],
+    facet: "agency",
+    search: "keyword",
+};
 
 /// The service.
 #[must_use]
@@ -44,6 +54,7 @@ pub fn service() -> Registration {
             competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
             days, 25 rows an answer.",
     )
+    .with_page(PAGE)
     .with(vec![
         changes_since::operation::<followed::Awards>(changes),
         read::operation::<digest::Arguments>(),

@@ -22,13 +22,23 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes. The board is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["item", "id"],
+    columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
+    facet: "niche",
+    search: "query",
+};
 
 /// The service.
 #[must_use]
@@ -46,6 +56,7 @@ pub fn service() -> Registration {
             archive of availability observations. The archive grows: a new item has no prediction, and answers say how sure they are. An \
             estimate from past observations; no promise of availability.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<list_niches::Arguments>(),
         read::operation::<list_stores::Arguments>(),

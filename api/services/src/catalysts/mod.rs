@@ -17,7 +17,7 @@ use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Definition, Price};
+use operation::{Definition, Price, RecordPage};
 
 /// The source of the service's changes.
 pub const SOURCE: Source =
@@ -25,6 +25,16 @@ pub const SOURCE: Source =
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "upcoming",
+    rows: &["catalysts"],
+    title: &["title", "drug", "company", "kind"],
+    columns: &["date", "kind", "company", "drug", "phase", "status"],
+    facet: "kind",
+    search: "drug",
+};
 
 /// The service.
 #[must_use]
@@ -48,6 +58,7 @@ pub fn service() -> Registration {
             sentence or field of one public document, with its hash. Dates move, and each move is a change with both dates. Not investment \
             advice. Without a paid key: the next 30 days, 25 rows an answer.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<upcoming::Arguments>(),
         read::operation::<company::Arguments>(),

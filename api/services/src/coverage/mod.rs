@@ -19,7 +19,7 @@ use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Definition, Price};
+use operation::{Definition, Price, RecordPage};
 
 /// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
 pub const SOURCE: Source = Source::of_records("coverage", &TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
@@ -35,6 +35,16 @@ const DISCLAIMER: &str = "Leads from public records. No legal or insurance advic
 const ALL_SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];
 /// The sources of leads that are read.
 const SOURCES: [&str; 5] = ["fmcsa", "sos-co", "sos-ct", "sos-ny", "sos-or"];
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["business", "id"],
+    columns: &["trigger", "coverageLine", "state", "triggerDate", "basis"],
+    facet: "coverageLine",
+    search: "",
+};
 
 /// The service.
 #[must_use]
@@ -55,6 +65,7 @@ pub fn service() -> Registration {
             never a statement that a business has no insurance. Without a paid key: counts, and the leads of the last 7 days without the business. \
             With a key of tier pro or above, or 0.02 USD per call: whole leads of up to 90 days.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<sample::RouteArguments>(),
         read::operation::<feed_page::Arguments>(),

@@ -19,7 +19,7 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes.
 pub const SOURCE: Source =
@@ -39,6 +39,16 @@ const SCAN_MICROS: u64 = 20_000;
 /// What every answer says.
 pub const DISCLAIMER: &str = "Dated public-record evidence, not a compliance determination. Check SAM.gov before acting.";
 
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["name", "uei", "id"],
+    columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "uei"],
+    facet: "excludingAgency",
+    search: "name",
+};
+
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
@@ -55,6 +65,7 @@ pub fn service() -> Registration {
             evidence from public records, not a compliance determination. An award that began before an exclusion may lawfully continue. Without a \
             key: 25 rows an answer.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<check::Arguments>(),
         read::operation::<sample::Arguments>(),

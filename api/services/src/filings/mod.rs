@@ -17,13 +17,23 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("filings", &TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["company", "id"],
+    columns: &["form", "topLabel", "filingDate", "eventScore", "ticker"],
+    facet: "form",
+    search: "ticker",
+};
 
 /// The service.
 #[must_use]
@@ -48,6 +58,7 @@ pub fn service() -> Registration {
             investment advice. EDGAR is asked within its fair-access limits, under a declared User-Agent. Without a key: the last 7 days, 25 \
             rows an answer.",
     )
+    .with_page(PAGE)
     .with(vec![
         changes_since::operation::<followed::Filings>(changes),
         read::operation::<digest::Arguments>(),

@@ -18,7 +18,7 @@ use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Definition, Price};
+use operation::{Definition, Price, RecordPage};
 
 /// The source of the service's changes. Below tier pro, leads are shown as the samples are.
 pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
@@ -28,6 +28,16 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 
 /// The price of a call of the lead feed in millionths of a US dollar.
 const LEADS_MICROS: u64 = 20_000;
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "sample",
+    rows: &["leads"],
+    title: &["title", "category"],
+    columns: &["category", "state", "month", "amountBand", "signal"],
+    facet: "",
+    search: "",
+};
 
 /// The service.
 #[must_use]
@@ -47,6 +57,7 @@ pub fn service() -> Registration {
             statement that somebody will buy. Without a paid key: category, state, month and amount band of the last 14 days. With a key of tier \
             pro or above, or 0.02 USD per call: whole leads of up to a year.",
     )
+    .with_page(PAGE)
     .with(vec![
         sample::route(),
         read::operation::<leads::Arguments>(),

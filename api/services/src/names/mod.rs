@@ -18,13 +18,23 @@ use crate::common::{changes_since, checkpoints, filters, history, keys, read, ye
 use crate::registration::{Registration, Task, TaskRole};
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes. The check is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("names", &TABLES, &CHANGES_NAMES, &[MARKS]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["mark", "serial", "id"],
+    columns: &["owner", "status", "intlClass", "filingDate", "serial"],
+    facet: "status",
+    search: "word",
+};
 
 /// The service.
 #[must_use]
@@ -42,6 +52,7 @@ pub fn service() -> Registration {
         "Whether a name is free as a trademark of the United States: the live applications and registrations of the register (USPTO) that are \
             similar to it in spelling or sound, each with the rule that found it, and every change of the register. Not legal advice.",
     )
+    .with_page(PAGE)
     .with(vec![read::operation::<check::Arguments>(), changes_since::operation::<followed::Names>(changes)])
     .with(vec![
         filters::save::operation::<followed::Names>().managed(),

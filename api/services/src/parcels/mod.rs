@@ -20,7 +20,7 @@ use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Definition, Price};
+use operation::{Definition, Price, RecordPage};
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
 pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES]).redacted::<Parcel>();
@@ -37,6 +37,16 @@ const DISCLAIMER: &str = "Public-record inference, not an appraisal, title repor
 fn rule() -> String {
     format!("{RULE}, cook_classes/{}", cook::classes_version())
 }
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "leads",
+    rows: &["leads"],
+    title: &["address", "pin", "id"],
+    columns: &["classLabel", "township", "tier", "r", "cycle"],
+    facet: "tier",
+    search: "",
+};
 
 /// The service.
 #[must_use]
@@ -57,6 +67,7 @@ pub fn service() -> Registration {
             Without a paid key: true counts, masked samples, and the check of one parcel. With a key of tier pro or above, or 0.20 USD per call: \
             whole rows.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<leads::RouteArguments>(),
         read::operation::<check::Arguments>(),

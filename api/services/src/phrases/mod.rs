@@ -23,13 +23,23 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes. Labels are free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("phrases", &TABLES, &CHANGES_PHRASES, &[MENTIONS]) };
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "rising_phrases",
+    rows: &["phrases"],
+    title: &["phrase", "id"],
+    columns: &["label", "multiple", "count", "baseline", "since"],
+    facet: "label",
+    search: "phrase",
+};
 
 /// The service.
 #[must_use]
@@ -46,6 +56,7 @@ pub fn service() -> Registration {
         "How fast a phrase rises in the titles of Hacker News, against its own past and the chance of a rare phrase, confirmed by page views of \
             Wikipedia; and whether it is free as a US trademark. Counts are of complete hours. The result is not legal advice.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<rising::Arguments>(),
         read::operation::<velocity::Arguments>(),

@@ -12,6 +12,7 @@ use schemas::views::recalls::{FEED, HISTORY, RECALLS, Recall, THROUGH, VIEW};
 use crate::common::{checkpoints, history, keys};
 use crate::registration::{Registration, Task, TaskRole};
 use feed::Source;
+use operation::RecordPage;
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source {
@@ -27,6 +28,16 @@ pub const SOURCE: Source = Source {
     redaction: None,
 };
 
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "search_recalls",
+    rows: &["recalls"],
+    title: &["title", "id"],
+    columns: &["date", "agency", "category", "brand", "hazard"],
+    facet: "category",
+    search: "keyword",
+};
+
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
@@ -39,6 +50,7 @@ pub fn service() -> Registration {
             dates are normalised, and every amendment is recorded as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
             address, or with a key by `POST /api/keys`.",
     )
+    .with_page(PAGE)
     .with(vec![list::operation(), keys::operation()])
     .with(webhook::operations())
     .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))

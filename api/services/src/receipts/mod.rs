@@ -20,9 +20,9 @@ pub mod verify;
 use std::sync::Arc;
 
 use feed::changes;
-use operation::File;
 use operation::context::Context;
 use operation::problem::Problem;
+use operation::{File, RecordPage};
 use schemas::receipt::Receipt;
 
 pub(crate) use self::rows::Receipts;
@@ -30,6 +30,16 @@ pub use self::rows::{SOURCE, Shown};
 use crate::common::numbers::no_ids;
 use crate::common::{health, keys, records};
 use crate::registration::{Registration, Task, TaskRole};
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["body.action", "id"],
+    columns: &["body.agentId", "body.seq", "body.issuedAt", "body.issuer"],
+    facet: "body.action",
+    search: "",
+};
 
 /// The service. Its tree of checkpoints is over the receipts themselves, not over its changes.
 #[must_use]
@@ -42,6 +52,7 @@ pub fn service() -> Registration {
             arrival and never stored. A chain belongs to the caller of its first receipt; nobody else can append to it unless the owner allows it. \
             Verifying and listing are free.",
     )
+    .with_page(PAGE)
     .with(vec![
         issue::operation(),
         verify::operation(),

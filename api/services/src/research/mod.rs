@@ -16,13 +16,23 @@ use crate::common::{changes_since, checkpoints, followed::operations, history, k
 use crate::registration::Registration;
 use feed::Source;
 use feed::query::Feed;
-use operation::Definition;
+use operation::{Definition, RecordPage};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("research", &TABLES, &CHANGES_RESEARCH, &[GRANTS, TRIALS]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "new_funding",
+    rows: &["grants", "trials"],
+    title: &["title", "id"],
+    columns: &["kind", "org", "sponsor", "phase", "amount", "published"],
+    facet: "kind",
+    search: "institution",
+};
 
 /// The service.
 #[must_use]
@@ -40,6 +50,7 @@ pub fn service() -> Registration {
             a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is recorded and has a \
             number. Each topic of a record names the words that decided it. Without a key: the last 7 days, 25 rows an answer.",
     )
+    .with_page(PAGE)
     .with(vec![
         read::operation::<new_funding::Arguments>(),
         changes_since::operation::<followed::Research>(changes),

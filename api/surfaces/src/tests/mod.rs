@@ -21,7 +21,7 @@ use operation::context::{Context, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
-use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Service, Surface};
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, RecordPage, Service, Surface};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
 use schemas::data_file::ShownFile;
@@ -219,7 +219,15 @@ fn service(gate: &Arc<Notify>) -> Service {
     let only = Definition { surface: Surface::Tool, path: "", price: Price::Tier(Tier::Pro), ..words("address", Method::Get, "") };
     let only = Operation::define::<Nothing, Anything, _, _>(only, |_: Call, _: Nothing| async move { value(json!({"tool": true})) });
     let operations = operations.into_iter().chain([past, drop, keep.managed(), set.managed(), only]).collect();
-    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None, data: vec![words_file()] }
+    Service {
+        name: "fake",
+        title: "Fakes & <more>",
+        about: "Made up.\n\nFor tests.",
+        operations,
+        files: None,
+        data: vec![words_file()],
+        page: RecordPage::default(),
+    }
 }
 
 /// A context in a temporary directory.

@@ -1,0 +1,39 @@
+//! The files of the pages: one style sheet, one script and the icon. Each has the fingerprint of its content in its path, so a browser may keep it for ever.
+
+use std::sync::LazyLock;
+
+use schemas::hash::Hash32;
+
+/// How many hex digits of the hash are in a path.
+const FINGERPRINT_DIGITS: usize = 16;
+
+/// A file of the pages.
+pub struct Asset {
+    /// The path on the server.
+    pub path: String,
+    /// The content.
+    pub bytes: &'static [u8],
+    /// The content type.
+    pub content_type: &'static str,
+}
+
+impl Asset {
+    fn new(name: &str, bytes: &'static [u8], content_type: &'static str) -> Self {
+        let hash = Hash32::of(bytes).to_string();
+        Self { path: format!("/assets/{}/{name}", hash.get(..FINGERPRINT_DIGITS).unwrap_or(&hash)), bytes, content_type }
+    }
+}
+
+/// The style sheet.
+pub static STYLE: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("site.css", include_bytes!("../assets/site.css"), "text/css; charset=utf-8"));
+/// The script.
+pub static SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("site.js", include_bytes!("../assets/site.js"), "text/javascript; charset=utf-8"));
+/// The icon.
+pub static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("icon.svg", include_bytes!("../assets/icon.svg"), "image/svg+xml"));
+
+/// All files.
+pub fn all() -> impl Iterator<Item = &'static Asset> {
+    [&*STYLE, &*SCRIPT, &*ICON].into_iter()
+}

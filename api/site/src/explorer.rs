@@ -1,0 +1,384 @@
+//! The explorer of a service: its records or changes under the filters of the API, with what happened over time.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+use operation::problem::Problem;
+use operation::{Operation, Price};
+use serde_json::Value;
+
+use crate::activity::{Pulse, pulse};
+use crate::chart::{Share, breakdown, histogram};
+use crate::fields::{ago, at, cell, grouped, is_empty, label, text, time, title, today};
+use crate::layout::{Page, note, notice};
+use crate::this_view::{View, this_view};
+use crate::{Pairs, Reads, Shown, filters, url};
+
+/// The rows of a page: as many as a caller without a key gets.
+const ROWS: u64 = 25;
+/// How many parts of the feed are searched for the newest changes.
+const PARTS_MAX: u64 = 4;
+/// The most values that a breakdown shows.
+const SHARES_MAX: usize = 8;
+
+/// What a page lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Records,
+    Changes,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Changes => "changes",
+        }
+    }
+}
+
+/// A row: a record, and the change that made it if the page lists changes.
+pub(crate) struct Row {
+    pub(crate) event: String,
+    pub(crate) recorded_at: String,
+    pub(crate) seq: u64,
+    pub(crate) record: Value,
+}
+
+impl Row {
+    /// The row of a change.
+    pub(crate) fn of_change(mut change: Value) -> Self {
+        let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
+        Self {
+            event: text("event"),
+            recorded_at: text("recordedAt"),
+            seq: change["seq"].as_u64().unwrap_or(0),
+            record: change["record"].take(),
+        }
+    }
+}
+
+/// The rows of a page, and how to get on.
+#[derive(Default)]
+struct Listing {
+    rows: Vec<Row>,
+    note: Option<Markup>,
+    /// The argument that continues, and its value.
+    next: Option<(&'static str, String)>,
+}
+
+/// The page.
+pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pairs) -> Result<Page<'a>, Problem> {
+    let hints = shown.service.page;
+    let list = shown.operation(hints.list);
+    let wanted = value(pairs, "view");
+    let kind = if list.is_some() && wanted != Kind::Changes.name() { Kind::Records } else { Kind::Changes };
+    let pulse = pulse(reads, shown).await?;
+    let feed = shown.filtered_feed().filter(|feed| feed.price == Price::Free);
+    let is_filtered = feed.is_some_and(|feed| !filters::given(feed, pairs).is_empty()) || !value(pairs, "start").is_empty();
+    let changes = shown.operation("changes");
+    let (operation, mut arguments) = match kind {
+        Kind::Records => (list, arguments_of(pairs)),
+        Kind::Changes if is_filtered || unknown(changes, pairs) => (feed.or(changes), arguments_of(pairs)),
+        Kind::Changes => (changes, arguments_of(pairs)),
+    };
+    let Some(operation) = operation else { return Err(Problem::new(schemas::error_code::ErrorCode::NotFound, "this service has no feed")) };
+    if filters::takes(operation, "limit") {
+        arguments.push(("limit".to_owned(), ROWS.to_string()));
+    }
+    let newest = kind == Kind::Changes && operation.name == "changes" && value(pairs, "start").is_empty();
+    let found = if newest {
+        newest_changes(reads, shown, &pulse, pairs).await.map(|(listing, cursor)| {
+            arguments.push(("cursor".to_owned(), cursor));
+            listing
+        })
+    } else {
+        listed(reads, shown, kind, operation, &arguments).await
+    };
+    let (mut listing, refusal) = match found {
+        Ok(listing) => (listing, None),
+        Err(problem) => (Listing::default(), Some(problem)),
+    };
+    let sort = value(pairs, "sort");
+    if !sort.is_empty() {
+        sort_rows(&mut listing.rows, sort);
+    }
+    let recent = if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown, &pulse).await.ok() };
+    let shares = shares(&shown, recent.as_deref().unwrap_or(&listing.rows), if kind == Kind::Records { Some(operation) } else { feed });
+    let form_of = match kind {
+        Kind::Records => Some(operation),
+        Kind::Changes => feed,
+    };
+    let path = shown.explorer();
+    let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
+    let main = html! {
+        nav.crumbs aria-label="Breadcrumb" { a href="/" { "Home" } " / " span aria-current="page" { (shown.service.title) } }
+        h1 { (shown.service.title) }
+        (about(shown.service.about))
+        (facts(&pulse, reads.now_ms()))
+        div.charts {
+            (histogram(&pulse.days, &pulse.summary()))
+            @if !shares.is_empty() {
+                (breakdown(&format!("Newest changes by {}", label(hints.facet).to_lowercase()), &shares))
+            }
+        }
+        @if list.is_some() {
+            nav.tabs aria-label="View" {
+                @for (tab, words) in [(Kind::Records, "Records"), (Kind::Changes, "Changes")] {
+                    a href={ (path) "?view=" (tab.name()) } aria-current=[(tab == kind).then_some("page")] { (words) }
+                }
+            }
+        }
+        @if kind == Kind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
+            p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
+        }
+        (filters::form(&path, kind.name(), form_of, hints.search, kind == Kind::Changes && feed.is_some(), pairs))
+        @if let Some(note) = &listing.note { (note) }
+        @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
+        (table(&shown, kind, &listing.rows, pairs))
+        (pager(&path, pairs, listing.next.as_ref()))
+        (this_view(&shown, &View { operation, arguments }, &day))
+    };
+    Ok(Page {
+        title: shown.service.title.to_owned(),
+        description: shown.service.about.to_owned(),
+        canonical: path,
+        search: "",
+        status: refusal.map_or(200, |problem| problem.code.status()),
+        main,
+    })
+}
+
+fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
+    pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value)
+}
+
+/// Whether a query has arguments that an operation does not take, so that the filtered feed has to say what is wrong with them.
+fn unknown(operation: Option<&Operation>, pairs: &Pairs) -> bool {
+    arguments_of(pairs)
+        .iter()
+        .any(|(name, _)| operation.is_some_and(|operation| !filters::takes(operation, name)) && !name.starts_with("utm_"))
+}
+
+/// The arguments for the operation: everything in the query that is not the page's own.
+fn arguments_of(pairs: &Pairs) -> Pairs {
+    let own = ["view", "sort", "until", "limit"];
+    pairs.iter().filter(|(name, _)| !own.contains(&name.as_str()) && !name.starts_with("utm_")).cloned().collect()
+}
+
+/// The answer of a list or of the filtered feed.
+async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Operation, arguments: &Pairs) -> Result<Listing, Problem> {
+    let mut answer = reads.read(shown.service.name, operation.name, arguments.clone()).await?;
+    let lists: Vec<&str> = if kind == Kind::Records { shown.service.page.rows.to_vec() } else { vec![operation.list] };
+    let mut rows = Vec::new();
+    for list in lists {
+        let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
+        rows.extend(items.into_iter().map(|item| match kind {
+            Kind::Records => Row { event: String::new(), recorded_at: String::new(), seq: 0, record: item },
+            Kind::Changes => Row::of_change(item),
+        }));
+    }
+    let next = match kind {
+        Kind::Records => answer["next"].as_str().map(|next| ("after", next.to_owned())),
+        Kind::Changes => answer["cursor"].as_str().filter(|_| answer["hasMore"] == true).map(|next| ("cursor", next.to_owned())),
+    };
+    Ok(Listing { rows, note: Some(note(&answer)), next })
+}
+
+/// The newest changes up to `until`, the newest first, and the cursor before them. The feed is in the order in which changes were recorded, so parts of
+/// it are read from its end on.
+async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pulse: &Pulse, pairs: &Pairs) -> Result<(Listing, String), Problem> {
+    let as_of = value(pairs, "asOf");
+    let mut last = pulse.changes();
+    if !as_of.is_empty() {
+        let then = reads.read(shown.service.name, "health", vec![("asOf".to_owned(), as_of.to_owned())]).await?;
+        last = then["changes"].as_u64().unwrap_or(0).min(last);
+    }
+    let until = value(pairs, "until").parse::<u64>().map_or(last, |until| until.min(last));
+    let (rows, after, note) = changes_before(reads, shown, until, ROWS).await?;
+    let next = (after > 0 && !rows.is_empty()).then(|| ("until", after.to_string()));
+    Ok((Listing { rows, note, next }, reads.cursor_after(shown.service.name, after)))
+}
+
+/// The newest changes, for counts.
+async fn recent_changes(reads: &dyn Reads, shown: Shown<'_>, pulse: &Pulse) -> Result<Vec<Row>, Problem> {
+    Ok(changes_before(reads, shown, pulse.changes(), ROWS * PARTS_MAX).await?.0)
+}
+
+/// The last changes up to `until`, the newest first, at least `wanted` of them if the parts that are read have so many; and the change before them.
+pub(crate) async fn changes_before(
+    reads: &dyn Reads,
+    shown: Shown<'_>,
+    until: u64,
+    wanted: u64,
+) -> Result<(Vec<Row>, u64, Option<Markup>), Problem> {
+    let (mut rows, mut end, mut said) = (Vec::new(), until, None);
+    for _ in 0..PARTS_MAX {
+        let after = end.saturating_sub(ROWS);
+        let cursor = reads.cursor_after(shown.service.name, after);
+        let arguments = vec![("cursor".to_owned(), cursor), ("limit".to_owned(), ROWS.to_string())];
+        let mut answer = reads.read(shown.service.name, "changes", arguments).await?;
+        said.get_or_insert_with(|| note(&answer));
+        let changes = match answer["changes"].take() {
+            Value::Array(changes) => changes,
+            _ => Vec::new(),
+        };
+        // A free window that begins later moves the start of the page.
+        rows.extend(changes.into_iter().rev().map(Row::of_change).filter(|row| row.seq <= end && row.seq > after));
+        end = after;
+        if end == 0 || rows.len() as u64 >= wanted {
+            break;
+        }
+    }
+    Ok((rows, end, said))
+}
+
+/// How often the values of the service's facet occur, the most frequent first.
+fn shares(shown: &Shown<'_>, rows: &[Row], linked: Option<&Operation>) -> Vec<Share> {
+    let facet = shown.service.page.facet;
+    if facet.is_empty() {
+        return Vec::new();
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for row in rows {
+        let value = at(&row.record, facet);
+        if !is_empty(value) {
+            *counts.entry(text(value, 60)).or_default() += 1;
+        }
+    }
+    let mut all: Vec<(String, usize)> = counts.into_iter().collect();
+    all.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    let is_linked = linked.is_some_and(|operation| filters::has_filter(operation, facet));
+    let view = if linked.is_some_and(|operation| operation.name == shown.service.page.list) { Kind::Records } else { Kind::Changes };
+    let link = |name: &str| {
+        if is_linked { format!("{}{}", shown.explorer(), url::query(&[("view", view.name()), (facet, name)])) } else { String::new() }
+    };
+    all.into_iter().take(SHARES_MAX).map(|(name, count)| Share { link: link(&name), name, count }).collect()
+}
+
+/// The description of a service: its first sentence, and the rest on request.
+fn about(text: &str) -> Markup {
+    let (first, rest) = text.split_once(". ").map_or((text, ""), |(first, rest)| (first, rest));
+    html! {
+        p.lead { (first.trim_end_matches('.')) "." }
+        @if !rest.is_empty() { details.about { summary { "More about this service" } p { (rest) } } }
+    }
+}
+
+fn facts(pulse: &Pulse, now_ms: i64) -> Markup {
+    let health = &pulse.health;
+    let count = |changes: u64| grouped(i64::try_from(changes).unwrap_or(i64::MAX));
+    html! {
+        dl.facts {
+            div { dt { "Changes today" } dd { (count(pulse.today())) } }
+            div { dt { "Changes recorded" } dd { (count(pulse.changes())) } }
+            div { dt { "Last complete sync" } dd { (ago(health["lastSnapshot"].as_str().unwrap_or_default(), now_ms)) } }
+            div { dt { "Complete through" } dd { (cell("", &health["throughDate"])) } }
+            div { dt { "History since" } dd { (cell("", &Value::from(health["historyFrom"].as_str().and_then(|at| at.get(..10)).unwrap_or_default()))) } }
+        }
+    }
+}
+
+/// Sorts the rows of a page by a column; `-` before its name means the largest first.
+fn sort_rows(rows: &mut [Row], sort: &str) {
+    let (column, is_descending) = sort.strip_prefix('-').map_or((sort, false), |column| (column, true));
+    let compare = |one: &Row, other: &Row| -> Ordering {
+        let (one, other) = (at(&one.record, column), at(&other.record, column));
+        match (one.as_f64(), other.as_f64()) {
+            (Some(one), Some(other)) => one.total_cmp(&other),
+            _ => text(one, 200).to_lowercase().cmp(&text(other, 200).to_lowercase()),
+        }
+    };
+    rows.sort_by(|one, other| {
+        // What is unknown comes last in both directions.
+        let unknown = |row: &Row| is_empty(at(&row.record, column));
+        let order = if is_descending { compare(other, one) } else { compare(one, other) };
+        unknown(one).cmp(&unknown(other)).then(order)
+    });
+}
+
+/// A query with one pair replaced, or left out if its value is empty.
+fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
+    let mut all: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    all.retain(|(given, _)| *given != name && !without.contains(given));
+    if !value.is_empty() {
+        all.push((name, value));
+    }
+    url::query(&all)
+}
+
+fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
+    let hints = shown.service.page;
+    if rows.is_empty() {
+        return html! { p.empty { "Nothing to show." } };
+    }
+    let columns: Vec<&str> =
+        hints.columns.iter().copied().filter(|column| rows.iter().any(|row| !is_empty(at(&row.record, column)))).collect();
+    let sort = value(pairs, "sort");
+    let heading = |column: &str| {
+        let (is_up, is_down) = (sort == column, sort.strip_prefix('-') == Some(column));
+        let next = if is_up { format!("-{column}") } else { column.to_owned() };
+        let order = if is_up { Some("ascending") } else { is_down.then_some("descending") };
+        html! {
+            th scope="col" role="columnheader" aria-sort=[order] {
+                a href=(with(pairs, "sort", &next, &[])) title="Sorts the rows of this page" {
+                    (label(column)) @if is_up { span aria-hidden="true" { " ↑" } } @if is_down { span aria-hidden="true" { " ↓" } }
+                }
+            }
+        }
+    };
+    html! {
+        table.rows role="table" {
+            caption.hidden { (shown.service.title) ", " (kind.name()) }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th scope="col" role="columnheader" { "Record" }
+                    @for column in &columns { (heading(column)) }
+                    @if kind == Kind::Changes { th scope="col" role="columnheader" { "Recorded" } }
+                }
+            }
+            tbody role="rowgroup" {
+                @for row in rows {
+                    tr role="row" {
+                        th scope="row" role="rowheader" { (link(shown, row)) }
+                        @for column in &columns {
+                            @let value = at(&row.record, column);
+                            td role="cell" data-label=(label(column)) class=[value.is_number().then_some("number")] { (cell(column, value)) }
+                        }
+                        @if kind == Kind::Changes { td role="cell" data-label="Recorded" { (event(&row.event)) " " (time(&row.recorded_at)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What happened to a record, as a mark.
+pub(crate) fn event(event: &str) -> Markup {
+    html! { span class={ "event " @if event == "new" { "new" } } { (event) } }
+}
+
+/// The title of a record, which leads to its page if the record has an id.
+pub(crate) fn link(shown: &Shown<'_>, row: &Row) -> Markup {
+    let title = title(&row.record, shown.service.page.title);
+    html! {
+        @match row.record["id"].as_str() {
+            Some(id) => { a href=(shown.record(id)) { bdi { (title) } } }
+            None => { bdi { (title) } }
+        }
+    }
+}
+
+fn pager(path: &str, pairs: &Pairs, next: Option<&(&'static str, String)>) -> Markup {
+    let continued = ["after", "cursor", "until"];
+    let is_continued = pairs.iter().any(|(name, _)| continued.contains(&name.as_str()));
+    html! {
+        nav.pager aria-label="Pages" {
+            @if is_continued { a href={ (path) (with(pairs, "", "", &continued)) } { "First page" } }
+            @if let Some((name, value)) = next {
+                a.next rel="next" href={ (path) (with(pairs, name, value, &["after", "cursor", "until", "start"])) } { "Next page" }
+            }
+        }
+    }
+}

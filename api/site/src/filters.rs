@@ -1,0 +1,158 @@
+//! The form of an explorer: one field for each filter that its operation takes, from the schema of the arguments.
+
+use maud::{Markup, html};
+use operation::Operation;
+use serde_json::Value;
+
+use crate::Pairs;
+use crate::fields::label;
+
+/// Arguments that are not filters: the pages set them, or have their own controls for them.
+const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait", "before", "rebase", "filter", "day"];
+/// The most choices that a field offers as a list.
+const CHOICES_MAX: usize = 80;
+
+/// What a field takes.
+enum Kind {
+    Choices(Vec<String>),
+    Switch,
+    Number,
+    Day,
+    Text,
+}
+
+/// A field of the form.
+struct Field<'a> {
+    name: &'a str,
+    help: &'a str,
+    kind: Kind,
+}
+
+/// Whether an operation takes this argument as a filter.
+pub(crate) fn has_filter(operation: &Operation, name: &str) -> bool {
+    !CONTROLS.contains(&name) && takes(operation, name)
+}
+
+/// Whether an operation takes this argument.
+pub(crate) fn takes(operation: &Operation, name: &str) -> bool {
+    operation.input.pointer("/properties").is_some_and(|properties| properties.get(name).is_some())
+}
+
+/// The pairs that are filters of an operation.
+pub(crate) fn given<'a>(operation: &Operation, pairs: &'a Pairs) -> Vec<&'a (String, String)> {
+    pairs.iter().filter(|(name, _)| has_filter(operation, name)).collect()
+}
+
+fn fields<'a>(operation: &'a Operation, first: &str) -> Vec<Field<'a>> {
+    let properties = operation.input.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten().filter(|(name, _)| has_filter(operation, name));
+    let mut fields: Vec<Field<'_>> = fields.map(|(name, schema)| Field { name, help: help(schema), kind: kind(schema) }).collect();
+    // The words of a search come first, switches last.
+    fields.sort_by_key(|field| (field.name != first, matches!(field.kind, Kind::Switch)));
+    fields
+}
+
+/// The first sentence of a description.
+fn help(schema: &Value) -> &str {
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.split_inclusive(". ").next().unwrap_or(text).trim()
+}
+
+fn kind(schema: &Value) -> Kind {
+    let choices = choices(schema);
+    if !choices.is_empty() && choices.len() <= CHOICES_MAX {
+        return Kind::Choices(choices);
+    }
+    let is = |name: &str| match &schema["type"] {
+        Value::String(own) => own == name,
+        Value::Array(all) => all.iter().any(|own| own == name),
+        _ => false,
+    };
+    if is("boolean") {
+        Kind::Switch
+    } else if is("integer") || is("number") {
+        Kind::Number
+    } else if is("string") && schema["description"].as_str().is_some_and(|text| text.contains("YYYY-MM-DD")) {
+        Kind::Day
+    } else {
+        Kind::Text
+    }
+}
+
+/// The texts that a schema allows, if it lists them.
+fn choices(schema: &Value) -> Vec<String> {
+    let of_list = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    let mut all: Vec<String> = of_list.filter_map(Value::as_str).map(str::to_owned).collect();
+    for name in ["anyOf", "oneOf"] {
+        all.extend(schema[name].as_array().into_iter().flatten().flat_map(choices));
+    }
+    all
+}
+
+/// The form. `operation` is `None` for a list that takes no filters; `first` names the field that comes first.
+pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &str, has_start: bool, pairs: &Pairs) -> Markup {
+    let value = |name: &str| pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.as_str());
+    let fields = operation.map(|operation| fields(operation, first)).unwrap_or_default();
+    let is_set = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
+    html! {
+        form.filters method="get" action=(action) aria-label="Filters" {
+            input type="hidden" name="view" value=(view);
+            @for field in &fields {
+                @let id = format!("f-{}", field.name);
+                @if matches!(field.kind, Kind::Switch) {
+                    label.switch title=(field.help) {
+                        input type="checkbox" name=(field.name) value="true" checked[value(field.name) == "true"];
+                        (label(field.name))
+                    }
+                } @else {
+                    div.field {
+                        label for=(id) title=(field.help) { (label(field.name)) }
+                        @match &field.kind {
+                            Kind::Choices(choices) => {
+                                select id=(id) name=(field.name) {
+                                    option value="" { "any" }
+                                    @for choice in choices { option value=(choice) selected[choice == value(field.name)] { (choice) } }
+                                }
+                            }
+                            Kind::Day => { input id=(id) type="date" name=(field.name) value=(value(field.name)); }
+                            Kind::Number => { input id=(id) type="number" step="any" name=(field.name) value=(value(field.name)); }
+                            Kind::Text | Kind::Switch => { input id=(id) type="text" name=(field.name) value=(value(field.name)) maxlength="300"; }
+                        }
+                    }
+                }
+            }
+            @if has_start {
+                div.field { label for="f-start" { "Recorded since" } input #f-start type="date" name="start" value=(value("start")); }
+            }
+            div.field {
+                label for="f-asOf" title="Shows everything as it was at the end of this day in UTC." { "As of" }
+                input #f-asOf type="date" name="asOf" value=(value("asOf"));
+            }
+            div.actions {
+                button.primary { "Show" }
+                @if is_set { a href={ (action) "?view=" (view) } { "Reset" } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves which control an argument gets from its schema.
+    #[test]
+    fn kinds() {
+        assert!(matches!(kind(&json!({"type": ["string", "null"], "enum": ["a", "b", null]})), Kind::Choices(all) if all == ["a", "b"]));
+        assert!(
+            matches!(kind(&json!({"anyOf": [{"oneOf": [{"const": "x"}, {"const": "y"}]}, {"type": "null"}]})), Kind::Choices(all) if all == ["x", "y"])
+        );
+        assert!(matches!(kind(&json!({"type": "boolean"})), Kind::Switch));
+        assert!(matches!(kind(&json!({"type": ["number", "null"]})), Kind::Number));
+        assert!(matches!(kind(&json!({"type": "string", "description": "The first day, YYYY-MM-DD."})), Kind::Day));
+        assert!(matches!(kind(&json!({"type": "array", "items": {"type": "string"}})), Kind::Text));
+        assert_eq!(help(&json!({"description": "One. Two."})), "One.");
+    }
+}

@@ -1,0 +1,132 @@
+//! The site: pages for people that show what the operations answer. A page is a function from answers to HTML, and works without JavaScript.
+//!
+//! Promises: pages read through [`Reads`] only, so they show a visitor what the API shows a caller without a key, with the same notes. Every text of a
+//! record is escaped and isolated from the direction of the text around it; a link leads to http or https only. No page has a script or style of its
+//! own: both are files with a fingerprint in their path, so that the content security policy can forbid everything else.
+
+mod activity;
+pub mod assets;
+mod chart;
+mod explorer;
+mod fields;
+mod filters;
+mod home;
+mod layout;
+pub mod live;
+mod record;
+mod search;
+#[cfg(test)]
+mod testing;
+mod this_view;
+pub mod url;
+
+use futures_util::future::BoxFuture;
+use operation::context::ServiceSettings;
+use operation::problem::Problem;
+use operation::{Operation, Service};
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+
+pub use activity::Activity;
+pub use layout::{Page, layout};
+
+/// The path below which the explorers are.
+pub const EXPLORE: &str = "/explore";
+/// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.
+pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+                          form-action 'self'; frame-ancestors 'none'";
+
+/// The names and values of a query.
+pub type Pairs = Vec<(String, String)>;
+
+/// A service of the site.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// The service.
+    pub service: &'a Service,
+    /// Its settings.
+    pub settings: &'a ServiceSettings,
+}
+
+impl<'a> Shown<'a> {
+    /// The operation with a name and a route.
+    fn operation(&self, name: &str) -> Option<&'a Operation> {
+        self.service.operations.iter().find(|operation| operation.name == name && operation.has_route())
+    }
+
+    /// The feed that takes the filter of the service; `None` if the service has none.
+    fn filtered_feed(&self) -> Option<&'a Operation> {
+        self.service.operations.iter().find(|operation| operation.is_feed() && operation.has_route() && operation.name != "changes")
+    }
+
+    /// The path of the explorer.
+    fn explorer(&self) -> String {
+        format!("{EXPLORE}/{}", self.service.name)
+    }
+
+    /// The path of the page of a record.
+    fn record(&self, id: &str) -> String {
+        format!("{}/{}", self.explorer(), url::segment(id))
+    }
+}
+
+/// What pages read. The implementation calls the operations in this process, as a caller without a key whose calls count against no quota.
+pub trait Reads: Send + Sync {
+    /// The services that are served, in the order of the list.
+    fn services(&self) -> Vec<Shown<'_>>;
+
+    /// Calls an operation with the arguments of a query; paid operations and those of a tier are refused as the API refuses them.
+    fn read<'a>(&'a self, service: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>>;
+
+    /// The cursor after a change, which `changes` takes.
+    fn cursor_after(&self, service: &str, seq: u64) -> String;
+
+    /// The time, in milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+
+    /// How many changes were recorded by the end of each past day, as far as it is known.
+    fn activity(&self) -> &Activity;
+}
+
+/// A rendered page.
+pub struct Rendered {
+    /// The HTTP status.
+    pub status: u16,
+    /// The HTML.
+    pub html: String,
+}
+
+/// Renders the page at a path; `None` if the site has none there. `path` has no slash at the end, and `query` is as the request has it.
+pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Rendered> {
+    let pairs = url::pairs(query);
+    if path == "/" {
+        return Some(respond(home::page(reads).await));
+    }
+    let below = path.strip_prefix(EXPLORE)?;
+    let Some(below) = below.strip_prefix('/') else {
+        return if below.is_empty() { Some(respond(search::page(reads, &pairs).await)) } else { None };
+    };
+    let (name, id) = below.split_once('/').map_or((below, None), |(name, id)| (name, Some(id)));
+    let shown = reads.services().into_iter().find(|shown| shown.service.name == name);
+    let Some(shown) = shown else {
+        return Some(respond(Err(Problem::new(ErrorCode::NotFound, "this server has no such service"))));
+    };
+    Some(respond(match id {
+        None => explorer::page(reads, shown, &pairs).await,
+        Some(id) => match url::decoded(id) {
+            Some(id) => record::page(reads, shown, &id, &pairs).await,
+            None => Err(Problem::new(ErrorCode::NotFound, "the id in this address cannot be read")),
+        },
+    }))
+}
+
+/// The page for a problem.
+#[must_use]
+pub fn problem_page(problem: &Problem) -> Rendered {
+    respond(Err(problem.clone()))
+}
+
+fn respond(page: Result<Page<'_>, Problem>) -> Rendered {
+    let page = page.unwrap_or_else(|problem| layout::problem(&problem));
+    Rendered { status: page.status, html: layout(&page) }
+}

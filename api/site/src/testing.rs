@@ -1,0 +1,204 @@
+//! A site over made-up answers, for tests.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use operation::context::ServiceSettings;
+use operation::problem::Problem;
+use operation::{Answer, Definition, Operation, Price, RecordPage, Service};
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+
+use crate::{Activity, Pairs, Reads, Rendered, Shown, render};
+
+/// The time of the tests: 2026-11-28T12:00:00Z.
+const NOW_MS: i64 = 1_795_867_200_000;
+/// A text that would run, if a page did not escape it.
+pub(crate) const HOSTILE: &str = "<script>alert('x')</script>\u{202e}\"><img src=x onerror=alert(1)>";
+
+/// A service with some answers. It notes what was read.
+pub(crate) struct Made {
+    service: Service,
+    settings: ServiceSettings,
+    pub(crate) answers: BTreeMap<&'static str, Value>,
+    pub(crate) read: Mutex<Vec<(String, Pairs)>>,
+    activity: Activity,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+fn operation(name: &'static str, path: &'static str, list: &'static str, properties: Value) -> Operation {
+    let definition = Definition { name, path, list, example: json!({}), ..Definition::read() };
+    let made = Operation::define::<Nothing, (), _, _>(definition, |_, _: Nothing| async { Answer::json(&json!({})) });
+    Operation { input: json!({ "type": "object", "properties": properties }), ..made }
+}
+
+impl Made {
+    /// A service whose records have a hostile title, with a list and a filtered feed.
+    pub(crate) fn new() -> Self {
+        let text = || json!({ "type": "string", "description": "Words." });
+        let mut feed = operation(
+            "whats_changed_since",
+            "/v1/whats_changed_since",
+            "changes",
+            json!({ "cursor": text(), "wait": {"type": "integer"}, "limit": {"type": "integer"}, "kind": text() }),
+        );
+        feed.price = Price::Tier(Tier::Pro);
+        let operations = vec![
+            operation(
+                "list",
+                "/v1/list",
+                "items",
+                json!({ "keyword": text(), "kind": {"enum": ["a", "b"]}, "limit": {"type": "integer"}, "after": text(), "asOf": text() }),
+            ),
+            feed,
+            operation(
+                "changes",
+                "/v1/changes",
+                "changes",
+                json!({ "cursor": text(), "wait": {"type": "integer"}, "limit": {"type": "integer"} }),
+            ),
+            operation("record", "/v1/records/{id}", "", json!({ "id": text(), "asOf": text() })),
+            operation("record_history", "/v1/records/{id}/history", "versions", json!({ "id": text() })),
+        ];
+        let page =
+            RecordPage { list: "list", rows: &["items"], title: &["title"], columns: &["kind", "url"], facet: "kind", search: "keyword" };
+        let service =
+            Service { name: "made", title: "Made <up>", about: "First sentence. Second.", operations, files: None, data: Vec::new(), page };
+        let record = json!({ "id": "A/1", "title": HOSTILE, "kind": "a", "url": "javascript:alert(1)" });
+        let change = json!({ "event": "new", "seq": 7, "recordedAt": "2026-11-28T10:00:00.000Z", "record": record });
+        let answers = BTreeMap::from([
+            (
+                "health",
+                json!({ "changes": 7, "lastSnapshot": "2026-11-28T11:00:00Z", "throughDate": "2026-11-27", "historyFrom": "2026-11-01T00:00:00Z" }),
+            ),
+            ("list", json!({ "items": [record], "next": "page 2", "note": HOSTILE })),
+            ("changes", json!({ "changes": [change], "hasMore": false, "cursor": "c" })),
+            ("record", json!({ "id": "A/1", "event": "new", "seq": 7, "recordedAt": "2026-11-28T10:00:00.000Z", "record": record })),
+            ("record_history", json!({ "id": "A/1", "versions": [change], "next": null })),
+        ]);
+        let settings = ServiceSettings::new("http://api.example/made".to_owned(), "/made".to_owned());
+        Self { service, settings, answers, read: Mutex::default(), activity: Activity::default() }
+    }
+
+    /// The page at a path.
+    pub(crate) fn page(&self, path: &str) -> Rendered {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let rendering = render(self, path, query).now_or_never();
+        rendering.flatten().unwrap_or_else(|| panic!("there is no page at {path}"))
+    }
+
+    /// How often an operation was read.
+    pub(crate) fn reads_of(&self, name: &str) -> usize {
+        self.read.lock().unwrap().iter().filter(|(read, _)| read == name).count()
+    }
+}
+
+impl Reads for Made {
+    fn services(&self) -> Vec<Shown<'_>> {
+        vec![Shown { service: &self.service, settings: &self.settings }]
+    }
+
+    fn read<'a>(&'a self, _: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {
+        let as_of = arguments.iter().find(|(name, _)| name == "asOf").map(|(_, day)| day.clone());
+        self.read.lock().unwrap().push((operation.to_owned(), arguments));
+        let mut answer = self.answers.get(operation).cloned().ok_or_else(|| Problem::new(ErrorCode::NotFound, "no <record> has this id"));
+        if let (Ok(answer), Some(day), "health") = (&mut answer, as_of, operation) {
+            // Two changes on the 20th, five on the 28th.
+            answer["changes"] = json!(if day.as_str() < "2026-11-20" { 0 } else { 2 });
+        }
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn cursor_after(&self, _: &str, seq: u64) -> String {
+        format!("after-{seq}")
+    }
+
+    fn now_ms(&self) -> i64 {
+        NOW_MS
+    }
+
+    fn activity(&self) -> &Activity {
+        &self.activity
+    }
+}
+
+/// Proves that no page has a script or style of its own, an inert text that runs, or a link that is no web address; and that each has what a page needs.
+#[test]
+fn every_page_is_inert_and_complete() {
+    for path in ["/", "/explore", "/explore?q=x", "/explore/made", "/explore/made?view=changes", "/explore/made/A%2F1"] {
+        let made = Made::new();
+        let page = made.page(path);
+        assert_eq!(page.status, 200, "{path}");
+        let html = &page.html;
+        for inert in ["<script>", "onerror=alert(1)>\"", "<style", " style=", "href=\"javascript", "<img src=x", "onclick"] {
+            assert!(!html.contains(inert), "{path} has {inert}");
+        }
+        for part in [
+            "<html lang=\"en\">",
+            "<title>",
+            "id=\"main\"",
+            "href=\"#main\"",
+            "rel=\"icon\"",
+            "<nav",
+            "<h1>",
+            crate::assets::STYLE.path.as_str(),
+        ] {
+            assert!(html.contains(part), "{path} has no {part}");
+        }
+        assert_eq!(html.matches("<h1").count(), 1, "{path}");
+        assert!(path == "/explore" || html.contains("&lt;script&gt;alert("), "{path} shows the title");
+    }
+}
+
+/// Proves that the days of the chart are those on which changes were recorded, and that days that have ended are asked for once.
+#[test]
+fn days_are_counted_once() {
+    let made = Made::new();
+    let html = made.page("/explore/made").html;
+    for bar in ["<title>2026-11-20: 2</title>", "<title>2026-11-28: 5</title>", "<title>2026-11-27: 0</title>"] {
+        assert!(html.contains(bar), "{bar}");
+    }
+    let first = made.reads_of("health");
+    made.page("/explore/made");
+    assert_eq!((first > 30, made.reads_of("health") - first), (true, 1));
+}
+
+/// Proves that filters reach the operation as they are given, that pages and sorting keep them, and that a page names its next one.
+#[test]
+fn filters_pages_and_sorting() {
+    let made = Made::new();
+    let html = made.page("/explore/made?keyword=milk&kind=a&utm_source=x&sort=kind").html;
+    let read = made.read.lock().unwrap().iter().find(|(name, _)| name == "list").cloned().unwrap().1;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(read, [pair("keyword", "milk"), pair("kind", "a"), pair("limit", "25")]);
+    assert!(html.contains("keyword=milk&amp;kind=a&amp;utm_source=x&amp;sort=kind&amp;after=page+2"), "{html}");
+    assert!(html.contains("aria-sort=\"ascending\"") && html.contains("sort=-kind"));
+    assert!(html.contains("<option value=\"a\" selected>a</option>"));
+    assert!(
+        html.contains("curl &#39;http://api.example/made/v1/list?keyword=milk&amp;kind=a&amp;limit=25&#39;")
+            || html.contains("curl 'http://api.example/made/v1/list?keyword=milk&amp;kind=a&amp;limit=25'"),
+        "{html}"
+    );
+    // The feed needs a key, so changes have no filters here, and the page says so.
+    assert!(made.page("/explore/made?view=changes").html.contains("Filters over changes need a key"));
+}
+
+/// Proves that what an operation refuses is said on a page with the status of the refusal.
+#[test]
+fn refusals_are_pages() {
+    let mut made = Made::new();
+    made.answers.remove("record");
+    let page = made.page("/explore/made/B");
+    assert_eq!(page.status, 404);
+    assert!(page.html.contains("no &lt;record&gt; has this id") && page.html.contains("/docs/errors#not-found"));
+    assert_eq!(made.page("/explore/other").status, 404);
+    made.answers.remove("list");
+    let page = made.page("/explore/made");
+    assert_eq!(page.status, 404);
+    assert!(page.html.contains("Made &lt;up&gt;") && page.html.contains("no &lt;record&gt;"));
+}
