@@ -168,7 +168,7 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     if request.target.contains("/mcp") && media_type == "application/json" && document()?["error"]["code"].is_i64() {
         return Ok(());
     }
-    if status == 404 && media_type == "text/html" && accepts_pages(request) {
+    if media_type == "text/html" && accepts_pages(request) {
         return Ok(());
     }
     let is_challenge = status == 402 && media_type == "application/json";

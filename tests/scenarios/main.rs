@@ -60,6 +60,7 @@ mod secure_servers;
 mod server_outages;
 mod signing_refusals;
 mod simulated_streams;
+mod site;
 mod stream;
 mod timed_watches;
 mod trademarks;

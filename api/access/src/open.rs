@@ -23,6 +23,8 @@ pub enum Open {
     Document,
     /// A file of a service: a checkpoint, a tile, the page of a record.
     File,
+    /// A page of the site, which is made from the answers of operations, or its stream of changes.
+    Page,
     /// A checkpoint that is submitted to this witness.
     Checkpoint,
     /// A path that does not exist.
@@ -39,10 +41,11 @@ pub enum Open {
 
 impl Open {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Probe,
         Self::Document,
         Self::File,
+        Self::Page,
         Self::Checkpoint,
         Self::UnknownPath,
         Self::Message,
@@ -57,6 +60,7 @@ impl Open {
             Self::Probe => "probe",
             Self::Document => "document",
             Self::File => "file",
+            Self::Page => "page",
             Self::Checkpoint => "checkpoint",
             Self::UnknownPath => "unknown",
             Self::Message => "message",
@@ -74,6 +78,7 @@ impl Open {
             Self::Call | Self::Refusal => 6_000,
             Self::Message => 1_200,
             Self::Document | Self::File | Self::Checkpoint | Self::UnknownPath => 600,
+            Self::Page => 300,
             Self::PastCall => 60,
         }
     }

@@ -113,7 +113,7 @@ pub(crate) async fn begin(
 }
 
 /// Sets the headers of an event stream: nothing on the way may store, collect or compress it.
-fn with_event_headers(response: Response) -> Response {
+pub(crate) fn with_event_headers(response: Response) -> Response {
     let mut response = with_content_type(response, EVENTS_UTF8);
     let headers = [(CACHE_CONTROL, "no-store, no-transform"), (HeaderName::from_static("x-accel-buffering"), "no")];
     for (name, value) in headers {

@@ -11,6 +11,7 @@ mod events;
 mod files;
 pub mod forwarded;
 mod hosts;
+mod live;
 mod mcp;
 mod mounted;
 pub(crate) mod openapi;
@@ -26,6 +27,7 @@ mod schemas_served;
 pub mod server;
 #[cfg(test)]
 mod tests;
+mod visitors;
 mod webhooks_page;
 mod witness;
 
@@ -37,8 +39,8 @@ use std::time::Duration;
 use access::{Access, Open};
 use bytes::Buf;
 use futures_util::Stream;
-use http::header::{CONNECTION, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::header::{CONNECTION, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, Method};
 use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;
@@ -53,6 +55,7 @@ use warp::reply::Response;
 use crate::forwarded::CallerAddress;
 use crate::mounted::Mounted;
 use crate::reply::Document;
+use crate::visitors::Visitors;
 
 /// How long finding a page or file may take.
 const FILE_TIME_MAX: Duration = Duration::from_secs(5);
@@ -103,6 +106,7 @@ pub struct Site {
     context: Arc<Context>,
     mounts: Vec<Mount>,
     documents: HashMap<String, Document>,
+    visitors: Visitors,
     readiness: Readiness,
 }
 
@@ -121,7 +125,7 @@ impl Site {
         }
         let all = || mounts.iter().map(|mount| (&mount.mounted.service, &mount.mounted.settings));
         let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).terms()));
-        let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
+        let mut documents: HashMap<String, Document> = schemas_served::documents().chain(Visitors::files()).collect();
         documents.extend(
             [
                 ("/", Document::html(pages::home::render(all()))),
@@ -133,7 +137,8 @@ impl Site {
             ]
             .map(|(path, document)| (path.to_owned(), document)),
         );
-        Ok(Self { context, mounts, documents, readiness })
+        let visitors = Visitors::new(mounts.iter().map(|mount| Arc::clone(&mount.mounted)).collect());
+        Ok(Self { context, mounts, documents, visitors, readiness })
     }
 
     /// The context of the handlers.
@@ -153,7 +158,9 @@ impl Site {
         let path = request.path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
-        let mut response = if let Some(response) = self.root(&request) {
+        let mut response = if let Some(response) = self.visitors.answer(&self.context, &request).await {
+            response
+        } else if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
             match Access::of(&self.context).admit_open(&self.context, Open::Document, request.address) {
@@ -169,7 +176,8 @@ impl Site {
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
-            let known = self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks"]).chain(prefixes);
+            let known =
+                self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks", site::EXPLORE]).chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
         if let Some(headers) = preflight.filter(|_| response.status().is_success()) {
@@ -184,7 +192,12 @@ impl Site {
     fn root(&self, request: &Request<'_>) -> Option<Response> {
         let base_url = self.context.settings.site_url();
         if let Some(found) = self.documents.get(request.path) {
-            return Some(document(&self.context, base_url, found, request));
+            let mut response = document(&self.context, base_url, found, request);
+            if request.path == "/" {
+                // A browser gets the home page of the site.
+                response::set(&mut response, VARY, HeaderValue::from_static("Accept"));
+            }
+            return Some(response);
         }
         if !operators::PROBES.contains(&request.path) {
             return None;
@@ -376,10 +389,8 @@ fn not_found<'a>(
         return reply::problem(base_url, &problem);
     }
     let problem = unknown(path, known);
-    if matches!(*request.method, Method::GET | Method::HEAD) && rest::accepts(&request.headers, "text/html") {
-        let mut response = Document::html(pages::not_found::render(base_url, &problem)).response(None);
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        return response;
+    if matches!(*request.method, Method::GET | Method::HEAD) && visitors::accepts_html(request) {
+        return visitors::problem_page(&problem);
     }
     reply::problem(base_url, &problem)
 }

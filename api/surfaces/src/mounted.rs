@@ -15,13 +15,14 @@ use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
-use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
+use operation::{Answer, AnswerFuture, Body, Call, Form, Method, Operation, Price, Service, Stage};
 use payments::goods::{GivenPayment, Goods};
 use payments::sale::{sell, unknown};
 use payments::settlement::Settlement;
 use payments::terms::Offer;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
+use site::Pairs;
 
 use crate::arguments::{Checker, SchemaError};
 use crate::routes::Routes;
@@ -167,16 +168,7 @@ impl Mounted {
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };
-        let run = |stage: Stage, arguments: Value| -> AnswerFuture {
-            let running = AssertUnwindSafe((operation.run)(Call { stage, ..call.clone() }, arguments)).catch_unwind();
-            let (service, operation) = (self.service.name, operation.name);
-            Box::pin(async move {
-                running.await.unwrap_or_else(|_| {
-                    tracing::error!(service, operation, "a handler panicked");
-                    Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
-                })
-            })
-        };
+        let run = |stage: Stage, arguments: Value| self.run(operation, Call { stage, ..call.clone() }, arguments);
         if must_pay {
             let (answer, settlement) = sell(context, address, self.goods(operation, resource), arguments, payment, run).await?;
             admitted.settlement = Some(settlement);
@@ -187,6 +179,56 @@ impl Mounted {
             Ok(answer) => Ok((answer, admitted)),
             Err(problem) => Err(admitted.headers().fold(problem, |problem, (name, value)| problem.header(name, value))),
         }
+    }
+
+    /// Answers an operation for a page of the site: as for a caller without a key, whose calls count against no quota. What is paid per call is refused.
+    ///
+    /// # Errors
+    /// As those of [`Self::call`].
+    pub(crate) async fn show(&self, context: &Arc<Context>, name: &str, arguments: Pairs, address: IpAddr) -> Result<Value, Problem> {
+        let operations = &self.service.operations;
+        let index =
+            operations.iter().position(|operation| operation.name == name && operation.has_route() && operation.method == Method::Get);
+        let index = index.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this service has no operation {name}")))?;
+        let operation = &operations[index];
+        let arguments = self.checkers[index].strings(arguments.into_iter().map(|(name, value)| (name.into(), value.into())))?;
+        let wait = Duration::from_secs(arguments.get("wait").and_then(Value::as_u64).unwrap_or(0));
+        let answering = async {
+            let admission = Access::of(context).admit(context, Credentials::default(), address, operation, true).await?;
+            if admission.must_pay {
+                return Err(Problem::new(ErrorCode::TierTooLow, format!("{name} is paid per call, or needs a key")));
+            }
+            let call = Call {
+                context: Arc::clone(context),
+                caller: admission.caller,
+                form: Form::Json,
+                idempotency_key: None,
+                watch_token: None,
+                stage: Stage::Whole,
+                if_none_match: None,
+            };
+            self.run(operation, call, arguments).await
+        };
+        let late = || Problem::new(ErrorCode::Unavailable, "the log or the view store does not respond").retry_after(LATE_RETRY_S);
+        let answer = tokio::time::timeout(READ_TIME_MAX.saturating_add(wait), answering).await.unwrap_or_else(|_| Err(late()))?;
+        let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
+        match answer.body {
+            Body::Json(value) => Ok(value),
+            Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// Runs a handler. If it panics, the caller gets `internal`.
+    fn run(&self, operation: &Operation, call: Call, arguments: Value) -> AnswerFuture {
+        let running = AssertUnwindSafe((operation.run)(call, arguments)).catch_unwind();
+        let (service, operation) = (self.service.name, operation.name);
+        Box::pin(async move {
+            running.await.unwrap_or_else(|_| {
+                tracing::error!(service, operation, "a handler panicked");
+                Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
+            })
+        })
     }
 
     /// What an operation is sold as.

@@ -2,4 +2,3 @@
 
 pub mod docs;
 pub mod home;
-pub mod not_found;

@@ -82,6 +82,11 @@ impl Document {
         Self::new(page, "text/html; charset=utf-8")
     }
 
+    /// A page of the site.
+    pub(crate) fn site_page(page: String) -> Self {
+        Self { policy: site::POLICY, ..Self::html(page) }
+    }
+
     /// A text for people and models.
     pub(crate) fn text(text: String) -> Self {
         Self::new(text, "text/plain; charset=utf-8")

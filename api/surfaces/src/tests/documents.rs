@@ -89,3 +89,27 @@ async fn services_switched_off() {
     let error = Site::new(Arc::clone(&fixture.context), fixture.services(), Arc::new(|| Ok(()))).err().unwrap();
     assert!(matches!(error, SiteError::Unsettled { service: "fake" }));
 }
+
+/// Proves that a browser gets the home page of the site and a program the list of services from one address, that pages run nothing but the site's own
+/// script, that a service without a page is not found, and that a path of the site supports reads only.
+#[tokio::test]
+async fn pages_of_the_site() {
+    let fixture = Fixture::new(|_| {});
+    let browser = |path: &str| ask().path(path).header("accept", "text/html,*/*;q=0.8");
+    let home = send(&fixture, browser("/")).await;
+    assert_eq!((home.status.as_u16(), home.header("vary"), home.header("content-security-policy")), (200, "Accept", site::POLICY));
+    assert!(home.body.contains("href=\"/explore/fake\"") && home.body.contains("Fakes &amp; &lt;more&gt;"), "{}", home.body);
+    let list = get(&fixture, "/").await;
+    assert_eq!((list.status.as_u16(), list.header("vary")), (200, "Accept"));
+    assert!(list.body.contains("/openapi.json") && list.header("etag") != home.header("etag"));
+    for asset in site::assets::all() {
+        assert!(home.body.contains(&asset.path), "{}", asset.path);
+        let read = get(&fixture, &asset.path).await;
+        let expected = (200, asset.content_type, "public, max-age=31536000, immutable");
+        assert_eq!((read.status.as_u16(), read.header("content-type"), read.header("cache-control")), expected, "{}", asset.path);
+    }
+    let missing = send(&fixture, browser("/explore/other")).await;
+    assert_eq!((missing.status.as_u16(), missing.header("content-security-policy")), (404, site::POLICY));
+    assert_eq!(send(&fixture, browser("/explore").method("POST")).await.status, 405);
+    assert_eq!(send(&fixture, browser("/explorer")).await.status, 404);
+}

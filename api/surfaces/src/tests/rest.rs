@@ -296,6 +296,8 @@ async fn answers_without_a_key_are_limited_by_address() {
     let requests = || {
         let documents = ["/", "/docs/errors", "/llms.txt", "/.well-known/x402", "/webhooks", "/fake", "/fake/docs", "/fake/openapi.json"];
         let mut all: Vec<(Open, Ask)> = documents.map(|path| (Open::Document, get(path))).into();
+        all.push((Open::Page, get("/").header("accept", "text/html")));
+        all.extend(["/explore", "/explore/fake", "/explore/fake/1"].map(|path| (Open::Page, get(path))));
         all.extend(["/healthz", "/readyz"].map(|path| (Open::Probe, get(path))));
         all.extend(["/nothing", "/fake/nothing", "/metrics"].map(|path| (Open::UnknownPath, get(path))));
         all.extend(["/fake/api/items", "/fake/api/past"].map(|path| (Open::Call, get(path))));
@@ -305,7 +307,7 @@ async fn answers_without_a_key_are_limited_by_address() {
         all.push((Open::Refusal, tool()));
         all
     };
-    for kind in [Open::Document, Open::Probe, Open::UnknownPath, Open::Call, Open::PastCall, Open::Refusal] {
+    for kind in [Open::Document, Open::Page, Open::Probe, Open::UnknownPath, Open::Call, Open::PastCall, Open::Refusal] {
         let fixture = Fixture::stopped();
         let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         for _ in 0..kind.per_minute_max() {

@@ -1,0 +1,129 @@
+//! The pages of the site: home, explorers and records, rendered by the crate `site` from the answers of the mounted services. A visitor sees what a caller
+//! without a key sees. A page counts against no quota, but each address has a limit.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use access::{Access, Open};
+use bytes::Bytes;
+use feed::cursor;
+use futures_util::future::BoxFuture;
+use http::header::{CACHE_CONTROL, RETRY_AFTER, VARY};
+use http::{HeaderValue, Method, StatusCode};
+use operation::context::{Context, Part};
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use serde_json::Value;
+use site::{Activity, Pairs, Reads, Rendered, Shown};
+use warp::reply::Response;
+
+use crate::live::Live;
+use crate::mounted::Mounted;
+use crate::reply::Document;
+use crate::response::{full_body, set};
+use crate::{Request, if_none_match, read_only, reply, rest};
+
+/// What the pages of a listener share.
+pub(crate) struct Visitors {
+    mounted: Vec<Arc<Mounted>>,
+    activity: Activity,
+    live: Arc<Live>,
+}
+
+/// What one request reads.
+struct Visit<'a> {
+    context: &'a Arc<Context>,
+    visitors: &'a Visitors,
+    address: IpAddr,
+}
+
+impl Visitors {
+    pub(crate) fn new(mounted: Vec<Arc<Mounted>>) -> Self {
+        Self { live: Arc::new(Live::new(mounted.clone())), mounted, activity: Activity::default() }
+    }
+
+    /// The files of the pages, with their paths.
+    pub(crate) fn files() -> impl Iterator<Item = (String, Document)> {
+        site::assets::all().map(|asset| (asset.path.clone(), Document::new(asset.bytes, asset.content_type).immutable()))
+    }
+
+    /// Answers a request for a page of the site; `None` if the path has none, or if the home page is requested by a program.
+    pub(crate) async fn answer(&self, context: &Arc<Context>, request: &Request<'_>) -> Option<Response> {
+        let is_live = request.path == site::live::PATH;
+        let below = request.path.strip_prefix(site::EXPLORE);
+        let is_page = below.is_some_and(|below| below.is_empty() || below.starts_with('/'));
+        let is_home = request.path == "/" && accepts_html(request);
+        if !(is_live || is_page || is_home) {
+            return None;
+        }
+        let base_url = context.settings.site_url();
+        if !matches!(*request.method, Method::GET | Method::HEAD) {
+            return Some(read_only(request.method, base_url, full_body(Bytes::new())));
+        }
+        if let Err(limited) = Access::of(context).admit_open(context, Open::Page, request.address) {
+            let is_read_by_person = !is_live && accepts_html(request);
+            return Some(if is_read_by_person { problem_page(&limited) } else { reply::problem(base_url, &limited) });
+        }
+        if is_live {
+            return Some(self.live.stream(context));
+        }
+        let visit = Visit { context, visitors: self, address: request.address };
+        let rendered = site::render(&visit, request.path, request.query).await?;
+        let mut response = page(rendered, if_none_match(&request.headers).as_deref());
+        if is_home {
+            set(&mut response, VARY, HeaderValue::from_static("Accept"));
+        }
+        Some(response)
+    }
+}
+
+/// Whether the caller is a browser: a program does not name this type.
+pub(crate) fn accepts_html(request: &Request<'_>) -> bool {
+    rest::accepts(&request.headers, "text/html")
+}
+
+/// The page for a problem, which no cache stores.
+pub(crate) fn problem_page(problem: &Problem) -> Response {
+    let mut response = page(site::problem_page(problem), None);
+    set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if problem.retry_after_s > 0 {
+        set(&mut response, RETRY_AFTER, HeaderValue::from(problem.retry_after_s));
+    }
+    response
+}
+
+fn page(rendered: Rendered, if_none_match: Option<&str>) -> Response {
+    let is_ok = rendered.status == 200;
+    let mut response = Document::site_page(rendered.html).response(if_none_match.filter(|_| is_ok));
+    if !is_ok {
+        *response.status_mut() = StatusCode::from_u16(rendered.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    }
+    response
+}
+
+impl Reads for Visit<'_> {
+    fn services(&self) -> Vec<Shown<'_>> {
+        self.visitors.mounted.iter().map(|mounted| Shown { service: &mounted.service, settings: &mounted.settings }).collect()
+    }
+
+    fn read<'a>(&'a self, service: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {
+        Box::pin(async move {
+            let mounted = self.visitors.mounted.iter().find(|mounted| mounted.service.name == service);
+            let mounted = mounted.ok_or_else(|| Problem::new(ErrorCode::NotFound, "unknown service"))?;
+            mounted.show(self.context, operation, arguments, self.address).await
+        })
+    }
+
+    fn cursor_after(&self, service: &str, seq: u64) -> String {
+        cursor::encode(&self.context.secrets, service, Seq(seq), "")
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.context.clock.now_ms()
+    }
+
+    fn activity(&self) -> &Activity {
+        &self.visitors.activity
+    }
+}
