@@ -15,6 +15,7 @@ use view_store::embedded::EmbeddedStore;
 use view_store::scylla;
 use view_store::{ScyllaStore, ViewStore};
 
+use crate::api_settings::public_url;
 use crate::config::{Config, KAFKA_SCHEME, Kafka, LogBackend, SCYLLA_SCHEME, Scylla, StoreBackend};
 
 /// Why the servers of the log or the store cannot be used.
@@ -72,12 +73,13 @@ pub(crate) async fn open_log(config: &Config, space: Option<Arc<SpaceWatch>>) ->
             let unreachable =
                 |source| Unreachable { what: "log", key: "log", address: format!("{KAFKA_SCHEME}{brokers}"), source: Box::new(source) };
             let log = KafkaLog::open(options).await.map_err(unreachable)?;
+            let schemas_url = format!("{}{}", public_url(config, None), surfaces::SCHEMAS_PATH);
             match registry {
-                Some(registry) => Ok(FramedLog::registered(log, topics::ALL, &prefix, framing, registry).await?),
+                Some(registry) => Ok(FramedLog::registered(log, schemas_url, topics::ALL, &prefix, framing, registry).await?),
                 None if framing == Framing::Confluent => {
                     Err(config.invalid("avro.registry_url", "avro.framing \"confluent\" needs the registry that assigns the ids").into())
                 }
-                None => Ok(FramedLog::unregistered(log)),
+                None => Ok(FramedLog::unregistered(log, schemas_url)),
             }
         }
     }

@@ -103,6 +103,8 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v2.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.v1.avsc") },
+    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.v1.avsc") },
+    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v1.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
@@ -311,5 +313,11 @@ pub fn fingerprint_hex(topic: &str) -> Option<String> {
 }
 
 fn hex_of(schema: &Schema) -> String {
-    format!("{:016x}", u64::from_le_bytes(*schema.rabin_fingerprint()))
+    printed(schema.rabin_fingerprint())
+}
+
+/// Returns a fingerprint as 16 hex digits (big endian, the usual way to print it).
+#[must_use]
+pub fn printed(fingerprint: &Fingerprint) -> String {
+    format!("{:016x}", u64::from_le_bytes(*fingerprint))
 }

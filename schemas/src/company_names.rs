@@ -126,10 +126,16 @@ pub fn alias_ticker(name: &str) -> Option<&'static str> {
     ALIASES.tickers.get(&normal_form(name)).map(String::as_str)
 }
 
-/// Returns a text in capitals without accents: compatibility forms are unified (NFKC), and combining marks removed.
+/// Whether a character claims a trademark (`™`, `℠`, `®`). It is no part of a name; NFKC would make letters of some (`TM`, `SM`).
+fn is_trademark_sign(c: char) -> bool {
+    matches!(c, '\u{2122}' | '\u{2120}' | '\u{ae}')
+}
+
+/// Returns a text in capitals without accents and signs that claim a trademark: compatibility forms are unified (NFKC), and combining marks removed.
+/// A syllable of Hangul is one character.
 #[must_use]
 pub fn folded(text: &str) -> String {
-    let plain = text.chars().take(NAME_CHARS_MAX).nfkc().collect::<String>();
+    let plain = text.chars().take(NAME_CHARS_MAX).filter(|c| !is_trademark_sign(*c)).nfkc().collect::<String>();
     let mut out = String::with_capacity(plain.len());
     for c in plain.nfd().filter(|c| !is_combining_mark(*c)) {
         match c {
@@ -142,7 +148,8 @@ pub fn folded(text: &str) -> String {
             c => out.extend(c.to_uppercase()),
         }
     }
-    out
+    // The decomposition that separates accents also splits the syllables of Hangul into their letters.
+    if out.is_ascii() { out } else { out.nfc().collect() }
 }
 
 /// Returns all words of a name in the order in which it has them, in capitals without signs and accents: with its legal forms, with what it says in
@@ -240,6 +247,9 @@ mod tests {
             ("F. Hoffmann-La Roche AG", "F HOFFMANN LA ROCHE"),
             ("L\u{2019}Or\u{e9}al", "LOREAL"),
             ("Ｆｕｌｌ Width Co., Ltd.", "FULL WIDTH"),
+            ("Acme\u{2122} Bio\u{ae} Care\u{2120}, Inc.", "ACME BIO CARE"),
+            ("\u{c0bc}\u{c131} Bio", "\u{c0bc}\u{c131} BIO"),
+            ("\u{1109}\u{1161}\u{11b7} Bio", "\u{c0bc} BIO"),
             ("CYTOKINETICS INC /DE/", "CYTOKINETICS"),
             ("Acme (Suzhou) Biotech (China)", "ACME SUZHOU BIOTECH"),
             ("Prom Biosciences, Inc., a subsidiary of Merck & Co., Inc. (Rahway, New Jersey USA)", "PROM BIOSCIENCES"),

@@ -28,6 +28,12 @@ pub fn folded_words(text: &str) -> Vec<String> {
     letters(text).split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
+/// Returns what lists for readers sort a text by: how searches compare it, so that the spellings of one name are next to each other, then the text as it is.
+#[must_use]
+pub fn reading_order(text: &str) -> (String, &str) {
+    (folded(text), text)
+}
+
 /// The letters of a text, folded, with all its blanks.
 fn letters(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -107,6 +113,18 @@ mod tests {
             assert_eq!(folded(&folded(text)), folded(text), "{text:?}");
         }
         assert_eq!(folded_words("\u{201c}Cafe\u{301}\u{201d} d'\u{c9}t\u{e9} 2"), ["cafe", "d", "ete", "2"]);
+    }
+
+    /// Proves that spellings of one name in other cases and normal forms are next to each other in a list, in an order that does not depend on the one before.
+    #[test]
+    fn spellings_of_a_name_are_together() {
+        let sorted = ["Caf\u{e9} A", "CAFE\u{301} A", "cafe\u{301} A", "caf\u{e9} a", "cafe b", "Zoo"];
+        for mut names in [sorted, ["Zoo", "cafe b", "caf\u{e9} a", "cafe\u{301} A", "CAFE\u{301} A", "Caf\u{e9} A"]] {
+            names.sort_by(|a, b| reading_order(a).cmp(&reading_order(b)));
+            let keys = names.map(folded);
+            assert_eq!(keys, ["cafe a", "cafe a", "cafe a", "cafe a", "cafe b", "zoo"], "{names:?}");
+            assert_eq!(names, ["CAFE\u{301} A", "Caf\u{e9} A", "cafe\u{301} A", "caf\u{e9} a", "cafe b", "Zoo"]);
+        }
     }
 
     /// Proves that a record in another normal form is the same content, and that a corrected accent or case is not.

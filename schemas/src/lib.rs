@@ -8,6 +8,7 @@ pub mod calibration;
 mod canonical;
 pub mod change;
 pub mod clock;
+pub mod company_forms;
 pub mod company_names;
 pub mod cook;
 pub mod data_file;

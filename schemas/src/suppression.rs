@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::company_forms::{self, compared_words};
 use crate::plain_words::plain_words;
 
 /// The most keys that can be suppressed at the same time. They are held in memory.
@@ -32,6 +33,9 @@ pub struct KeyKind {
     pub within: fn(&str) -> Vec<String>,
 }
 
+/// The name of a company. Case, accents, signs and the spelling of the legal form do not matter: `X L.L.C.` is `X LLC`. A key without a legal form hides
+/// the name with any form.
+pub const COMPANY: KeyKind = KeyKind { name: "company", about: "the name of a company", compared: company, within: without_form };
 /// The name of a person. Case, accents, punctuation and the order of the words do not matter: `WELLS, SUSANNE I` is `Susanne I Wells`.
 pub const PERSON: KeyKind =
     KeyKind { name: "person", about: "the name of a person, as records show it", compared: person, within: nothing };
@@ -48,7 +52,7 @@ pub const PHRASE: KeyKind =
     KeyKind { name: "phrase", about: "a phrase of titles, such as a private person's name", compared: phrase, within: runs_of };
 
 /// THE LIST of kinds.
-pub const KINDS: [&KeyKind; 4] = [&PERSON, &PHRASE, &RECORD, &SHOP];
+pub const KINDS: [&KeyKind; 5] = [&COMPANY, &PERSON, &PHRASE, &RECORD, &SHOP];
 
 impl KeyKind {
     /// Returns the kind with a name.
@@ -63,6 +67,24 @@ impl KeyKind {
         let normal = (self.compared)(key);
         (!normal.is_empty() && key.chars().count() <= KEY_CHARS_MAX).then_some(normal)
     }
+}
+
+/// What separates the words of a company's name from its legal form.
+const BEFORE_FORM: &str = ", ";
+
+/// The words of a company's name without legal forms, then its legal form by its usual abbreviation: `ACME FREIGHT, LLC`. Forms that do not say which kind
+/// of company it is are left out.
+fn company(name: &str) -> String {
+    let Some(mut words) = compared_words(name) else { return String::new() };
+    let forms = company_forms::remove(&mut words);
+    let mut forms: Vec<&str> = forms.iter().filter(|form| !form.is_general()).map(|form| form.abbreviation()).collect();
+    forms.reverse();
+    [words.join(" "), forms.join(" ")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BEFORE_FORM)
+}
+
+/// The key of a company's name without its legal form.
+fn without_form(company: &str) -> Vec<String> {
+    company.split_once(BEFORE_FORM).map(|(words, _)| words.to_owned()).into_iter().collect()
 }
 
 /// The words of a name in lower case, without accents, sorted.
@@ -155,6 +177,20 @@ mod tests {
         ] {
             assert_eq!(PHRASE.normalize(given).as_deref(), Some(normal), "{given}");
         }
+        for (given, normal) in [
+            ("X L.L.C.", "X, LLC"),
+            ("x Limited Liability Company", "X, LLC"),
+            ("X, L L C", "X, LLC"),
+            ("The Müller & Söhne Co.", "MULLER SOHNE"),
+            ("Smart AG LLC", "SMART AG, LLC"),
+            ("Acme Corp. Inc.", "ACME, CORP INC"),
+            ("Acme", "ACME"),
+        ] {
+            assert_eq!(COMPANY.normalize(given).as_deref(), Some(normal), "{given}");
+            assert_eq!(COMPANY.normalize(normal).as_deref(), Some(normal), "the normal form is a key of itself");
+        }
+        assert_eq!(((COMPANY.within)("X, LLC"), (COMPANY.within)("X")), (vec!["X".to_owned()], Vec::new()));
+        assert_eq!((COMPANY.normalize(" ., "), COMPANY.normalize(&"x ".repeat(41))), (None, None));
         assert_eq!(PHRASE.normalize("?!"), None);
         assert_eq!(runs_of("a b c"), ["a", "a b", "a b c", "b", "b c", "c"]);
         assert_eq!((PERSON.normalize(" ., "), PERSON.normalize(&"a".repeat(201)), RECORD.normalize("  ")), (None, None, None));

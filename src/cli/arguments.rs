@@ -44,7 +44,7 @@ pub(crate) struct KeyArguments {
     /// The kind of the key.
     #[arg(value_parser = Known(values::key_kinds))]
     pub(crate) kind: String,
-    /// The key: the name of a person, a phrase, the host name of a shop, or SERVICE/ID of a record.
+    /// The key: the name of a person or company, a phrase, the host name of a shop, or SERVICE/ID of a record.
     pub(crate) key: String,
     /// Why, for operators. It stays in the log, so write no personal data into it.
     pub(crate) reason: String,
@@ -185,9 +185,10 @@ pub(crate) enum CliCommand {
     /// Hides fields of records from all readers, for example the name of a person who asks for it.
     ///
     /// A person is named as records show the name; case, accents, punctuation and the order of the words do not matter, but each further
-    /// spelling is a key of its own. A record is SERVICE/ID. The log keeps the fields, so hashes stay valid and unsuppress shows them again.
+    /// spelling is a key of its own. A company is hidden in all spellings of its legal form, or with any form if the key has none. A record is SERVICE/ID. The log keeps the fields, so hashes stay valid and unsuppress shows them again.
     #[command(after_help = examples![
         "highwater suppress person \"Susanne I Wells\" \"request of the person\"",
+        "highwater suppress company \"Blue Mesa Freight LLC\" \"on request\"",
         "highwater suppress record labs/nih:11223344 \"wrong person\"",
     ])]
     Suppress {

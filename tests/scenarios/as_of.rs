@@ -272,7 +272,7 @@ async fn as_of_equals_the_answer_at_that_time() {
             asked += 1;
             // Below these tiers the free window is counted from the clock, which is not that of the earlier engine.
             let tiers = match service {
-                "labs" | "catalysts" => &[Tier::Pro][..],
+                "labs" | "catalysts" | "coverage" | "parcels" => &[Tier::Pro][..],
                 "research" | "filings" | "awards" => &[Tier::Free, Tier::Pro],
                 _ => &[Tier::Anonymous, Tier::Free, Tier::Pro],
             };

@@ -10,7 +10,7 @@ use schemas::topics::CHANGES_RECALLS;
 
 use crate::child::run_check;
 use crate::cluster::Cluster;
-use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::engine::{SimulatedUpstreams, ingest_of, upstream_names};
 use crate::migration::digests;
 use crate::process::{Server, fix_clock, highwater, stderr_of_failure, stdout};
 
@@ -38,9 +38,7 @@ async fn framing_does_not_change_records() {
         }
     };
     let (confluent, single) = (at("confluent", &registry), at("single-object", &registry));
-    for upstream in upstream_names() {
-        stdout(one(&["ingest", upstream, "--once"]));
-    }
+    stdout(one(&ingest_of(&upstream_names())));
     let (expected, file) = (digests(one), cluster.data("all.avro"));
     stdout(one(&["export", "all", "--format", "records", "--output", file.to_str().unwrap()]));
     stdout(confluent(&["import", file.to_str().unwrap()]));
@@ -55,9 +53,7 @@ async fn framing_does_not_change_records() {
 
     // Both framings in one topic.
     simulated.sim.advance(40);
-    for upstream in upstream_names() {
-        stdout(single(&["ingest", upstream, "--once"]));
-    }
+    stdout(single(&ingest_of(&upstream_names())));
     assert!(first_bytes(end).await.iter().all(|first| *first == 0xc3));
     let expected = digests(&confluent);
     stdout(confluent(&["replay", "all"]));

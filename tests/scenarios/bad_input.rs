@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
+use crate::engine::{NOW, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock, ingest_of};
 use crate::process::{Answer, Server, copy_dir, fix_clock, highwater, run, stderr_of_failure, stdout};
 use crate::random::{Random, seed};
 
@@ -43,9 +43,7 @@ async fn bad_requests_are_refused_without_data_loss() {
     let data = dir.path().join("data");
     let simulated = SimulatedUpstreams::start(42, 300, fixed_clock()).await;
     let ask = |arguments: &[&str]| stdout(at_noon(highwater(&data, &simulated.base_url, arguments)));
-    for name in crate::engine::upstream_names() {
-        ask(&["ingest", name, "--once"]);
-    }
+    ask(&ingest_of(RECALL_UPSTREAMS));
     let key = ask(&["keys", "mint", "--tier", "pro"]).trim().to_owned();
     let exported = |name: &str| lines_of_records(&ask(&["export", name]));
     let (facts, changes) = (exported("recalls"), exported("changes.recalls"));

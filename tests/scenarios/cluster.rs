@@ -14,7 +14,7 @@ use view_store::scylla::Options as ScyllaOptions;
 use crate::cadence::with_stores;
 use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
-use crate::engine::{Engine, SimulatedUpstreams, moving_clock, upstream_names};
+use crate::engine::{Engine, SimulatedUpstreams, ingest_of, moving_clock, upstream_names};
 use crate::migration::LISTS;
 use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for};
 use crate::reader::Reader;
@@ -103,9 +103,7 @@ impl Cluster {
 
     /// Syncs all upstreams at a node; returns when the appended facts are projected.
     pub(crate) fn ingest(&self, node: &str) {
-        for upstream in upstream_names() {
-            stdout(self.command(node, &["ingest", upstream, "--once"]));
-        }
+        stdout(self.command(node, &ingest_of(&upstream_names())));
     }
 }
 
@@ -147,9 +145,7 @@ async fn roles_equal_the_embedded_engine() {
         fix_clock(&mut command, FIXED);
         command
     };
-    for upstream in upstream_names() {
-        stdout(embedded(&["ingest", upstream, "--once"]));
-    }
+    stdout(embedded(&ingest_of(&upstream_names())));
     // Stores are polled only if they are configured, and the running ingestors have none.
     let stores = ["ingest", "shopify", "--once"];
     stdout(with_stores(cluster.command("i3", &stores)));

@@ -11,7 +11,7 @@ use schemas::topics::{self, IMPORTS};
 use crate::child::run_check;
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
-use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::engine::{SimulatedUpstreams, ingest_of, upstream_names};
 use crate::migration::{answers, digests};
 use crate::process::{Server, fix_clock, highwater, stdout};
 use crate::reader::Reader;
@@ -32,9 +32,7 @@ async fn append_all_again(log: &dyn EventLog) -> usize {
 }
 
 fn ingest(command: impl Fn(&[&str]) -> Command) {
-    for upstream in upstream_names() {
-        stdout(command(&["ingest", upstream, "--once"]));
-    }
+    stdout(command(&ingest_of(&upstream_names())));
 }
 
 /// Proves that a broker that delivers every record of every topic twice changes no digest and no answer, with a running projector and with
@@ -94,7 +92,7 @@ async fn duplicates_on_kafka_change_nothing() {
 async fn duplicates_on_the_embedded_log_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let simulated = SimulatedUpstreams::start(42, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let simulated = SimulatedUpstreams::start(42, 120, Clock::Fixed(FIXED.parse().unwrap())).await;
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, &simulated.base_url, arguments);
         fix_clock(&mut command, FIXED);

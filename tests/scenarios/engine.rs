@@ -155,6 +155,11 @@ pub(crate) fn upstream_names() -> Vec<&'static str> {
     simulator::UPSTREAMS.to_vec()
 }
 
+/// Returns the arguments of a command that syncs some upstreams, one after another in one process.
+pub(crate) fn ingest_of<'a>(upstreams: &[&'a str]) -> Vec<&'a str> {
+    [&["ingest", "--once"], upstreams].concat()
+}
+
 /// An open engine. Its projector runs until [`Engine::close`].
 pub(crate) struct Engine {
     pub(crate) log: Arc<dyn EventLog>,

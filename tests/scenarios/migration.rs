@@ -15,7 +15,7 @@ use schemas::topics::{ACCOUNTS, CHANGES_RECALLS, RECALLS, REJECTED};
 use crate::child::{Child, within};
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
-use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::engine::{RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of, upstream_names};
 use crate::process::{Server, fix_clock, highwater, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
 
@@ -28,11 +28,9 @@ fn embedded(cluster: &Cluster, node: &str, base_url: &str, arguments: &[&str]) -
     command
 }
 
-/// Syncs all upstreams.
-fn ingest(command: impl Fn(&[&str]) -> Command) {
-    for upstream in upstream_names() {
-        stdout(command(&["ingest", upstream, "--once"]));
-    }
+/// Syncs some upstreams.
+fn ingest(command: impl Fn(&[&str]) -> Command, upstreams: &[&str]) {
+    stdout(command(&ingest_of(upstreams)));
 }
 
 /// Returns the digests of views, with and without history.
@@ -104,10 +102,10 @@ async fn topics_move_to_a_cluster_and_back() {
     let simulated = SimulatedUpstreams::start(31, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
     let Some(cluster) = Cluster::new("moving topics", &simulated.base_url, FIXED) else { return };
     let one = |arguments: &[&str]| embedded(&cluster, "one", &simulated.base_url, arguments);
-    ingest(one);
+    ingest(one, &upstream_names());
     let key = stdout(one(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     simulated.sim.advance(60);
-    ingest(one);
+    ingest(one, &upstream_names());
     spoil(&cluster.data("one")).await;
     let server = Server::ready(one(&["serve"]));
     let wanted = answers(&server, &key);
@@ -155,7 +153,7 @@ async fn topics_move_to_a_cluster_and_back() {
     assert!(message.contains("holds the lease"), "{message}");
     let before = reader.read.len();
     simulated.sim.advance(40);
-    ingest(|arguments| cluster.command("i1", arguments));
+    ingest(|arguments| cluster.command("i1", arguments), &upstream_names());
     reader.read_on(&api, &key);
     assert!(reader.read.len() > before, "the cluster adds no changes");
 
@@ -198,9 +196,9 @@ async fn facts_migrate_without_changes() {
         }
     };
     let (one, two, three) = (on("one", &simulated.base_url), on("two", &simulated.base_url), on("three", &other.base_url));
-    ingest(&one);
+    ingest(&one, RECALL_UPSTREAMS);
     simulated.sim.advance(40);
-    ingest(&one);
+    ingest(&one, RECALL_UPSTREAMS);
     spoil(&dir.path().join("one")).await;
     let file = dir.path().join("facts.avro");
     let piped = run(one(&["export", "recalls", "--format", "records"]));
@@ -210,7 +208,7 @@ async fn facts_migrate_without_changes() {
     stdout(two(&["import", path]));
     assert_eq!(stdout(two(&["digest", "recalls"])), stdout(one(&["digest", "recalls"])));
 
-    ingest(&three);
+    ingest(&three, RECALL_UPSTREAMS);
     let before = digests(&three);
     let message = stderr_of_failure(three(&["import", path]));
     assert!(message.contains("the log has another record at recalls/0 offset"), "{message}");

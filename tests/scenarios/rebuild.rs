@@ -350,7 +350,7 @@ impl Follower {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_merge_rule_splits_and_rejoins_recalls() {
     let dir = tempfile::tempdir().unwrap();
-    let simulated = SimulatedUpstreams::start(33, 1_500, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(33, 700, fixed_clock()).await;
     let fixture = TestEngine::open(dir.path()).await;
     fixture.read(&simulated).await;
     let mut reader = Follower::default();

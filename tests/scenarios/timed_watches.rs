@@ -283,6 +283,9 @@ async fn bought_watch_matches_until_its_end() {
         }
     }
 
+    assert_eq!(fixture.send("GET", PATH, &[], &Value::Null).status, 401, "the list belongs to an account");
+    assert_eq!(fixture.send("GET", &at("?asOf=2026-01-01"), &own, &Value::Null).status, 400, "a watch is shown as it is now");
+
     fixture.award("other", "Umbrella Inc").await;
     fixture.award("first", "ACME LLC").await;
     let message = wait("the first message", || fixture.delivered("hook", secret).into_iter().next());
@@ -292,6 +295,8 @@ async fn bought_watch_matches_until_its_end() {
         (&json!("awards.matching"), &of_watch, &json!("first"))
     );
     assert_eq!(fixture.matches(id, &own, "id"), ["first"]);
+    let (status, earlier) = fixture.ask("GET", &at("/matches?asOf=1990-01-01"), &own, &Value::Null);
+    assert_eq!((status, &earlier["matches"], &earlier["hasMore"]), (200, &json!([]), &json!(false)));
 
     // A change at the end still counts, one after it does not.
     fixture.move_to(until_ms);

@@ -87,7 +87,7 @@ impl SavedItems<'_> {
         found.ok_or_else(|| no_such_fleet(name))
     }
 
-    /// All fleets, sorted by name.
+    /// All fleets, in no particular order.
     ///
     /// # Errors
     /// When the rows cannot be read.
@@ -96,7 +96,6 @@ impl SavedItems<'_> {
         for item in self.list().await? {
             fleets.extend(self.open_fleet(&item).await?);
         }
-        fleets.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(fleets)
     }
 

@@ -26,7 +26,7 @@ use super::page::PageInfo;
 use super::page_request::PageRequest;
 use super::position::{self};
 use super::redaction::Redaction;
-use super::start::{catch_up, later, start};
+use super::start::{catch_up, later, newest, start};
 use super::{Source, cursor};
 use crate::Feeds;
 
@@ -90,7 +90,8 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         ..Definition::read()
     };
     let mut operation =
-        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments));
+        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
+            .with_headline(R::HEADLINE);
     source.document_redaction(&mut operation);
     operation
 }
@@ -113,6 +114,9 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
                 at = catch_up(ctx, &source, seq, at, request.as_of.is_some()).await?;
             }
             seq
+        }
+        None if call.form == Form::Atom && request.start.is_none() => {
+            newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?
         }
         None => start(ctx, &source, request.start.as_deref(), &at).await?,
     };
@@ -158,7 +162,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
-    } else if matches!(call.form, Form::Lines | Form::Events) {
+    } else if call.form == Form::Lines || call.form.has_events() {
         let lines = match redacted {
             Some(redacted) => redacted,
             None => lines(&reader, &page).await?,
@@ -189,7 +193,7 @@ async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answ
         };
         Body::Parts(splice(changes, &info)?)
     };
-    Ok(Answer { body, etag, next_cursor, status: 200 })
+    Ok(Answer { body, etag, next_cursor, has_more, status: 200 })
 }
 
 /// The changes of a page that a caller sees under a redaction, with their seq.

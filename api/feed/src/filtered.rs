@@ -307,6 +307,23 @@ async fn a_reader_that_waits_is_woken() {
     assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
 }
 
+/// Proves that an Atom document without a position has the newest matching changes under every filter, oldest first.
+#[tokio::test]
+async fn atom_documents_begin_with_the_newest() {
+    let things = Things::filled(&SMALL, 35, 900).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    for wants in filters() {
+        let mut question = query(wants.clone());
+        (question.request.page.start, question.request.page.limit) = (None, 40);
+        let answered = answer(&Call { form: Form::Atom, ..keyed(&ctx) }, &feed, question).await.unwrap();
+        let Body::Events { items, .. } = answered.body else { panic!("{:?}", answered.body) };
+        let got: Vec<Seq> = items.iter().map(|item| cursor::read(&ctx.secrets, "things", &item.id).unwrap().0).collect();
+        let all: Vec<Seq> = things.shown(&wants, Seq(u64::MAX)).into_iter().map(|change| change.seq).collect();
+        assert_eq!(got, all[all.len().saturating_sub(40)..], "{wants:?}");
+        assert!(!answered.etag.is_empty());
+    }
+}
+
 /// Proves that an empty page names a value that nothing recorded has, with the nearest recorded ones, also of a name that was recorded a moment ago;
 /// that a page without news about a known value says nothing; and that a value that nothing has is noted before the limits of the search.
 #[tokio::test]

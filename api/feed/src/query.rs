@@ -123,6 +123,11 @@ impl Feed {
                 }
                 seq
             }
+            None if call.form == Form::Atom && page_request.start.is_none() => {
+                let found = newest(ctx, self, &at, query.filter.news(), free_after, limit).await?;
+                let searched_after = if found.is_complete() { at.seq } else { found.complete_from().previous() };
+                found.changes.last().map_or(searched_after, |oldest| oldest.seq.previous())
+            }
             None => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
         };
         after = after.max(free_after);
@@ -136,7 +141,7 @@ impl Feed {
         }
         notes.extend(note);
         // A reader with a cursor got the note with the first page; each of its polls would search for the nearest values again.
-        if call.form != Form::Events && page_request.cursor.is_none() {
+        if !call.form.has_events() && page_request.cursor.is_none() {
             let recorded = Recorded { ctx, source: &self.source, tables: self.tables, at: &at };
             notes.extend(unknown_values(call, &recorded, &query.filter, page.items.is_empty()).await?);
         }
@@ -340,18 +345,18 @@ impl Feed {
             ],
         );
         if matches_etag(call.if_none_match.as_deref(), &etag) {
-            return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, status: 200 });
+            return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
         metrics::count_published(self.source.service, page.items.len());
         let completeness = Feeds::of(ctx).completeness(&self.source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
-        if call.form == Form::Events {
+        if call.form.has_events() {
             let event = |item: Item<F::Record>| {
                 let id = cursor::encode(&ctx.secrets, self.source.service, item.change.seq, filter);
                 Ok(Event { id, data: Bytes::from(to_value(&show(item))?.to_string()) })
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
             let from = cursor::encode(&ctx.secrets, self.source.service, page.from.previous(), filter);
-            return Ok(Answer { body: Body::Events { from, items }, etag: String::new(), next_cursor: cursor, status: 200 });
+            return Ok(Answer { body: Body::Events { from, items }, etag, next_cursor: cursor, has_more: page.has_more, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();
         let info = PageInfo {
@@ -367,7 +372,7 @@ impl Feed {
         if let Some(fields) = body.as_object_mut() {
             fields.insert(self.list.to_owned(), to_value(&items)?);
         }
-        Ok(Answer { body: Body::Json(body), etag, next_cursor: cursor, status: 200 })
+        Ok(Answer { body: Body::Json(body), etag, next_cursor: cursor, has_more: page.has_more, status: 200 })
     }
 }
 

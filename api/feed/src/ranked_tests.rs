@@ -192,7 +192,7 @@ async fn changes_are_redacted_below_the_tier() {
         .collect();
     assert!(expected.len() > 50);
     let free = call(&ctx);
-    for form in [Form::Json, Form::Lines, Form::Events] {
+    for form in [Form::Json, Form::Lines, Form::Events, Form::Atom] {
         for tier in [Tier::Anonymous, Tier::Free] {
             let mut call = Call { form, ..free.clone() };
             call.caller.tier = tier;

@@ -6,6 +6,7 @@ use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::position::Seq;
 use tokio::time::Instant;
+use view_store::feed::{EMPTY_BLOCKS_MAX, FEED_BLOCK_LEN, FeedReader};
 
 use crate::position::{DAY_MS, LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
@@ -37,6 +38,27 @@ pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
     };
     let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
+}
+
+/// The seq after which the newest changes that are shown begin, up to `limit` of them. It reads as many blocks as a page does, so that a page from there on
+/// reaches the end.
+pub(crate) async fn newest(reader: &FeedReader, upto: Seq, limit: usize) -> Result<Seq, Problem> {
+    let (mut first, mut found) = (upto.next(), 0);
+    let blocks_max = limit.div_ceil(FEED_BLOCK_LEN) + 1;
+    for read in 0..blocks_max.max(EMPTY_BLOCKS_MAX) {
+        if first <= Seq(1) || found >= limit || (found > 0 && read >= blocks_max) {
+            break;
+        }
+        let block = reader.block(first.previous()).await.map_err(store_problem)?;
+        for seq in block.first_seq().up_to(first.previous()).rev() {
+            if found >= limit {
+                break;
+            }
+            found += usize::from(block.element(seq).is_some());
+            first = seq;
+        }
+    }
+    Ok(first.previous())
 }
 
 /// Waits for a later position; `None` if there is none before the deadline, or if the server stops.

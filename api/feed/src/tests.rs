@@ -212,3 +212,26 @@ async fn free_pages_are_shorter() {
         arguments = json!({ "cursor": page["cursor"], "limit": 200 });
     }
 }
+
+/// Proves that an Atom document without a position has the newest changes, oldest first, also if changes that no reader sees follow them.
+#[tokio::test]
+async fn atom_documents_begin_with_the_newest() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(8), 300, 40).await;
+    let (ctx, operation) = (world.context(START_MS + 30 * DAY_MS), operation());
+    for hidden in [0, 70] {
+        for n in 0..hidden {
+            world.through(START_MS + 3 * DAY_MS + n, "cpsc", "2026-11-02");
+        }
+        world.commit().await;
+        let all: Vec<Seq> = world.elements.iter().map(|(seq, _)| *seq).collect();
+        for limit in [1, 7, 50, 120] {
+            let answer = (operation.run)(Call { form: Form::Atom, ..call(&ctx) }, json!({ "limit": limit })).await.unwrap();
+            let Body::Events { items, .. } = answer.body else { panic!("{:?}", answer.body) };
+            let seqs = items.iter().map(|item| cursor::decode(&ctx.secrets, "recalls", "", &item.id).unwrap());
+            let seqs: Vec<Seq> = seqs.collect();
+            assert!(!seqs.is_empty() && all.ends_with(&seqs), "{limit} {hidden}: {seqs:?}");
+            assert!(hidden > 0 || seqs.len() == limit, "{limit}: {seqs:?}");
+        }
+    }
+}

@@ -2,8 +2,10 @@
 
 use operation::context::Context;
 use operation::problem::Problem;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use schemars::JsonSchema;
 use schemas::folding::folded;
+use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,6 +27,9 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
 
     /// The feed.
     const FEED: Feed;
+
+    /// The lowest tier that may create watches.
+    const WATCH_MIN_TIER: Tier = SAVED_ITEMS_MIN_TIER;
 
     /// Fields of the filter that a query gives in another form than a saved filter, each with its schema there: a list is one text with commas, or a
     /// parameter has bounds that a saved filter has not.

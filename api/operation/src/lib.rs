@@ -151,6 +151,8 @@ pub enum Form {
     Lines,
     /// Server-sent events: feeds return [`Body::Events`].
     Events,
+    /// An Atom document: feeds return [`Body::Events`].
+    Atom,
 }
 
 impl Form {
@@ -161,11 +163,19 @@ impl Form {
             Self::Json => "json",
             Self::Lines => "ndjson",
             Self::Events => "events",
+            // Increase the number when the same changes make another document.
+            Self::Atom => "atom-1",
         }
+    }
+
+    /// Whether feeds return [`Body::Events`].
+    #[must_use]
+    pub fn has_events(self) -> bool {
+        matches!(self, Self::Events | Self::Atom)
     }
 }
 
-/// An item of a feed as a server-sent event.
+/// An item of a feed with its position, for server-sent events and Atom documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The cursor after the item.
@@ -202,7 +212,7 @@ pub enum Body {
     Parts(Vec<Bytes>),
     /// Lines of NDJSON, without line ends.
     Lines(Vec<Bytes>),
-    /// Items of a feed as server-sent events.
+    /// Items of a feed, each with its position.
     Events {
         /// The cursor before the first item: reading after it gives the items again.
         from: String,
@@ -226,6 +236,8 @@ pub struct Answer {
     pub etag: String,
     /// The next cursor, for the header `Next-Cursor` of NDJSON answers; empty if there is none.
     pub next_cursor: String,
+    /// Whether the answer is a page of a feed that more changes follow. From the same position, such a page never gets further changes.
+    pub has_more: bool,
     /// 200, or 201 for a POST that created something.
     pub status: u16,
 }
@@ -240,7 +252,7 @@ impl Answer {
             tracing::error!(%error, "an answer cannot be encoded as JSON");
             Problem::new(ErrorCode::Internal, "the answer could not be encoded")
         })?;
-        Ok(Self { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
+        Ok(Self { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 })
     }
 }
 
@@ -291,6 +303,8 @@ pub struct Operation {
     /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
     /// is refused, and gets no payment terms: they would be for something else.
     pub sold_by: &'static str,
+    /// For feeds: the fields of a record whose values name it in the title of an Atom entry, in this order.
+    pub headline: &'static [&'static str],
     /// The handler. It receives validated arguments.
     pub run: Arc<dyn Fn(Call, Value) -> AnswerFuture + Send + Sync>,
 }
@@ -384,6 +398,18 @@ impl Operation {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
+    /// The same feed, see [`Operation::headline`].
+    #[must_use]
+    pub fn with_headline(self, headline: &'static [&'static str]) -> Self {
+        Self { headline, ..self }
+    }
+
+    /// The path of the feed as an Atom document; `None` if the operation is no feed with a route.
+    #[must_use]
+    pub fn atom_path(&self) -> Option<String> {
+        (self.is_feed() && self.has_route() && self.method == Method::Get).then(|| format!("{}.atom", self.path))
+    }
+
     /// The price of a call under the settings of a service, in millionths of a US dollar; `None` if the operation is not paid per call.
     #[must_use]
     pub fn price_micros(&self, settings: &ServiceSettings) -> Option<u64> {
@@ -450,6 +476,7 @@ impl Operation {
             files: &[],
             aliases,
             sold_by: "",
+            headline: &[],
             run,
         }
     }

@@ -186,7 +186,7 @@ where
     let answer = if payment.effect.is_empty() {
         let text: String =
             read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
-        Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), status: 200 }
+        Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 }
     } else {
         run(Stage::Paid(payment.id), arguments).await?
     };

@@ -193,7 +193,7 @@ impl Checker {
     }
 
     fn reader<'a>(&self, given: &'a str) -> Reader<'a> {
-        Reader { given, unwraps_texts: self.unwraps_texts }
+        Reader { given, unwraps_texts: self.unwraps_texts, converts_texts: true }
     }
 
     /// Whether the operation has a parameter of this name or alias.
@@ -232,7 +232,7 @@ impl Checker {
         let name = error.instance_path().as_str().split('/').nth(1).unwrap_or_default();
         let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
         let is_secret = parameter.is_some_and(|parameter| parameter.schema.get("writeOnly") == Some(&Value::Bool(true)));
-        explain(error, is_secret)
+        explain(error, is_secret, &self.schema)
     }
 }
 
@@ -287,8 +287,8 @@ pub(super) fn echo(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Describes a validation error.
-fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem {
+/// Describes a validation error. `schema` is the one of all arguments.
+fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool, schema: &Value) -> Problem {
     let path = error.instance_path().as_str().trim_start_matches('/');
     let parameter = path.split('/').next().unwrap_or_default();
     let at = path.replace('/', ".");
@@ -305,7 +305,11 @@ fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem 
             let name = unexpected.first().map(String::as_str).unwrap_or_default();
             let parameter = if parameter.is_empty() { name } else { parameter };
             let place = if at.is_empty() { String::new() } else { format!(" in {at}") };
-            return Problem::parameter(echo(parameter), format!("unknown field \"{}\"{place}", echo(name)));
+            // The path of the schema ends with the keyword; what is before it is the path of the object that has the fields.
+            let object = error.schema_path().as_str().rsplit_once('/').and_then(|(object, _)| schema.pointer(object));
+            let known = object.and_then(|object| object.get("properties")?.as_object());
+            let hint = hint(name, known.into_iter().flatten().map(|(name, _)| name.as_str()));
+            return Problem::parameter(echo(parameter), format!("unknown field \"{}\"{place}{hint}", echo(name)));
         }
         ValidationErrorKind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();

@@ -11,6 +11,9 @@ use crate::schemas_served;
 /// The media type of an Avro schema inside an AsyncAPI document.
 const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";
 
+/// The media type of values.
+const MEDIA_TYPE: &str = "application/avro";
+
 /// Version of the Kafka bindings used below.
 const BINDING: &str = "0.5.0";
 
@@ -19,7 +22,8 @@ Public records as Kafka topics. **Facts** are what an upstream published. **Chan
 Records in a topic are never changed, re-ordered or removed, so a consumer that starts at the earliest offset reads everything.\n\n\
 **Values** are Avro, framed as {framing}. `/schemas/` lists the schemas and `/schemas/{fingerprint}` is one of them, with the fingerprint as 16 hex digits, most \
 significant first. The schema of a fingerprint never changes. Decode a value with the schema that its frame identifies, resolved to the schema you know.\n\n\
-**Headers** are CloudEvents attributes in UTF-8, each with the prefix `ce_`.\n\n\
+**Headers** are CloudEvents attributes in UTF-8, each with the prefix `ce_`, and `content-type`: the binary mode of the CloudEvents Kafka binding. Records of \
+earlier versions have no `content-type` and no `ce_dataschema`.\n\n\
 **Only records that extend their chain count.** A topic may contain a record twice, or a record of a writer that lost a race; neither extends its chain. The \
 channels define the rule for each kind of topic. A consumer that applies it sees each record exactly once and in order, and needs no transactions.";
 
@@ -93,7 +97,7 @@ pub(crate) fn document(settings: &Settings) -> Value {
             "description": ABOUT.replace("{framing}", if registry.is_some() { CONFLUENT } else { SINGLE_OBJECT }),
             "license": {"name": "Apache-2.0"},
         },
-        "defaultContentType": "application/avro",
+        "defaultContentType": MEDIA_TYPE,
         "servers": servers(&settings.public_brokers, registry),
         "channels": channels,
         "operations": operations,
@@ -146,7 +150,7 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
         "name": topic.name,
         "title": schema.get("name"),
         "summary": schema.get("doc"),
-        "contentType": "application/avro",
+        "contentType": MEDIA_TYPE,
         "headers": {
             "type": "object",
             "required": ["ce_specversion", "ce_id", "ce_type", "ce_source", "ce_time"],
@@ -156,6 +160,8 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
                 "ce_type": {"type": "string", "enum": types, "description": "CloudEvents type"},
                 "ce_source": {"type": "string", "description": format!("CloudEvents source: `/` and the {source}")},
                 "ce_time": {"type": "string", "format": "date-time", "description": "CloudEvents time, RFC 3339"},
+                "content-type": {"const": MEDIA_TYPE, "description": "media type of the value"},
+                "ce_dataschema": {"type": "string", "format": "uri", "description": "CloudEvents dataschema: URL of the schema of the value"},
             },
         },
         "payload": {"schemaFormat": AVRO, "schema": schema},

@@ -4,6 +4,7 @@
 
 pub mod arguments;
 mod asyncapi;
+mod atom;
 mod body;
 mod credentials;
 pub(crate) mod discovery;
@@ -61,6 +62,9 @@ use crate::visitors::Visitors;
 const FILE_TIME_MAX: Duration = Duration::from_secs(5);
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 const MCP_ONLY: &str = "POST, OPTIONS";
+
+/// The path under which the Avro schemas are, by their fingerprints.
+pub const SCHEMAS_PATH: &str = schemas_served::PATH;
 
 /// Returns whether the engine is ready to answer, or the reason why it is not.
 pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -252,7 +256,7 @@ impl Mount {
                 _ => None,
             };
             return match index {
-                Some(index) => rest::operate(context, &self.mounted, index, parameters, request, stream).await,
+                Some(index) => rest::operate(context, &self.mounted, index, route.is_atom, parameters, request, stream).await,
                 None => reply::problem(base_url, &not_allowed(request.method, &route.allow())),
             };
         }

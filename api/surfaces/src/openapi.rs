@@ -11,10 +11,16 @@ use payments::repeats;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
+use crate::atom::ATOM;
 use crate::prices;
 use crate::reply::NDJSON;
 use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
 use types::SameName;
+
+/// What documents say about a feed as an Atom document.
+const ATOM_ABOUT: &str = "The same changes, parameters and limits as those of the feed in JSON, as an Atom feed (RFC 4287) for feed readers. Without `cursor` and `start` it \
+    has the newest changes. The link `next` leads to the changes after those of the document, if there are more; links do not contain the API key. The \
+    content of an entry is the change as JSON.";
 
 /// The document.
 ///
@@ -34,6 +40,10 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
         item[method] = operation_entry(operation, settings, &schemas);
         item[method]["tags"] = json!([tag(service, operation, &tags)]);
+        if let Some(path) = operation.atom_path() {
+            let entry = atom_entry(&item[method], operation);
+            paths.insert(path, json!({ "get": entry }));
+        }
     }
     schemas.insert("Problem".to_owned(), problem_schema());
     let tags =
@@ -119,6 +129,16 @@ fn operation_entry(operation: &Operation, settings: &ServiceSettings, types: &Ma
             "content": {"application/json": {"schema": schema, "example": operation.example}},
         });
     }
+    entry
+}
+
+/// The entry of a feed as an Atom document, from that of the feed.
+fn atom_entry(feed: &Value, operation: &Operation) -> Value {
+    let mut entry = feed.clone();
+    entry["operationId"] = json!(format!("{}_atom", operation.name));
+    entry["summary"] = json!(format!("{} As an Atom feed.", operation.summary));
+    entry["description"] = json!(ATOM_ABOUT);
+    entry["responses"]["200"]["content"] = json!({ ATOM: { "schema": { "type": "string" } } });
     entry
 }
 

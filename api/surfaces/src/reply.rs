@@ -17,6 +17,7 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::atom;
 use crate::files::{self, PartRequest};
 use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
@@ -40,6 +41,13 @@ const PIECES_PER_WRITE: usize = 16;
 
 /// Smaller pieces are cheaper to copy than to write separately.
 const SMALL_PIECE_BYTES: usize = 4096;
+
+/// How caches keep a closed page that was read without a key. After a minute they ask for it again with its ETag, so that what was suppressed meanwhile, or
+/// is not free any more, disappears.
+const CLOSED_PUBLIC: &str = "public, max-age=60, must-revalidate";
+
+/// How caches keep a closed page that was read with a key.
+const CLOSED_PRIVATE: &str = "private, max-age=60, must-revalidate";
 
 /// A document that is rendered when the service is mounted.
 #[derive(Clone, Debug)]
@@ -128,11 +136,15 @@ pub(crate) struct Rendering<'a> {
     pub(crate) part: PartRequest<'a>,
     /// The base URL of the service, for the documentation of errors.
     pub(crate) base_url: &'a str,
+    /// Whether the answer is a closed page of a feed: one from a given position that more changes follow. A cache may keep it for a short time.
+    pub(crate) is_closed: bool,
+    /// The document of the answer if the form is Atom.
+    pub(crate) atom: atom::Document<'a>,
 }
 
 /// Renders an answer.
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
-    let Answer { body, etag, mut next_cursor, status } = answer;
+    let Answer { body, etag, mut next_cursor, has_more, status } = answer;
     let is_revalidated = rendering.read && !rendering.paid;
     let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering) } else { (body, etag) };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
@@ -154,6 +166,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
+        Body::Events { items, .. } if rendering.form == Form::Atom => {
+            let next = has_more.then_some(next_cursor.as_str());
+            with_content_type(full_body(rendering.atom.render(&items, next).into()), atom::ATOM)
+        }
         Body::Events { items, .. } => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
     };
     if response.status() == StatusCode::OK {
@@ -168,6 +184,8 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let caching = match (rendering.read, rendering.keyed) {
         _ if rendering.paid => "private, no-store",
         (false, _) => "no-store",
+        (true, true) if rendering.is_closed => CLOSED_PRIVATE,
+        (true, false) if rendering.is_closed => CLOSED_PUBLIC,
         (true, true) => "private, no-cache",
         (true, false) => "no-cache",
     };

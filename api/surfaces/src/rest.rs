@@ -25,16 +25,17 @@ use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, body, credentials, events, if_none_match, reply, response};
+use crate::{Request, atom, body, credentials, events, if_none_match, reply, response};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
 
-/// Answers a request to an operation.
+/// Answers a request to an operation. `is_atom`: a feed is answered with an Atom document, whatever the caller accepts.
 pub(crate) async fn operate<S, B>(
     context: &Arc<Context>,
     mounted: &Arc<Mounted>,
     index: usize,
+    is_atom: bool,
     path: PathParameters<'_>,
     request: &Request<'_>,
     stream: S,
@@ -45,7 +46,7 @@ where
 {
     let since = Instant::now();
     let (operation, meter) = (&mounted.service.operations[index], &mounted.meters[index]);
-    let response = match call(context, mounted, index, path, request, stream).await {
+    let response = match call(context, mounted, index, is_atom, path, request, stream).await {
         Ok(response) => response,
         Err(problem) => {
             let problem = Access::of(context).limit_refusal(context, problem, request.address);
@@ -61,6 +62,7 @@ async fn call<S, B>(
     context: &Arc<Context>,
     mounted: &Arc<Mounted>,
     index: usize,
+    is_atom: bool,
     path: PathParameters<'_>,
     request: &Request<'_>,
     stream: S,
@@ -76,7 +78,7 @@ where
     let resource = format!("{}{}", mounted.settings.base_url, request.below);
     let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
     let if_none_match = if_none_match(&request.headers).filter(|_| read);
-    let form = form(operation, &request.headers);
+    let form = if is_atom { Form::Atom } else { form(operation, &request.headers) };
     let incoming = Incoming {
         credentials,
         address: request.address,
@@ -100,7 +102,9 @@ where
         let (context, credentials) = (Arc::clone(context), credentials.clone());
         Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
     };
+    let given = arguments.as_ref().ok().and_then(Value::as_object).cloned().unwrap_or_default();
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
+    let is_closed = answer.has_more && ["cursor", "start"].iter().any(|name| given.contains_key(*name));
     let rendering = reply::Rendering {
         list: operation.list,
         form,
@@ -110,6 +114,8 @@ where
         if_none_match: if_none_match.as_deref(),
         part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
+        is_closed,
+        atom: atom::Document { mounted, operation, arguments: &given },
     };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }

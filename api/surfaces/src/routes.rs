@@ -12,6 +12,8 @@ pub(crate) struct Route {
     pub(crate) post: Option<usize>,
     pub(crate) patch: Option<usize>,
     pub(crate) delete: Option<usize>,
+    /// Whether `get` is answered with an Atom document, and nothing else has this path.
+    pub(crate) is_atom: bool,
 }
 
 impl Route {
@@ -35,7 +37,7 @@ pub(crate) type PathParameters<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 /// The routes of a service, below its prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    plain: HashMap<&'static str, Route>,
+    plain: HashMap<Cow<'static, str>, Route>,
     patterns: Vec<(&'static str, Route)>,
 }
 
@@ -44,7 +46,7 @@ impl Routes {
         let mut routes = Self::default();
         for (index, operation) in operations.iter().enumerate().filter(|(_, operation)| operation.has_route()) {
             let route = if !operation.path.contains('{') {
-                routes.plain.entry(operation.path).or_default()
+                routes.plain.entry(Cow::Borrowed(operation.path)).or_default()
             } else {
                 let at = routes.patterns.iter().position(|(path, _)| *path == operation.path).unwrap_or_else(|| {
                     routes.patterns.push((operation.path, Route::default()));
@@ -57,6 +59,9 @@ impl Routes {
                 Method::Post => route.post = Some(index),
                 Method::Patch => route.patch = Some(index),
                 Method::Delete => route.delete = Some(index),
+            }
+            if let Some(path) = operation.atom_path() {
+                routes.plain.insert(Cow::Owned(path), Route { get: Some(index), is_atom: true, ..Route::default() });
             }
         }
         routes
@@ -71,8 +76,8 @@ impl Routes {
     }
 
     /// The paths, for suggestions.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &'static str> {
-        self.plain.keys().copied().chain(self.patterns.iter().map(|(path, _)| *path))
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.plain.keys().map(Cow::as_ref).chain(self.patterns.iter().map(|(path, _)| *path))
     }
 }
 

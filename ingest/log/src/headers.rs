@@ -6,6 +6,13 @@
 
 use bytes::Bytes;
 
+/// The header with the media type of the value of a CloudEvent.
+const CONTENT_TYPE: &str = "content-type";
+/// The header with the URL of the schema of the value of a CloudEvent.
+const DATA_SCHEMA: &str = "ce_dataschema";
+/// The media type of values.
+const AVRO: &[u8] = b"application/avro";
+
 /// The headers of a record, in order. They share one allocation and are cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
@@ -37,6 +44,33 @@ impl Headers {
             ("ce_source", source.as_bytes()),
             ("ce_time", time.as_bytes()),
         ])
+    }
+
+    /// Returns the headers with two more at the end that describe the value of a CloudEvent, as the binary mode of the Kafka binding has them: its media type
+    /// and the URL of its schema.
+    pub(crate) fn with_schema(&self, url: &str) -> Self {
+        let added = Self::new(&[(CONTENT_TYPE, AVRO), (DATA_SCHEMA, url.as_bytes())]);
+        Self { count: self.count + added.count, bytes: [&*self.bytes, &*added.bytes].concat().into() }
+    }
+
+    /// Returns the headers without those that [`with_schema`](Self::with_schema) added.
+    pub(crate) fn without_schema(&self) -> Self {
+        let end = self.bytes.len();
+        let mut rest = &*self.bytes;
+        for _ in 2..self.count {
+            let Some((_, behind)) = first(rest) else { return self.clone() };
+            rest = behind;
+        }
+        let is_described = self.count >= 2
+            && first(rest)
+                .is_some_and(|((name, _), behind)| name == CONTENT_TYPE && first(behind).is_some_and(|((name, _), _)| name == DATA_SCHEMA));
+        if is_described { Self { count: self.count - 2, bytes: self.bytes.slice(..end - rest.len()) } } else { self.clone() }
+    }
+
+    /// The bytes of the names and values that count towards the limit of a record: all but those that describe the value.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.iter().filter(|(name, _)| !matches!(*name, CONTENT_TYPE | DATA_SCHEMA)).map(|(name, value)| name.len() + value.len()).sum()
     }
 
     /// Whether these are the headers of a CloudEvent. All records that this program writes have such headers.
@@ -110,6 +144,28 @@ pub(crate) fn put_length(out: &mut Vec<u8>, mut length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that what describes a value is added at the end and removed again, counts towards no limit, and that other headers stay.
+    #[test]
+    fn descriptions_of_values() {
+        let event = Headers::cloud_event("1", "k", "/s", "t");
+        for headers in [
+            event.clone(),
+            Headers::default(),
+            Headers::new(&[("content-type", b"x")]),
+            Headers::new(&[("ce_dataschema", b"x"), ("a", b"b")]),
+        ] {
+            assert_eq!(headers.without_schema(), headers);
+            let described = headers.with_schema("https://a.example/schemas/1");
+            assert_eq!(
+                (described.without_schema(), described.size(), described.count()),
+                (headers.clone(), headers.size(), headers.count() + 2)
+            );
+            let added: Vec<_> = described.iter().skip(headers.count()).collect();
+            assert_eq!(added, [("content-type", &b"application/avro"[..]), ("ce_dataschema", &b"https://a.example/schemas/1"[..])]);
+        }
+        assert_eq!(event.size(), event.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>());
+    }
 
     /// Proves that headers read back in order, and that a truncated header, a wrong count and a name that is not UTF-8 are refused.
     #[test]

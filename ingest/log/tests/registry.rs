@@ -16,6 +16,9 @@ use schemas::avro;
 use schemas::position::LogOffset;
 use schemas::topics::{self, CHANGES_RECALLS, RECALLS, Topic};
 
+/// The URL under which the schemas are.
+const SCHEMAS: &str = "https://records.example.org/schemas/";
+
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, Options::default()).unwrap()
 }
@@ -25,7 +28,7 @@ fn options(url: &str) -> registry::Options {
 }
 
 async fn framed(log: &Arc<EmbeddedLog>, prefix: &str, framing: Framing, url: &str) -> Result<Arc<FramedLog>, Error> {
-    FramedLog::registered(Arc::clone(log) as Arc<dyn EventLog>, topics::ALL, prefix, framing, options(url)).await
+    FramedLog::registered(Arc::clone(log) as Arc<dyn EventLog>, SCHEMAS.to_owned(), topics::ALL, prefix, framing, options(url)).await
 }
 
 /// Builds a record. Records of ours have CloudEvents headers; foreign ones have none.
@@ -108,7 +111,7 @@ async fn a_real_registry() {
     log.append(vec![append(&CHANGES_RECALLS, frame(987_654_321, b"x"), true)]).await.unwrap();
     let error = read(2).await.unwrap_err().to_string();
     assert!(error.contains("987654321 of changes.recalls/0 offset 2") && error.contains("has no schema with that id"), "{error}");
-    let without = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>);
+    let without = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>, SCHEMAS.to_owned());
     let error = without.read(&RECALLS, 0, LogOffset(1), 9, 9_999).await.unwrap_err().to_string();
     assert!(error.contains("avro.registry_url"), "{error}");
     assert_eq!(without.read(&RECALLS, 0, LogOffset(0), 1, 9_999).await.unwrap()[0].record.value, wanted[0]);
@@ -159,6 +162,38 @@ fn is_whole(requested: &[u8]) -> bool {
     requested.len() >= head + 4 + body.unwrap_or(0)
 }
 
+/// Proves that a CloudEvent on Kafka is complete: it has the media type and the URL of the schema of its value, whatever the framing; that other records have
+/// neither, and that this program reads all as they were written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_name_their_media_type_and_schema() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, (url, _requested)) =
+        (open(dir.path()), answering("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 8\r\n\r\n{\"id\":1}".to_owned()));
+    let written = [
+        append(&RECALLS, value(&RECALLS, b"one"), true),
+        append(&RECALLS, value(&RECALLS, b"two"), false),
+        append(&RECALLS, b"x".to_vec(), true),
+    ];
+    let single = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>, SCHEMAS.to_owned());
+    let confluent = framed(&log, "", Framing::Confluent, &url).await.unwrap();
+    let fingerprint = avro::fingerprint_hex(RECALLS.name).unwrap();
+    for (framed, begin) in [(single, 0xc3), (confluent, 0)] {
+        let first = log.end(&RECALLS, 0).await.unwrap();
+        framed.append(written.to_vec()).await.unwrap();
+        let raw: Vec<Record> = log.read(&RECALLS, 0, first, 9, 1 << 20).await.unwrap().into_iter().map(|stored| stored.record).collect();
+        let event = Headers::new(&[
+            ("ce_id", b"1"),
+            ("content-type", b"application/avro"),
+            ("ce_dataschema", format!("{SCHEMAS}{fingerprint}").as_bytes()),
+        ]);
+        assert_eq!((&raw[0].headers, raw[0].value[0]), (&event, begin));
+        assert_eq!([&raw[1].headers, &raw[2].headers], [&written[1].record.headers, &written[2].record.headers]);
+        let read: Vec<Headers> =
+            framed.read(&RECALLS, 0, first, 1, 1 << 20).await.unwrap().into_iter().map(|stored| stored.record.headers).collect();
+        assert_eq!(read, [written[0].record.headers.clone()]);
+    }
+}
+
 /// Proves that refusals, redirects, answers of other types and sizes, and missing answers are errors that say what to do, and that no
 /// password is shown or sent to another host.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -168,7 +203,8 @@ async fn unexpected_responses_are_errors() {
     let ask = async |url: &str| {
         let options = registry::Options { url: url.to_owned(), credentials: Some(("name".to_owned(), "geheim".to_owned())) };
         assert!(!format!("{options:?}").contains("geheim"));
-        let made = FramedLog::registered(Arc::clone(&log) as Arc<dyn EventLog>, topics::ALL, "", Framing::Confluent, options).await;
+        let plain = Arc::clone(&log) as Arc<dyn EventLog>;
+        let made = FramedLog::registered(plain, SCHEMAS.to_owned(), topics::ALL, "", Framing::Confluent, options).await;
         let error = made.err().unwrap();
         let words = schemas::reason::reason(&error);
         assert!(!words.contains("geheim"), "{words}");

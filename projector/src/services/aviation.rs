@@ -103,7 +103,7 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
         state.remember(&key, Some(&document))?;
     }
     for one in &found {
-        let mut record = record_of(one, &fact.text);
+        let mut record = record_of(one, &fact.text, &fact.summary);
         record.title.clone_from(&fact.title);
         record.url.clone_from(&fact.url);
         record.document_number.clone_from(&fact.number);

@@ -329,17 +329,19 @@ fn cage_of(state: Decision<'_, '_>, cage: &str) -> Result<Cage, Undecided> {
     Ok(state.source(&cage_key(cage))?.unwrap_or_default())
 }
 
-/// Decides whether an entity is a hit, and which exclusion it shows: the earliest of those with its UEI, or else of those with its CAGE code.
+/// Decides whether an entity is a hit, and which exclusion it shows: the earliest of those with its UEI, or else of those with its CAGE code. It lists both,
+/// since on a day those with its UEI may have ended.
 fn decide_hit(state: Decision<'_, '_>, uei: &str) -> Result<(), Undecided> {
     let entity: Entity = state.source(&uei_key(uei))?.unwrap_or_default();
     let before = state.record(&hit_id(uei))?;
-    let (by, all) = if entity.by_uei.is_empty() { (BY_CAGE, &entity.by_cage) } else { (BY_UEI, &entity.by_uei) };
-    let mut sorted: Vec<(&String, &Remembered)> = all.iter().collect();
-    sorted.sort_by_key(|(id, one)| {
+    let by = if entity.by_uei.is_empty() { BY_CAGE } else { BY_UEI };
+    let own = entity.by_uei.iter().map(|exclusion| (false, exclusion));
+    let mut sorted: Vec<(bool, (&String, &Remembered))> = own.chain(entity.by_cage.iter().map(|exclusion| (true, exclusion))).collect();
+    sorted.sort_by_key(|(is_by_cage, (id, one))| {
         let since = if one.active_date.is_empty() { &one.creation_date } else { &one.active_date };
-        (since.is_empty(), since.clone(), (*id).clone())
+        (*is_by_cage, since.is_empty(), since.clone(), (*id).clone())
     });
-    let Some((_, first)) = sorted.first().filter(|_| !entity.latest_action().is_empty()) else {
+    let Some((_, (_, first))) = sorted.first().filter(|_| !entity.latest_action().is_empty()) else {
         return match before.filter(|before| !before.withdrawn) {
             Some(before) => state.put(Exclusion { withdrawn: true, ..before }),
             None => Ok(()),
@@ -359,7 +361,7 @@ fn decide_hit(state: Decision<'_, '_>, uei: &str) -> Result<(), Undecided> {
         termination_date: first.termination_date.clone(),
         name_keys: CompanyName::new(&first.name).map(|name| name.exact_keys()).unwrap_or_default(),
         matched_by: by.to_owned(),
-        exclusions: sorted.iter().map(|(id, _)| (*id).clone()).collect(),
+        exclusions: sorted.iter().map(|(_, (id, _))| (*id).clone()).collect(),
         latest_action: entity.latest_action().to_owned(),
         ..Exclusion::default()
     })

@@ -1,7 +1,8 @@
 //! The names service: one record per trademark of the register.
 //!
 //! Promises: a record of the register never replaces one with a later day of its last transaction, whichever stream it came from; so the files of
-//! the register may be read in any order. A sparse record, which gives the status only, leaves mark, owner and classes as they are.
+//! the register may be read in any order. A sparse record, which gives the status only, leaves mark, owner and classes as they are: those of the
+//! latest full record, also if that record is read later.
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -9,6 +10,7 @@ use schemas::facts::marks::MarkFact;
 use schemas::topics::{CHANGES_NAMES, MARKS, Topic};
 use schemas::views::names::{TABLES, Trademark, TrademarkDetails, classes_of, status_of};
 use schemas::views::records::{RecordChange, RecordTables};
+use serde::{Deserialize, Serialize};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
@@ -49,18 +51,56 @@ impl Rules for NamesRules {
             _ => return Ok(()),
         };
         let serial = serial_of(&fact.key);
-        // The day of the last transaction is no field of the record: readers see no change when it moves alone.
-        let known: Option<String> = state.source(serial)?;
-        let day = &mark.transaction_date;
-        if known.as_ref().is_some_and(|known| !day.is_empty() && day < known) {
-            return Ok(());
-        }
+        let known: Option<Days> = state.source(serial)?;
         let before = state.record(serial)?;
-        state.put(record_of(serial, mark, before))?;
-        if !day.is_empty() && known.as_ref() != Some(day) {
-            state.remember(serial, Some(day))?;
+        let last = known.as_ref().map(Days::last).unwrap_or_default();
+        let full = known.as_ref().and_then(Days::full).filter(|_| before.as_ref().is_some_and(is_described));
+        let day = mark.transaction_date.as_str();
+        let days = if !day.is_empty() && day < last {
+            let Some(before) = before.filter(|_| !mark.sparse && full.is_none_or(|full| full <= day)) else { return Ok(()) };
+            state.put(with_words_of(before, described(serial, mark)))?;
+            Days::new(last, Some(day))
+        } else {
+            state.put(record_of(serial, mark, before))?;
+            let last = if day.is_empty() { last } else { day };
+            Days::new(last, if mark.sparse { full } else { Some(last) })
+        };
+        if !days.last().is_empty() && known.as_ref() != Some(&days) {
+            state.remember(serial, Some(&days))?;
         }
         Ok(())
+    }
+}
+
+/// The days of the transactions that a record is from, YYYY-MM-DD. They are no fields of the record: readers see no change when they move alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Days {
+    /// All of the record is from this day.
+    All(String),
+    /// The status is from `last`, and the words, owner and classes from `full`; none if no full record was read yet.
+    StatusLater { last: String, full: Option<String> },
+}
+
+impl Days {
+    fn new(last: &str, full: Option<&str>) -> Self {
+        if full == Some(last) {
+            return Self::All(last.to_owned());
+        }
+        Self::StatusLater { last: last.to_owned(), full: full.map(str::to_owned) }
+    }
+
+    fn last(&self) -> &str {
+        match self {
+            Self::All(last) | Self::StatusLater { last, .. } => last,
+        }
+    }
+
+    fn full(&self) -> Option<&str> {
+        match self {
+            Self::All(last) => Some(last),
+            Self::StatusLater { full, .. } => full.as_deref(),
+        }
     }
 }
 
@@ -69,10 +109,19 @@ fn serial_of(key: &str) -> &str {
     key.rsplit_once('/').map_or(key, |(_, serial)| serial)
 }
 
-/// Returns the record after a fact.
+/// Returns the record after a fact that is not older.
 fn record_of(serial: &str, fact: &MarkFact, before: Option<Trademark>) -> Trademark {
+    let now = described(serial, fact);
+    match before.filter(|_| fact.sparse) {
+        Some(before) => with_words_of(now, before),
+        None => now,
+    }
+}
+
+/// Returns the record that a fact describes alone.
+fn described(serial: &str, fact: &MarkFact) -> Trademark {
     let (intl_class, other_classes) = classes_of(fact.classes.iter().map(|class| class.code.as_str()));
-    let now = Trademark {
+    Trademark {
         id: serial.to_owned(),
         serial: serial.to_owned(),
         registration: fact.registration.clone(),
@@ -84,19 +133,28 @@ fn record_of(serial: &str, fact: &MarkFact, before: Option<Trademark>) -> Tradem
         status: status_of(&fact.status_code).to_owned(),
         status_code: fact.status_code.clone(),
         filing_date: fact.filing_date.clone(),
-    };
-    let Some(before) = before.filter(|_| fact.sparse) else { return now };
-    let or_before = |now: String, before: String| if now.is_empty() { before } else { now };
-    Trademark {
-        registration: or_before(now.registration, before.registration),
-        filing_date: or_before(now.filing_date, before.filing_date),
-        mark: before.mark,
-        pseudo_marks: before.pseudo_marks,
-        owner: before.owner,
-        intl_class: before.intl_class,
-        other_classes: before.other_classes,
-        ..now
     }
+}
+
+/// Returns a record with the status of one, and what a sparse fact does not give of another.
+fn with_words_of(status: Trademark, words: Trademark) -> Trademark {
+    let or_else = |own: String, other: String| if own.is_empty() { other } else { own };
+    Trademark {
+        registration: or_else(status.registration, words.registration),
+        filing_date: or_else(status.filing_date, words.filing_date),
+        mark: words.mark,
+        pseudo_marks: words.pseudo_marks,
+        owner: words.owner,
+        intl_class: words.intl_class,
+        other_classes: words.other_classes,
+        ..status
+    }
+}
+
+/// Whether a record has anything that only a full fact gives. Without it the record is from sparse facts, also where [`Days`] that an earlier version
+/// wrote do not say so.
+fn is_described(record: &Trademark) -> bool {
+    !(record.mark.is_empty() && record.owner.is_empty() && record.intl_class.is_empty() && record.other_classes.is_empty())
 }
 
 #[cfg(test)]

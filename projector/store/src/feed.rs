@@ -28,7 +28,7 @@ use crate::store::{Error, View};
 /// it reads few blocks.
 pub const FEED_BLOCK_LEN: usize = 50;
 /// How many blocks a page reads at most while none of their changes is shown. Their elements are empty, so that they are small.
-const EMPTY_BLOCKS_MAX: usize = 40;
+pub const EMPTY_BLOCKS_MAX: usize = 40;
 /// How many blocks are read together: each may cost a disk access.
 const BLOCKS_A_READ: usize = 24;
 /// The key columns of every feed table.

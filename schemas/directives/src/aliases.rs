@@ -151,6 +151,48 @@ pub(crate) fn other_forms(makes: &[String], form: &str) -> BTreeSet<String> {
     forms
 }
 
+/// Returns the names and marketing words of a maker in compact form.
+fn prefixes(maker: &Maker) -> impl Iterator<Item = String> {
+    maker.names.iter().chain(&maker.words).map(|name| compact_form(name))
+}
+
+/// Returns the compact forms of a model with the name of the make before it, for makers whose designations begin with their name: `ATR72212A` for
+/// `72212A`, `CFM567B` for `567B`.
+pub(crate) fn forms_with_name(makes: &[String], form: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
+    for maker in makes.iter().filter_map(|key| BY_KEY.get(key.as_str())) {
+        for name in maker.names.iter().map(|name| compact_form(name)) {
+            let mut rests = maker.series.iter().filter_map(|series| series.strip_prefix(name.as_str()));
+            if rests.any(|rest| !rest.is_empty() && form.starts_with(rest)) {
+                forms.insert(format!("{name}{form}"));
+            }
+        }
+    }
+    forms
+}
+
+/// Whether a compact form begins with a series of the makes that itself begins with a name or marketing word of its maker: `ATR72212A` with `ATR72`. In such
+/// a form the name is a part of the designation.
+fn has_name_in_series(makes: &[String], form: &str) -> bool {
+    let mut makers = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()));
+    makers.any(|maker| {
+        let of_form = || maker.series.iter().filter(|series| form.starts_with(series.as_str()));
+        prefixes(maker).any(|prefix| of_form().any(|series| series.len() > prefix.len() && series.starts_with(&prefix)))
+    })
+}
+
+/// Returns the designation among the forms of a model, see [`other_forms`] and [`forms_with_name`]; `form` is the one as it was given. A name of the make is a
+/// part of it only where the series of the make begin with that name.
+pub(crate) fn designation_of(makes: &[String], form: &str, forms: &BTreeSet<String>) -> String {
+    if has_name_in_series(makes, form) {
+        return form.to_owned();
+    }
+    let others = || forms.iter().filter(|other| *other != form);
+    // The other form of a marketing name or of a name with the make is the designation; the longest of several is the one with its letters.
+    let named = others().filter(|other| other.ends_with(form) && has_name_in_series(makes, other)).min_by_key(|other| other.len());
+    named.or_else(|| others().max_by_key(|other| other.len())).map_or(form, String::as_str).to_owned()
+}
+
 /// Returns what follows a name at the beginning of a compact form, if it begins with a digit, or has a digit after at most three letters.
 fn rest_of<'f>(form: &'f str, name: &str) -> Option<&'f str> {
     let mut rest = form;
@@ -307,6 +349,35 @@ mod tests {
         assert!(other_forms(&resolve_makes("Beech"), &compact_form("Bonanza A36")).contains("A36"));
         assert!(other_forms(&resolve_makes("Boeing"), &compact_form("737 MAX 8")).contains("7378"));
         assert_eq!(compact_form("EC135P2+"), "EC135P2+");
+    }
+
+    /// Proves that the name of a maker is a part of the designation where its series begin with the name, whether it is given or not, and nowhere else.
+    #[test]
+    fn designations_with_the_name_of_the_maker() {
+        for (make, model, designation) in [
+            ("ATR", "ATR 72-212A", "ATR72212A"),
+            ("ATR", "72-212A", "ATR72212A"),
+            ("ATR-GIE Avions de Transport R\u{e9}gional", "ATR42-500", "ATR42500"),
+            ("CFM International", "CFM56-7B26", "CFM567B26"),
+            ("CFM", "56-7B26", "CFM567B26"),
+            ("GE", "GE90-115B", "GE90115B"),
+            ("GE", "GEnx-1B67", "GENX1B67"),
+            ("General Electric", "CF34-8C", "CF348C"),
+            ("MD Helicopters", "MD900", "MD900"),
+            ("Airbus Helicopters", "MBB-BK 117 C-2", "MBBBK117C2"),
+            ("Dassault", "Falcon 900EX", "FALCON900EX"),
+            ("Piper", "Piper PA-28-140", "PA28140"),
+            ("Piper", "Cherokee 140", "PA28140"),
+            ("Boeing", "737 MAX 8", "7378"),
+            ("Beech", "Bonanza A36", "A36"),
+            ("Cessna", "172S", "172S"),
+            ("Unknown", "X-1", "X1"),
+        ] {
+            let (makes, form) = (resolve_makes(make), compact_form(model));
+            let mut forms = other_forms(&makes, &form);
+            forms.extend(forms_with_name(&makes, &form));
+            assert_eq!(designation_of(&makes, &form, &forms), designation, "{make} {model}: {forms:?}");
+        }
     }
 
     /// Proves which ends of a form can be taken for the whole.

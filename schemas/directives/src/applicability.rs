@@ -240,14 +240,8 @@ impl Reader<'_, '_> {
             self.before_exception = self.out.models.len();
             return Some(at + if tokens.is(at, "not") || tokens.is(at, "other") { 2 } else { 1 });
         }
-        if tokens.is_phrase(at, "installed on")
-            || tokens.is_phrase(at, "installed in")
-            || tokens.is_phrase(at, "used on")
-            || tokens.is_phrase(at, "not limited to")
-        {
-            if product == Product::Aircraft {
-                return None;
-            }
+        let is_place = ["installed on", "installed in", "used on", "not limited to"].iter().any(|words| tokens.is_phrase(at, words));
+        if is_place && product != Product::Aircraft {
             self.role = Role::InstalledOn;
             self.base_role = Role::InstalledOn;
             return Some(at + 2);
@@ -259,7 +253,11 @@ impl Reader<'_, '_> {
         let is_condition = (tokens.is_any(at, CONDITIONS) && !tokens.is_phrase(at, "with the exception"))
             || tokens.is_phrase(at, "on which")
             || tokens.is_phrase(at, "in which")
-            || tokens.is_phrase(at, "that have");
+            || tokens.is_phrase(at, "that have")
+            // "if part number 123 is installed": engines and appliances are installed in aircraft, which limits nothing.
+            || (product == Product::Aircraft && tokens.is(at, "installed"));
+        // "airplanes with serial numbers 1 through 9": the list of serial numbers is the limit.
+        let is_condition = is_condition && !(tokens.is_any(at, EQUIPMENT) && serials::is_label(tokens, at + 1));
         // An exception without a model, "except those with modification 1", is a condition of what it excepts from.
         let is_of_exception = self.role == Role::Excepted && self.out.models.len() == self.before_exception;
         if is_condition && is_of_exception && !self.is_reference_to_items(at) {

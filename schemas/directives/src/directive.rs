@@ -355,8 +355,8 @@ pub struct Directive {
     pub affected: Vec<Affected>,
     /// To what the directive applies.
     pub applicability: Applicability,
-    /// Designations of the abstract in compact form, sorted.
-    pub named_in_summary: Vec<String>,
+    /// Designations of the abstract, sorted by their forms, each once. Their spans are of the abstract.
+    pub named_in_summary: Vec<Mention>,
     /// The ATA chapter, two digits; empty if unknown.
     pub ata: String,
     /// The paragraph on the unsafe condition; empty if there is none.

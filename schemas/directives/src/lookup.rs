@@ -54,7 +54,7 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
     }
     if directive.makes.is_empty() || directive.product != Product::Aircraft {
         add_all(ANY_MAKE, &mut keys);
-        keys.extend(directive.named_in_summary.iter().filter_map(|form| signs_of(form)).map(|signs| key(ANY_MAKE, signs)));
+        keys.extend(directive.named_in_summary.iter().filter_map(|mention| signs_of(&mention.form)).map(|signs| key(ANY_MAKE, signs)));
     }
     keys.into_iter().collect()
 }

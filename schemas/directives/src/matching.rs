@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, other_forms, resolve_makes, series_of, tails};
-use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Scope, Span, UnreadReason};
+use crate::aliases::{compact_form, designation_of, forms_with_name, other_forms, resolve_makes, series_of, tails};
+use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,8 +32,10 @@ pub struct ResolvedModel {
     pub makes: Vec<String>,
     /// The compact form of the model.
     pub form: String,
-    /// The compact form and other ones: without the make, without marketing words, the model that a marketing name means.
+    /// The compact form and other ones: with and without the make, without marketing words, the model that a marketing name means.
     pub forms: Vec<String>,
+    /// The one of the forms that is the designation, as answers show it.
+    pub designation: String,
     /// The series of each form.
     pub series: Vec<String>,
 }
@@ -43,10 +45,12 @@ impl ResolvedModel {
         let makes = resolve_makes(make);
         let form = compact_form(model);
         let mut forms = other_forms(&makes, &form);
+        forms.extend(forms_with_name(&makes, &form));
+        let designation = designation_of(&makes, &form, &forms);
         forms.insert(form.clone());
         forms.retain(|form| !form.is_empty());
         let series: BTreeSet<String> = forms.iter().map(|form| series_of(&makes, form)).filter(|series| series.len() >= 2).collect();
-        Self { makes, form, forms: forms.into_iter().collect(), series: series.into_iter().collect() }
+        Self { makes, form, forms: forms.into_iter().collect(), designation, series: series.into_iter().collect() }
     }
 }
 
@@ -149,13 +153,15 @@ pub struct Outcome {
     pub reasons: Vec<Reason>,
     /// The text that names the model, or the text that could not be read.
     pub span: Option<Span>,
+    /// Whether the span is one of the abstract and not of the text. A directive that was read back from its record has one text for both.
+    pub is_span_of_summary: bool,
     /// What the text cannot decide, sorted. Empty for `None`.
     pub cannot_decide: Vec<CannotDecide>,
 }
 
 impl Outcome {
     fn none(reason: Reason) -> Self {
-        Self { verdict: Verdict::None, reasons: vec![reason], span: None, cannot_decide: Vec::new() }
+        Self { verdict: Verdict::None, reasons: vec![reason], span: None, is_span_of_summary: false, cannot_decide: Vec::new() }
     }
 }
 
@@ -170,8 +176,14 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     };
     if outcome.verdict == Verdict::None {
         outcome.cannot_decide.clear();
-    } else if is_elsewhere(&directive.compliance) {
-        outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
+    } else {
+        // Whatever else the verdict follows from: an installed part or a modification decides as well.
+        if directive.applicability.condition.is_some() {
+            outcome.cannot_decide.push(CannotDecide::InstalledPart);
+        }
+        if is_elsewhere(&directive.compliance) {
+            outcome.cannot_decide.push(CannotDecide::ReferencedDocument);
+        }
     }
     outcome.reasons.sort_unstable();
     outcome.reasons.dedup();
@@ -214,14 +226,15 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
                 .models
                 .iter()
                 .find(|model| model.role == Role::InstalledOn && is_related(model, &aircraft.airframe));
-            let is_in_summary = aircraft.airframe.forms.iter().any(|form| directive.named_in_summary.binary_search(form).is_ok());
-            if model.is_none() && !is_in_summary {
+            let in_summary = directive.named_in_summary.iter().find(|mention| aircraft.airframe.forms.contains(&mention.form));
+            let Some(span) = model.map(|model| model.span).or(in_summary.map(|mention| mention.span)) else {
                 return Outcome::none(Reason::OtherModel);
-            }
+            };
             Outcome {
                 verdict: Verdict::Possible,
                 reasons: vec![Reason::InstalledOn],
-                span: model.map(|model| model.span),
+                span: Some(span),
+                is_span_of_summary: model.is_none(),
                 cannot_decide: vec![CannotDecide::EngineUnknown],
             }
         }
@@ -236,6 +249,7 @@ fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
         verdict: Verdict::Possible,
         reasons: vec![reason],
         span,
+        is_span_of_summary: false,
         cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
     };
     if let Some(span) = model.or_else(|| mention_of(directive, airframe)) {
@@ -269,16 +283,13 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
         if exact.is_empty() {
             return Outcome { span: Some(model.span), ..Outcome::none(Reason::Excepted) };
         }
-        return possible(Reason::ExceptedIf, model.span, CannotDecide::InstalledPart);
+        return possible(directive, Reason::ExceptedIf, model.span, Some(CannotDecide::InstalledPart));
     }
     let found = if exact.is_empty() { &of_series } else { &exact };
     if let Some(model) = found.first().and_then(|at| models.get(*at)) {
         let reason = if exact.is_empty() { Reason::SeriesNamed } else { Reason::ModelNamed };
-        let mut outcome = Outcome { verdict: Verdict::Match, reasons: vec![reason], span: Some(model.span), cannot_decide: Vec::new() };
+        let mut outcome = Outcome { verdict: Verdict::Match, span: Some(model.span), ..Outcome::none(reason) };
         decide_serial(directive, found, serial, &mut outcome);
-        if directive.applicability.condition.is_some() {
-            outcome.cannot_decide.push(CannotDecide::InstalledPart);
-        }
         if named(Role::ExceptedIf).any(|(_, model)| is_related(model, wanted)) {
             outcome.reasons.push(Reason::ExceptedIf);
             outcome.cannot_decide.push(CannotDecide::InstalledPart);
@@ -291,28 +302,26 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
     }
     let related = models.iter().find(|model| matches!(model.role, Role::Applies | Role::ExceptedIf) && is_related(model, wanted));
     if let Some(model) = related {
-        return Outcome { cannot_decide: serials_of(directive), ..possible(Reason::SameSeries, model.span, CannotDecide::SerialRange) };
+        return possible(directive, Reason::SameSeries, model.span, None);
     }
     if let Some(span) = mention_of(directive, wanted) {
-        return possible(Reason::Mentioned, span, CannotDecide::Unparsed);
+        return possible(directive, Reason::Mentioned, span, Some(CannotDecide::Unparsed));
     }
     let unread = directive.unread.iter().find(|unread| {
         matches!(unread.reason, UnreadReason::NoApplicability | UnreadReason::NoModels | UnreadReason::TooLong)
             || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
     });
     match unread {
-        Some(unread) => possible(Reason::Unread, unread.span, CannotDecide::Unparsed),
+        Some(unread) => possible(directive, Reason::Unread, unread.span, Some(CannotDecide::Unparsed)),
         None => Outcome::none(Reason::OtherModel),
     }
 }
 
-fn possible(reason: Reason, span: Span, cannot: CannotDecide) -> Outcome {
-    Outcome { verdict: Verdict::Possible, reasons: vec![reason], span: Some(span), cannot_decide: vec![cannot] }
-}
-
-fn serials_of(directive: &Directive) -> Vec<CannotDecide> {
-    let is_limited = directive.applicability.scope == Scope::Certain;
-    if is_limited { vec![CannotDecide::SerialRange] } else { Vec::new() }
+/// A possible outcome that no list of serial numbers narrows down: any limited one may be the one that counts.
+fn possible(directive: &Directive, reason: Reason, span: Span, cannot: Option<CannotDecide>) -> Outcome {
+    let has_limited = directive.applicability.serials.iter().any(|list| !list.is_all);
+    let cannot_decide = cannot.into_iter().chain(has_limited.then_some(CannotDecide::SerialRange)).collect();
+    Outcome { verdict: Verdict::Possible, span: Some(span), cannot_decide, ..Outcome::none(reason) }
 }
 
 /// Compares the serial number with the lists of the models that were found. A number that is in none of them stays possible: lists can be

@@ -1,6 +1,6 @@
 //! Reads the directives of a document.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 use schemas::dates::{self, Precision};
@@ -9,7 +9,7 @@ use crate::aliases::{compact_form, is_known, resolve_makes};
 use crate::applicability;
 use crate::compliance;
 use crate::designations::{NOUNS, is_designation, last_noun};
-use crate::directive::{Affected, Applicability, Directive, Layout, Product, Relation, Scope, Span, Unread, UnreadReason};
+use crate::directive::{Affected, Applicability, Directive, Layout, Mention, Product, Relation, Scope, Span, Unread, UnreadReason};
 use crate::document::{DirectiveText, ReadError, directive_number, split};
 use crate::paragraphs::{Parts, parts};
 use crate::tokens::Tokens;
@@ -403,12 +403,16 @@ fn ata_of(text: &str, span: Span) -> String {
     code.get(..2).filter(|_| is_code).unwrap_or_default().to_owned()
 }
 
-/// The compact forms of the designations of an abstract.
-fn designations_of(summary: &str) -> Vec<String> {
+/// The designations of an abstract, by their compact forms; of several spellings the first.
+fn designations_of(summary: &str) -> Vec<Mention> {
     let tokens = Tokens::of(summary, 0..summary.len());
-    let words = (0..tokens.len()).filter(|at| {
-        tokens.is_word(*at) && is_designation(tokens.text(*at)) && !tokens.is_any(at.wrapping_sub(1), &["ad", "dated", "part", "number"])
-    });
-    let forms: BTreeSet<String> = words.map(|at| compact_form(tokens.text(at))).filter(|form| form.len() >= 2).take(SUMMARY_MAX).collect();
-    forms.into_iter().collect()
+    let is_other = |at: usize| tokens.is_any(at.wrapping_sub(1), &["ad", "dated", "part", "number"]);
+    let words = (0..tokens.len()).filter(|at| tokens.is_word(*at) && is_designation(tokens.text(*at)) && !is_other(*at));
+    let mut forms = BTreeMap::new();
+    for (form, span) in
+        words.map(|at| (compact_form(tokens.text(at)), tokens.span(at, at))).filter(|(form, _)| form.len() >= 2).take(SUMMARY_MAX)
+    {
+        forms.entry(form).or_insert(span);
+    }
+    forms.into_iter().map(|(form, span)| Mention { form, span }).collect()
 }

@@ -21,9 +21,10 @@ const PHRASE_BYTES_MAX: usize = 1_000;
 /// The longest paragraph that is kept, in bytes.
 const PARAGRAPH_BYTES_MAX: usize = 2_000;
 
-/// The record of a directive, without what its documents say of it: title, status, addresses. `text` is the text that was read.
+/// The record of a directive, without what its documents say of it: title, status, addresses. `text` and `summary` are the text and the abstract that were
+/// read.
 #[must_use]
-pub fn record_of(directive: &Directive, text: &str) -> AirworthinessDirective {
+pub fn record_of(directive: &Directive, text: &str, summary: &str) -> AirworthinessDirective {
     let Directive { applicability, compliance, .. } = directive;
     let models = applicability.models.iter().map(|model| DirectiveModel {
         name: model.name.clone(),
@@ -69,7 +70,8 @@ pub fn record_of(directive: &Directive, text: &str) -> AirworthinessDirective {
         mentions: mentions.map(|mention| ModelMention { form: mention.form.clone(), span: mention.span.of(text).to_owned() }).collect(),
         serials: serials.collect(),
         condition: part(applicability.condition, PART_BYTES_MAX),
-        named_in_summary: directive.named_in_summary.clone(),
+        named_in_summary: directive.named_in_summary.iter().map(|mention| mention.form.clone()).collect(),
+        summary_spans: directive.named_in_summary.iter().map(|mention| mention.span.of(summary).to_owned()).collect(),
         ata: directive.ata.clone(),
         effective_date: directive.effective.map(|(day, _)| day.to_string()).unwrap_or_default(),
         supersedes: replaced.map(|affected| affected.number.clone()).collect(),
@@ -129,6 +131,10 @@ impl StoredDirective {
         let serials: Vec<Serials> = serials.collect();
         let mentions: Vec<Mention> =
             record.mentions.iter().map(|mention| Mention { form: mention.form.clone(), span: span(&mention.span) }).collect();
+        // Records of earlier rules have no words for the forms.
+        let words = record.summary_spans.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let named_in_summary: Vec<Mention> =
+            record.named_in_summary.iter().zip(words).map(|(form, words)| Mention { form: form.clone(), span: span(words) }).collect();
         let limits: Vec<Limit> = record.limits.iter().filter_map(|limit| limit_of(limit, &mut span)).collect();
         let mut optional = |part: &str| (!part.is_empty()).then(|| span(part));
         let condition = optional(&record.condition);
@@ -160,7 +166,7 @@ impl StoredDirective {
                 condition,
                 is_open: is_appliance && record.keys.iter().any(|key| key == ANY_AIRCRAFT),
             },
-            named_in_summary: record.named_in_summary.clone(),
+            named_in_summary,
             ata: record.ata.clone(),
             unsafe_condition: Span::default(),
             compliance: Compliance {

@@ -10,6 +10,7 @@
 
 mod columns;
 mod keys;
+mod near_keys;
 mod postings;
 mod segment;
 mod snapshot;
@@ -207,9 +208,10 @@ fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<
 /// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].
 #[must_use]
 pub fn watched_keys(name: &Mark) -> Vec<u64> {
-    let keys::Asked { mut all, any } = keys::asked(name);
+    let keys::Asked { mut all, any, near } = keys::asked(name);
     // A mark that one of the groups finds has all keys of the group.
     all.extend(any.iter().filter_map(|group| group.first()));
+    all.extend(near);
     all.sort_unstable();
     all.dedup();
     all

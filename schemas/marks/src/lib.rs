@@ -8,6 +8,7 @@
 pub mod classes;
 pub mod index;
 mod mark;
+mod near;
 mod rules;
 mod sound;
 pub mod words;

@@ -76,7 +76,7 @@ impl Mark {
     fn of_tokens(tokens: Vec<String>) -> Self {
         let compact = tokens.concat();
         let is_ascii = compact.is_ascii();
-        let spelled = tokens.iter().map(|token| spell_digits(token)).collect();
+        let spelled = spelled_words(tokens.iter().map(String::as_str));
         let singular: Vec<String> = tokens.iter().map(|token| singular(token).to_owned()).collect();
         let distinctive = (0..tokens.len()).filter(|at| !is_descriptive(&tokens[*at]) && !is_descriptive(&singular[*at])).collect();
         Self { tokens, compact, spelled, singular, distinctive, is_ascii, sounds: OnceLock::new() }
@@ -195,6 +195,15 @@ fn stem(word: &str) -> &str {
         .find(|(end, length_min, _)| word.len() >= *length_min && word.ends_with(end))
         .and_then(|(_, _, cut)| word.get(..word.len() - cut))
         .unwrap_or(word)
+}
+
+/// Returns the letters of what [`Mark::normal`] returned, with numbers spelled.
+pub(crate) fn spelled(normal: &str) -> String {
+    spelled_words(normal.split(' '))
+}
+
+fn spelled_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(spell_digits).collect()
 }
 
 /// Spells the digits of a word: `TRUE1` becomes `TRUEONE`. `10` to `12` and `1ST` to `3RD` are spelled as people say them.

@@ -1,14 +1,16 @@
 //! The rules, in the order in which they are tried. The first one that holds is named.
 //!
-//! Rules `E1` to `S6` and `P1` to `P6` are version 1; the others are version 2. They follow what examiners and the Board weigh: sight, sound,
+//! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no
+//! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. They follow what examiners and the Board weigh: sight, sound,
 //! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
 
 use crate::mark::{Mark, singular};
+use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
 use crate::words::is_descriptive;
 
 /// The version of the rules.
-pub const RULES_VERSION: u32 = 2;
+pub const RULES_VERSION: u32 = 3;
 
 /// How alike a name and a mark are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,7 +125,7 @@ rules! {
     S4 Strong,
     /// The same words when descriptive words are ignored.
     S5 Strong,
-    /// The same first four letters, and nearly the same letters in nearly the same order.
+    /// Nearly the same letters in nearly the same order.
     S6 Strong,
     /// The same words in other forms, in any order.
     S7 Strong,
@@ -197,11 +199,7 @@ fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
     if one.whole_singular() == other.whole_singular() {
         return Some(Rule::S2);
     }
-    let limit = match min {
-        9.. => 2,
-        5..=8 => 1,
-        _ => 0,
-    };
+    let limit = edits_max(min);
     if limit > 0 && max - min <= limit && strsim::osa_distance(text, longer) <= limit {
         return Some(Rule::S3);
     }
@@ -211,7 +209,7 @@ fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
     let holds = |rule: Rule| match rule {
         Rule::S4 => same_key(one, other),
         Rule::S5 => !one.stripped().is_empty() && one.stripped() == other.stripped(),
-        Rule::S6 => min >= 7 && text.get(..4) == longer.get(..4) && strsim::jaro_winkler(text, longer) >= 0.94,
+        Rule::S6 => are_near(text, longer),
         Rule::S7 => one.stems().len() >= 2 && one.stems() == other.stems(),
         Rule::S8 => begins_with_all(one, other) || begins_with_all(other, one),
         Rule::S9 => contains_most(one, other) || contains_most(other, one),
@@ -423,7 +421,7 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
         }
         Rule::S4 => format!("both sound like {}; {}", shared_key(name, mark), letters(distance(name, mark))),
         Rule::S5 => format!("both are {} when descriptive words are ignored", name.distinctive().collect::<Vec<_>>().join(" ")),
-        Rule::S6 => "the same beginning, and nearly the same letters in the same order".to_owned(),
+        Rule::S6 => "nearly the same letters in nearly the same order".to_owned(),
         Rule::S7 => "the same words in other forms or another order".to_owned(),
         Rule::S8 => format!("{} begins with the distinctive words of {}", long.normal(), short.normal()),
         Rule::S9 => format!("the distinctive words of {} are most of {}", short.normal(), long.normal()),

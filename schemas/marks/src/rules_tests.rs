@@ -18,6 +18,8 @@ fn worked_examples() {
         ("Seiko", "SEYCOS", Some(Rule::S4)),
         ("Kressco", "CRESCO", Some(Rule::S4)),
         ("Commcash", "COMMUNICASH", Some(Rule::S6)),
+        ("Letvraxan", "VELTRAXAN", Some(Rule::S6)),
+        ("Veltraxan", "VELRATXNA", Some(Rule::S6)),
         ("TRUE1", "TRUONE", Some(Rule::S3)),
         ("Lutexal", "LUTEX", Some(Rule::P3)),
         ("Maya", "MAYARI", None),
@@ -72,6 +74,20 @@ fn spelling_changes_nothing() {
     assert!(Mark::new("").is_none() && Mark::new(" --!").is_none());
     assert_eq!(rule("Кошка", "КОШКИ"), Some(Rule::S3));
     assert_eq!(rule("猫", "犬"), None);
+    for text in ["Acme\u{2122}", "Acme \u{2120}", "\u{ae}Acme", "Ac\u{2122}me"] {
+        assert_eq!(rule(text, "ACME"), Some(Rule::E1), "{text}");
+    }
+    assert!(Mark::new("\u{2122}\u{ae}").is_none());
+}
+
+/// Proves that a syllable of Hangul is one letter: one of five may differ, whatever its parts, and one of two may not.
+#[test]
+fn syllables_of_hangul_are_letters() {
+    assert_eq!(rule("가나다라마", "가나다라힣"), Some(Rule::S3));
+    assert_eq!(rule("삼성", "삼정"), None);
+    let of = |text| Mark::new(text).unwrap();
+    assert_eq!(distance(&of("가나다라마"), &of("가나다라힣")), 1);
+    assert_eq!(of("\u{1100}\u{1161}\u{1102}\u{1161}").normal(), "가나", "also if it was given in its parts");
 }
 
 /// Random names of the words of a few marks, changed a little, in random order.

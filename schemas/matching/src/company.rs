@@ -7,16 +7,9 @@
 
 use std::fmt;
 
-use schemas::company_names::{NAME_CHARS_MAX, all_words};
+use schemas::company_forms::{self, Form, compared_words};
 use schemas::near_names::{edits_max, lists_near};
 use serde::{Deserialize, Serialize};
-
-use crate::company_forms::{self, Form};
-
-/// The most words of a name. A name with more is none: it would not be compared as a whole.
-pub const WORDS_MAX: usize = 40;
-/// Words that join others. They are not compared, except at the beginning of a name.
-const JOINING_WORDS: &[&str] = &["AND", "ET", "UND"];
 
 /// Returns the version of the data file of legal forms.
 #[must_use]
@@ -39,17 +32,10 @@ pub struct CompanyName {
 }
 
 impl CompanyName {
-    /// Reads a name. `None` if it has no letter or digit, more than [`NAME_CHARS_MAX`] characters or more than [`WORDS_MAX`] words: such a
-    /// name matches none.
+    /// Reads a name. `None` if it is compared with none, see [`compared_words`]: such a name matches none.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
-        if name.chars().nth(NAME_CHARS_MAX).is_some() {
-            return None;
-        }
-        let mut words = compared_words(all_words(name));
-        if words.is_empty() || words.len() > WORDS_MAX {
-            return None;
-        }
+        let mut words = compared_words(name)?;
         let all_letters = words.concat();
         let forms = company_forms::remove(&mut words);
         let mut sorted = words.clone();
@@ -84,14 +70,6 @@ impl CompanyName {
     pub(crate) fn sorted_words(&self) -> &[String] {
         &self.sorted
     }
-}
-
-/// Removes the words that join others, and articles, unless nothing else remains.
-fn compared_words(all: Vec<String>) -> Vec<String> {
-    let last = all.len().saturating_sub(1);
-    let is_compared = |at: usize, word: &str| !(word == "THE" || (at > 0 && at < last && JOINING_WORDS.contains(&word)));
-    let words: Vec<String> = all.iter().enumerate().filter(|(at, word)| is_compared(*at, word)).map(|(_, word)| word.clone()).collect();
-    if words.is_empty() { all } else { words }
 }
 
 /// How well two names agree.

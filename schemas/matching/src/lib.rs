@@ -10,7 +10,6 @@
 
 pub mod address;
 pub mod company;
-mod company_forms;
 pub mod index;
 pub mod insurance_filings;
 pub mod mandates;
@@ -18,7 +17,7 @@ pub mod person;
 pub mod same_business;
 mod street_words;
 
-pub use company_forms::shown as shown_company_forms;
+pub use schemas::company_forms::shown as shown_company_forms;
 pub use street_words::shown as shown_street_words;
 
 /// The version of the rules of this crate that are code.

@@ -114,6 +114,12 @@ fn lapses() {
     assert_eq!(lapse(&[("ins_form_code", "BMC-84")]), ["SURETY_BOND MANDATED 75000 49 CFR 387.307"]);
     assert_eq!(lapse(&[("ins_form_code", "34")]), ["CARGO MANDATED 5000 49 CFR 387.303(c); 387.313"]);
     assert!(lapse(&[("ins_form_code", "BMC-35")]).is_empty());
+    // A rule says what is to be on file and what is on record, and never that a business has no insurance.
+    for form in ["BMC-91X", "34", "BMC-84"] {
+        let lines = lines("insurance_lapse", "CO", &facts("3uet-3z4i", &[("ins_form_code", form)]));
+        let rule = &lines[0].mandate.rule;
+        assert!(rule.contains("to be on file") && rule.contains("on record") && !rule.contains("no other"), "{rule}");
+    }
 }
 
 /// Proves the rows about registrations: a new company, a word in its name with the word as evidence, professional and nonprofit companies, and a company

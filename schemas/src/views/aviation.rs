@@ -47,6 +47,8 @@ pub struct AirworthinessDirective {
     pub condition: String,
     /// Models of the abstract, in compact form.
     pub named_in_summary: Vec<String>,
+    /// The words of the abstract for `namedInSummary`, in its order; empty in records of earlier rules.
+    pub summary_spans: Vec<String>,
     /// ATA chapter: 2 digits.
     pub ata: String,
     /// Effective date, `YYYY-MM-DD`.
@@ -204,6 +206,8 @@ impl AirworthinessDirective {
 impl ChangeRecord for AirworthinessDirective {
     type Details = NoDetails;
 
+    const HEADLINE: &'static [&'static str] = &["adNumber", "title"];
+
     /// By the publication of its first document.
     fn news(&self) -> Option<News> {
         News::of_text(&self.documents.first()?.published, DIRECTIVE_NEWS_DAYS)
@@ -266,6 +270,7 @@ mod tests {
             }],
             condition: text("equipped"),
             named_in_summary: vec![text("PA28")],
+            summary_spans: vec![text("PA-28")],
             ata: text("57"),
             effective_date: text("2026-08-24"),
             status: text(SUPERSEDED),

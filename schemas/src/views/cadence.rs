@@ -122,6 +122,8 @@ pub struct ItemDetails {
 
 impl ChangeRecord for Item {
     type Details = ItemDetails;
+
+    const HEADLINE: &'static [&'static str] = &["item", "store"];
 }
 
 impl Record for Item {

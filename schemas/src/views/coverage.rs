@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Tier;
 use super::records::{Place, Record, Redact, Term};
 use crate::details::{ChangeRecord, NoDetails};
-use crate::suppression::{Hides, PERSON, RECORD};
+use crate::suppression::{COMPANY, Hides, PERSON, RECORD};
 
 /// The days of the free window: today and the 6 days before. Triggers of later days are within it, too.
 pub const FREE_DAYS: i64 = 7;
@@ -227,6 +227,8 @@ pub fn counts_term() -> String {
 impl ChangeRecord for Lead {
     type Details = NoDetails;
 
+    const HEADLINE: &'static [&'static str] = &["business", "coverageLine", "state"];
+
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
@@ -299,6 +301,8 @@ const HIDDEN: &[&str] = &["business", "dba", "city", "zip", "ids", "url", "evide
 
 /// The keys that hide a lead.
 const HIDES: &[Hides] = &[
+    Hides { kind: &COMPANY, field: "business", hidden: HIDDEN },
+    Hides { kind: &COMPANY, field: "dba", hidden: HIDDEN },
     Hides { kind: &PERSON, field: "business", hidden: HIDDEN },
     Hides { kind: &PERSON, field: "dba", hidden: HIDDEN },
     Hides { kind: &RECORD, field: "id", hidden: HIDDEN },
@@ -309,6 +313,7 @@ crate::record_tables!("coverage", places, hides: HIDES);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suppressed_keys::SuppressedKeys;
     use crate::views::testing;
 
     fn lead() -> Lead {
@@ -417,6 +422,22 @@ mod tests {
         {
             assert_eq!(masked(name), expected);
         }
+    }
+
+    /// Proves that a lead is hidden by its company's name however the legal form is spelled, and not by a name with another form.
+    #[test]
+    fn leads_of_suppressed_companies_are_hidden() {
+        let is_hidden = |key: &str, business: &str, dba: &str| {
+            let keys = SuppressedKeys::new([(&COMPANY, COMPANY.normalize(key).unwrap())]);
+            let record = Lead { business: business.to_owned(), dba: dba.to_owned(), ..lead() };
+            let row = serde_json::json!({ "record": record }).to_string();
+            let hidden = keys.hide(TABLES.view, row.as_bytes()).unwrap();
+            hidden.is_some_and(|row| !String::from_utf8(row).unwrap().contains("MESA"))
+        };
+        let (short, long) = ("Blue Mesa Freight LLC", "BLUE MESA FREIGHT L.L.C.");
+        assert!(is_hidden(short, long, "MESA X") && is_hidden(long, short, "MESA X") && is_hidden("Mesa X", short, "MESA X LLC"));
+        assert!(is_hidden("blue mesa freight", long, "MESA X"), "a key without a form hides the name with any");
+        assert!(!is_hidden("Blue Mesa Freight Inc", long, "MESA X") && !is_hidden("Blue Mesa LLC", long, "MESA X"));
     }
 
     /// Proves that the redacted form says whether a lead was withdrawn, is a part of another one, or has hidden fields.

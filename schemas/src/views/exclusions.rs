@@ -14,7 +14,7 @@ use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
 use crate::near_names::lists_of;
 use crate::news::{EXCLUSION_NEWS_DAYS, News};
-use crate::suppression::{Hides, PERSON, RECORD};
+use crate::suppression::{COMPANY, Hides, PERSON, RECORD};
 
 /// The kind of a record that is one row of the exclusion list.
 pub const EXCLUSION: &str = "exclusion";
@@ -78,10 +78,10 @@ pub struct Exclusion {
     pub other_names: Vec<String>,
     /// Keys by which the name is found, by the rules of the crate `matching`.
     pub name_keys: Vec<String>,
-    /// Of a hit: `uei` or `cage`, by which exclusion and awards are of one entity.
+    /// Of a hit: `uei` or `cage`, by which the first exclusion and the awards are of one entity.
     #[serde(rename = "match")]
     pub matched_by: String,
-    /// Of a hit: the ids of its exclusions, the earliest first.
+    /// Of a hit: the ids of its exclusions, those with its UEI before those with its CAGE code alone, each the earliest first.
     pub exclusions: Vec<String>,
     /// Of a hit: day of the latest known action on an award of the entity.
     #[schemars(with = "crate::json_type::DayOrEmpty")]
@@ -182,6 +182,8 @@ pub fn naics_list(digits: &str) -> String {
 impl ChangeRecord for Exclusion {
     type Details = NoDetails;
 
+    const HEADLINE: &'static [&'static str] = &["name"];
+
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
@@ -241,8 +243,9 @@ const NAMES: &[&str] = &["name", "nameKeys", "otherNames"];
 const OF_RECORD: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments"];
 /// The same of a hit, with its list of exclusions, which loses those that are hidden.
 const OF_HIT: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments", "exclusions"];
-/// A person is found by its name, a party of any kind by its record.
+/// A person or a company is found by its name, a party of any kind by its record.
 const HIDES: &[Hides] = &[
+    Hides { kind: &COMPANY, field: "name", hidden: NAMES },
     Hides { kind: &PERSON, field: "name", hidden: NAMES },
     Hides { kind: &RECORD, field: "id", hidden: OF_RECORD },
     // A hit of a hidden exclusion says what the exclusion says.

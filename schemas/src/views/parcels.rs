@@ -98,6 +98,10 @@ pub struct Parcel {
     pub tier_at_close: String,
     /// The tier when the cycle before closed; empty if there was none.
     pub tier_before: String,
+    /// The class when its cycle closed; empty before the first, and in records of versions that did not keep it.
+    pub class_at_close: String,
+    /// The class when the cycle before closed; empty if there was none, and in records of versions that did not keep it.
+    pub class_before: String,
     /// The assessments of the last 3 years, the newest first.
     pub history: Vec<ParcelYear>,
     /// Why the tier is what it is.
@@ -278,14 +282,22 @@ impl Parcel {
     /// Whether it is in lists that name no class: commercial and industrial parcels.
     #[must_use]
     pub fn is_commercial(&self) -> bool {
-        self.county == cook::COUNTY && cook::is_commercial(&self.class)
+        self.is_commercial_as(&self.class)
     }
 
-    /// Whether its cycle made it over-assessed (`Some(true)`), or no more (`Some(false)`).
+    /// Whether a parcel of a class in its county is commercial or industrial.
+    fn is_commercial_as(&self, class: &str) -> bool {
+        self.county == cook::COUNTY && cook::is_commercial(class)
+    }
+
+    /// Whether its cycle made it one of the over-assessed commercial parcels (`Some(true)`), or no more (`Some(false)`). A parcel that changes its class can
+    /// become one, or stop being one, without another tier.
     #[must_use]
     pub fn delta(&self) -> Option<bool> {
-        let (now, before) = (self.is_over(), strength(&self.tier_before) > 0);
-        (self.is_commercial() && !self.cycle.is_empty() && now != before).then_some(now)
+        let class_before = if self.class_before.is_empty() { &self.class } else { &self.class_before };
+        let now = self.is_over() && self.is_commercial();
+        let before = strength(&self.tier_before) > 0 && self.is_commercial_as(class_before);
+        (!self.cycle.is_empty() && now != before).then_some(now)
     }
 
     /// The value of `r` in ten-thousandths.
@@ -298,6 +310,8 @@ impl Parcel {
 
 impl ChangeRecord for Parcel {
     type Details = NoDetails;
+
+    const HEADLINE: &'static [&'static str] = &["address", "classLabel", "township", "pin"];
 }
 
 impl Record for Parcel {
@@ -403,6 +417,8 @@ mod tests {
             cycle: text("2026-board"),
             tier_at_close: text("medium"),
             tier_before: text("none"),
+            class_at_close: text("517"),
+            class_before: text("517"),
             history: vec![ParcelYear { year: 2026, class: text("517"), mailed: Some(1), certified: Some(2), board: Some(3) }],
             reasons: vec![text("a")],
             url: text("https://example.com"),
@@ -432,7 +448,12 @@ mod tests {
         assert_eq!(lists(low), ["over/county/cook-il/class/391", "over/county/cook-il/township/77/class/391"]);
         assert_eq!(lists(Parcel { tier: NONE.into(), ..parcel() }), Vec::<String>::new());
         let resolved = Parcel { tier: NONE.into(), tier_before: "low".into(), ..parcel() };
-        assert_eq!(lists(resolved), ["resolved/cook-il/2026-board"]);
+        assert_eq!(lists(resolved.clone()), ["resolved/cook-il/2026-board"]);
+        // A record of a version that did not keep the class of the cycle before: it is taken to have been the same.
+        assert_eq!(lists(Parcel { class_before: String::new(), ..resolved }), ["resolved/cook-il/2026-board"]);
+        let residential =
+            Parcel { tier: NONE.into(), tier_before: "low".into(), class: "211".into(), class_before: String::new(), ..parcel() };
+        assert_eq!(lists(residential), Vec::<String>::new());
     }
 
     /// Proves that a larger `r` comes first, that no smaller rank has a larger bucket, and that the part of a list holds exactly what is at least as large.

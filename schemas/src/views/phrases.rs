@@ -50,6 +50,8 @@ pub const FLAT: &str = "FLAT";
 
 impl ChangeRecord for Phrase {
     type Details = PhraseDetails;
+
+    const HEADLINE: &'static [&'static str] = &["phrase"];
 }
 
 impl Record for Phrase {

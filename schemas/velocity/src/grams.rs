@@ -8,8 +8,11 @@ use unicode_normalization::char::is_combining_mark;
 use crate::entities::resolved;
 use crate::words::is_stop_word;
 
-/// The most words of a phrase that is counted by its own row.
+/// The most words of a phrase that has a row of its own, and so a label.
 pub const GRAM_WORDS_MAX: usize = 4;
+/// The most words of a phrase that is counted in every title of usual length, of up to 20 words. Rows leave longer phrases out of long titles, see
+/// [`GRAMS_MAX`].
+const COUNTED_WORDS_MAX: usize = 2;
 /// The most phrases of a title that are counted.
 pub const GRAMS_MAX: usize = 40;
 /// The longest phrase that can be asked for, in characters.
@@ -99,11 +102,20 @@ pub fn is_stop_phrase(phrase: &str) -> bool {
     phrase.split(' ').all(is_stop_word)
 }
 
-/// Returns the phrases of a title in its normal form that are counted: runs of 1 to 4 words without those of stop words alone, each once, the
-/// short ones first, at most [`GRAMS_MAX`]. So a phrase of one or two words is counted in every title of up to 20 words, and longer ones in
-/// shorter titles.
+/// Returns the phrases of a title in its normal form that rows count: the first [`GRAMS_MAX`] of [`all_grams`]. So a phrase of one or two words is
+/// counted in every title of up to 20 words, and longer ones in shorter titles.
 #[must_use]
 pub fn grams(title: &str) -> Vec<&str> {
+    grams_up_to(title, GRAMS_MAX)
+}
+
+/// Returns all phrases of a title in its normal form: runs of 1 to 4 words without those of stop words alone, each once, the short ones first.
+#[must_use]
+pub fn all_grams(title: &str) -> Vec<&str> {
+    grams_up_to(title, usize::MAX)
+}
+
+fn grams_up_to(title: &str, grams_max: usize) -> Vec<&str> {
     let mut ends: Vec<(usize, usize)> = Vec::new();
     let mut from = 0;
     for word in title.split(' ').filter(|word| !word.is_empty()) {
@@ -114,7 +126,7 @@ pub fn grams(title: &str) -> Vec<&str> {
     let (mut seen, mut out) = (HashSet::new(), Vec::new());
     for words in 1..=GRAM_WORDS_MAX {
         for (run, is_stop) in ends.windows(words).zip(is_stop.windows(words)) {
-            if out.len() == GRAMS_MAX {
+            if out.len() == grams_max {
                 return out;
             }
             if is_stop.iter().all(|is_stop| *is_stop) {
@@ -129,14 +141,20 @@ pub fn grams(title: &str) -> Vec<&str> {
     out
 }
 
-/// Returns the phrase by which the titles that contain a phrase are found: itself if it has at most [`GRAM_WORDS_MAX`] words, else two words in
-/// a row that are counted in every title of usual length. `None` if it has only stop words.
+/// Whether the row of a phrase counts every title of usual length that contains it. Other phrases are counted by the titles that [`key_of`] finds.
+#[must_use]
+pub fn has_exact_row(phrase: &str) -> bool {
+    phrase.split(' ').count() <= COUNTED_WORDS_MAX && !is_stop_phrase(phrase)
+}
+
+/// Returns the phrase by which the titles that contain a phrase are found: itself if it has one or two words, else two of its words in a row. Both are
+/// counted in every title of usual length. `None` if it has only stop words.
 #[must_use]
 pub fn key_of(phrase: &str) -> Option<&str> {
     if is_stop_phrase(phrase) {
         return None;
     }
-    if phrase.split(' ').count() <= GRAM_WORDS_MAX {
+    if has_exact_row(phrase) {
         return Some(phrase);
     }
     // The longest run of two words is likely the rarest.
@@ -235,5 +253,21 @@ mod tests {
         assert_eq!(key_of("agent mesh"), Some("agent mesh"));
         assert_eq!(key_of("of the"), None);
         assert_eq!(key_of("the law of large numbers wins"), Some("large numbers"));
+        assert_eq!(key_of("the agent mesh"), Some("agent mesh"));
+        assert!(has_exact_row("agent mesh") && !has_exact_row("the agent mesh") && !has_exact_row("of the"));
+    }
+
+    /// Proves that every phrase of 1 to 6 words in a title of 20 words is found by a phrase that is counted in it.
+    #[test]
+    fn phrases_of_long_titles_are_found() {
+        let title = "the w1 of w3 w4 w5 to the w8 w9 w10 w11 is w13 w14 w15 w16 w17 w18 end";
+        let words: Vec<&str> = title.split(' ').collect();
+        assert_eq!(words.len(), 20);
+        let counted = grams(title);
+        for phrase in (1..=PHRASE_WORDS_MAX).flat_map(|count| words.windows(count)).map(|run| run.join(" ")) {
+            let is_found = key_of(&phrase).is_none_or(|key| counted.contains(&key) && contains(&phrase, key));
+            assert!(is_found, "{phrase}");
+        }
+        assert!(!counted.contains(&"w16 w17 w18 end") && all_grams(title).contains(&"w16 w17 w18 end"));
     }
 }

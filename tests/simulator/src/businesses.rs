@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::days::Daily;
+use crate::days::{Daily, Place};
 use crate::faults::Plan;
 use crate::json::joined;
 use crate::query::Query;
@@ -221,11 +221,13 @@ impl Register {
                 CONNECTICUT.all(world).map(|place| connecticut(CONNECTICUT.random(world, place), place.number(), place.day)).collect()
             }
             Self::NewYork => {
-                let of = |place: crate::days::Place| new_york(NEW_YORK.random(world, place), place.number(), place.day);
+                let of = |place: Place| new_york(NEW_YORK.random(world, place), place.number(), place.day);
                 NEW_YORK.all(world).flat_map(of).collect()
             }
             Self::Oregon => (0..OREGON_ENTITIES).flat_map(|number| oregon(world, number)).collect(),
-            Self::Authority | Self::Cancellations | Self::Filings | Self::OnFile => Vec::new(),
+            // On each day the first carrier is granted authority as a broker, the second one as a carrier of property.
+            Self::Authority => CARRIERS.all(world).filter(|place| place.index < 2).map(granted).collect(),
+            Self::Cancellations | Self::Filings | Self::OnFile => Vec::new(),
         }
     }
 }
@@ -267,6 +269,17 @@ fn carrier(random: Random, number: u64, day: Date) -> Value {
         "mcs150_date": format!("{} 0000", compact(day)), "carrier_operation": random.pick(4, &["A", "A", "C"]), "classdef": class, "hm_ind": "N",
         "power_units": units, "truck_units": units, "total_drivers": units, "crgo_genfreight": "X", "docket1prefix": "MC", "docket1": (1_400_000 + number).to_string(),
         "prior_revoke_flag": "N",
+    })
+}
+
+/// The authority that a carrier is granted on the day on which it is added.
+fn granted(place: Place) -> Value {
+    let kind = ["Broker", "Motor Carrier"][usize::from(place.index > 0)];
+    let number = place.number();
+    json!({
+        "usdot_number": (4_400_000 + number).to_string(), "docket_number": format!("MC{}", 1_400_000 + number),
+        "op_auth_type": format!("{kind} of Property (Except Household Goods)"), "op_auth_status": "Active", "reason": "GRANTED",
+        "status_change_date": compact(place.day),
     })
 }
 

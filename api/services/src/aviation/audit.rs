@@ -103,7 +103,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         let wanted = Wanted { account: &account, etag: &etag, name, format: Format::Csv, is_private: true };
         Body::File(file(&ctx, wanted, columns, rows).await?)
     };
-    Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+    Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
 
 /// The rows of the file, read aircraft by aircraft.

@@ -129,7 +129,7 @@ pub async fn directives_for(reader: &Reader<Aviation>, aircraft: &ResolvedAircra
 pub struct ResolvedNames {
     /// The keys of the makes.
     pub makes: Vec<String>,
-    /// The model in compact form; for a marketing name, the model that it means.
+    /// The model in compact form: the designation; for a marketing name, the model that it means.
     pub model: String,
     /// The series of the model.
     pub series: String,
@@ -139,9 +139,7 @@ impl ResolvedNames {
     /// The names of a resolved model.
     #[must_use]
     pub fn of(model: &ResolvedModel) -> Self {
-        // The other form of a marketing name or of a name with the make is the designation; the longest of several is the one with its letters.
-        let others = model.forms.iter().filter(|form| **form != model.form);
-        let form = others.max_by_key(|form| form.len()).unwrap_or(&model.form).clone();
+        let form = model.designation.clone();
         let series = model.series.iter().filter(|series| form.starts_with(series.as_str())).max_by_key(|series| series.len());
         Self { makes: model.makes.clone(), series: series.cloned().unwrap_or_default(), model: form }
     }

@@ -142,7 +142,7 @@ pub fn operations() -> Vec<Operation> {
 async fn list_fleets(call: Call, page: ListPage) -> Result<Answer, Problem> {
     let all = SavedItems::fleets(&call, SOURCE.service).all_fleets().await?;
     let fleets = all.into_iter().map(Fleet::of).collect::<Result<Vec<Fleet>, Problem>>()?;
-    let (fleets, next) = page.of(fleets, |fleet| fleet.name.clone(), |fleet, after| Ok(fleet.name.as_str() > after))?;
+    let (fleets, next) = page.by_name(fleets, |fleet| &fleet.name)?;
     Answer::json(&Fleets { fleets, next })
 }
 

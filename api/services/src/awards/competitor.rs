@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::ToSpan;
 use schemars::JsonSchema;
+use schemas::folding::reading_order;
 use schemas::position::Seq;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
@@ -174,6 +175,7 @@ fn sums(awards: &[Award], of: impl Fn(&Award) -> &String) -> Vec<Sum> {
         *cents = cents.saturating_add(award.amount_cents.unwrap_or(0));
     }
     let mut all: Vec<(&String, (usize, i64))> = all.into_iter().collect();
-    all.sort_by_key(|(_, (awards, cents))| Reverse((*cents, *awards)));
+    let place = |(_, (awards, cents)): &(&String, (usize, i64))| Reverse((*cents, *awards));
+    all.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| reading_order(a.0).cmp(&reading_order(b.0))));
     all.into_iter().take(NAMED_MAX).map(|(name, (awards, cents))| Sum { name: name.clone(), awards, amount: dollars(cents) }).collect()
 }

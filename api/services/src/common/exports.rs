@@ -217,7 +217,7 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
             Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format, is_private: false };
         Body::File(files::file(ctx, wanted, table.columns(), rows).await?)
     };
-    Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+    Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
 
 #[cfg(test)]

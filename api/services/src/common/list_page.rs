@@ -2,6 +2,7 @@
 
 use operation::problem::Problem;
 use schemars::JsonSchema;
+use schemas::folding::reading_order;
 use serde::Deserialize;
 
 /// The most items of a page, and how many it has by default.
@@ -50,6 +51,15 @@ impl ListPage {
         let next = rest.last().filter(|_| has_more).map(name);
         Ok((rest, next))
     }
+
+    /// The items of a page in the reading order of their names, and the value of `next` if there are more. No two items have the same name.
+    ///
+    /// # Errors
+    /// `parameter-invalid` for a limit out of range.
+    pub fn by_name<T>(&self, mut items: Vec<T>, name: impl Fn(&T) -> &str) -> Result<(Vec<T>, Option<String>), Problem> {
+        items.sort_by(|a, b| reading_order(name(a)).cmp(&reading_order(name(b))));
+        self.of(items, |item| name(item).to_owned(), |item, after| Ok(reading_order(name(item)) > reading_order(after)))
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +78,18 @@ mod tests {
         assert_eq!(page(all(), Some("b")), (vec!["c", "d"], Some("d".to_owned())));
         assert_eq!(page(all(), Some("d")), (vec!["e"], None));
         assert_eq!(page(vec!["a", "c", "e"], Some("b")), (vec!["c", "e"], None));
+        // By name, spellings of one name are next to each other, also across the end of a page.
+        let mut names = vec!["Zoo", "cafe\u{301}", "bar", "Caf\u{e9}", "CAFE", "dune"];
+        let (mut read, mut after) = (Vec::new(), None);
+        while !names.is_empty() {
+            let (found, next) = ListPage { limit: 2, after }.by_name(names.clone(), |name| name).unwrap();
+            read.extend(found);
+            after = next;
+            if after.is_none() {
+                names.clear();
+            }
+        }
+        assert_eq!(read, ["bar", "CAFE", "Caf\u{e9}", "cafe\u{301}", "dune", "Zoo"]);
         for limit in [0, 201] {
             let page = ListPage { limit, after: None };
             assert_eq!(page.of(all(), |item| (*item).to_owned(), |_, _| Ok(true)).unwrap_err().parameter, "limit");

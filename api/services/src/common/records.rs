@@ -310,10 +310,10 @@ fn rendered(
     body: impl FnOnce() -> Result<Value, Problem>,
 ) -> Result<Answer, Problem> {
     if matches_etag(call.if_none_match.as_deref(), &etag) {
-        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
+        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), has_more: false, status: 200 });
     }
     metrics::count_published(source.service, count);
-    Ok(Answer { body: Body::Json(body()?), etag, next_cursor: String::new(), status: 200 })
+    Ok(Answer { body: Body::Json(body()?), etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
 
 fn shown<R: ChangeRecord>(change: Element<R>) -> Change<R> {

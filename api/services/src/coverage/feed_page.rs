@@ -169,6 +169,7 @@ impl Read for Arguments {
         if items.len() < listed {
             reader.note(format!("leads that are hidden on request and left out: {}", listed - items.len()));
         }
+        reader.note_empty_page(items.len(), next.as_deref());
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);
         let today = reader.today();

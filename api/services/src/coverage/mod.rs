@@ -77,6 +77,7 @@ pub fn service() -> Registration {
     .with(vec![keys::operation()])
     .with(history::operations::<Lead>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_data(sources::licences())
     .with_data(mandates::shown())
     .with_data(shown_company_forms())
     .with_data(shown_street_words())

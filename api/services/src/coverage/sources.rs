@@ -6,6 +6,7 @@ use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
+use schemas::data_file::ShownFile;
 use schemas::views::coverage::TABLES;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -100,6 +101,22 @@ const KNOWN: &[Known] = &[
     register("sos-ny", "New York: daily corporation filings", &["NY"], "daily", &["sos.ny"], DAILY_LATE_DAYS),
     register("sos-or", "Oregon: new businesses registered last month", &["OR"], "monthly, read weekly", &["sos.or"], MONTHLY_LATE_DAYS),
 ];
+
+/// The version of the list of licences; a change of a licence increases it.
+const LICENCES_VERSION: u32 = 1;
+
+/// The licences of the sources, as documents show them.
+#[must_use]
+pub fn licences() -> ShownFile {
+    let entry = |known: &Known| (known.source.to_owned(), vec![known.licence.to_owned(), known.name.to_owned()]);
+    ShownFile {
+        name: "licences",
+        version: LICENCES_VERSION,
+        about: "The licence of each source of leads, and its publisher and dataset. Whoever passes leads on names the source.".to_owned(),
+        sources: Vec::new(),
+        entries: KNOWN.iter().map(entry).collect(),
+    }
+}
 
 /// Arguments of `coverage_sources`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -230,6 +247,16 @@ mod tests {
     use matching::mandates::{LINES, TRIGGERS};
 
     use super::*;
+
+    /// Proves that the reference page of the service names the licence of every source, also of one that asks to be named.
+    #[test]
+    fn documents_show_the_licences() {
+        let data = crate::coverage::service().service.data;
+        let shown = data.iter().find(|file| file.name == "licences").unwrap();
+        assert_eq!(shown.entries.iter().map(|(source, _)| source.as_str()).collect::<Vec<_>>(), super::super::ALL_SOURCES);
+        assert!(shown.entries.iter().all(|(_, values)| values.iter().all(|value| !value.is_empty())));
+        assert_eq!(shown.entries[3].1[0], "CC BY 4.0, State of Iowa");
+    }
 
     /// Proves that the list has each source of leads, with streams that exist, and known lines and triggers.
     #[test]

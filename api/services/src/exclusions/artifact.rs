@@ -246,6 +246,12 @@ impl FederalAward {
 }
 
 impl Artifact {
+    /// The name of the entity as the caller gave it, if nothing on the index names the entity. It is needed to make the artifact again.
+    #[must_use]
+    pub fn name_asked(&self) -> Option<&str> {
+        Some(self.entity.name.as_str()).filter(|name| self.exclusion.is_none() && !name.is_empty())
+    }
+
     /// Makes the artifact of what was found, as of a time in milliseconds since 1970.
     #[must_use]
     pub fn new(findings: Findings, as_of_ms: i64) -> Self {

@@ -26,6 +26,9 @@ pub struct RouteArguments {
     /// Unique entity id, 12 letters and digits. It goes before the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
+    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    #[serde(default)]
+    pub receipt: bool,
 }
 
 /// Arguments of `govcon_entity_watch`; one of them is required.
@@ -38,6 +41,9 @@ pub struct ToolArguments {
     /// Unique entity id, 12 letters and digits. It goes before the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
+    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    #[serde(default)]
+    pub receipt: bool,
 }
 
 /// An artifact with its hash.
@@ -68,7 +74,11 @@ impl Document {
         let permalink = if artifact.entity.uei.is_empty() {
             String::new()
         } else {
-            hashed.permalink(&format!("{base_url}{ARTIFACT_ROUTE}"), &artifact.entity.uei, &artifact.as_of)
+            let link = hashed.permalink(&format!("{base_url}{ARTIFACT_ROUTE}"), &artifact.entity.uei, &artifact.as_of);
+            match artifact.name_asked() {
+                Some(name) => format!("{link}&{}", form_urlencoded::Serializer::new(String::new()).append_pair("name", name).finish()),
+                None => link,
+            }
         };
         Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink })
     }
@@ -77,7 +87,11 @@ impl Document {
 /// Reads who is asked about. `name` is the name of the parameter with the name.
 fn subject(name: &str, uei: Option<&str>, text: Option<&str>) -> Result<Subject, Problem> {
     match (uei, text) {
-        (Some(uei), _) => Ok(Subject::Uei(filter::uei("uei", uei)?)),
+        (Some(uei), asked) => {
+            // The UEI identifies the entity, so a name that is none changes nothing.
+            let asked = asked.and_then(|asked| filter::name(name, asked).ok()).unwrap_or_default();
+            Ok(Subject::Uei { uei: filter::uei("uei", uei)?, asked })
+        }
         (None, Some(text)) => Ok(Subject::Name(filter::name(name, text)?)),
         (None, None) => Err(Problem::parameter(name, format!("`{name}` or `uei` is required: who is asked about"))),
     }
@@ -90,7 +104,14 @@ async fn preview(subject: Result<Subject, Problem>, reader: &mut Reader<Exclusio
     Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
 }
 
-async fn document(subject: Subject, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
+/// Refuses a call that asks for a receipt.
+fn without_receipt(receipt: bool) -> Result<(), Problem> {
+    let words = "receipt: artifacts get no receipt here; `issue_receipt` of the receipts service issues one over `artifactHash`";
+    if receipt { Err(Problem::parameter("receipt", words)) } else { Ok(()) }
+}
+
+async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
+    without_receipt(receipt)?;
     let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
     Document::new(artifact, reader)
 }
@@ -127,7 +148,7 @@ impl Read for RouteArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-        document(subject("name", self.uei.as_deref(), self.name.as_deref())?, reader).await
+        document(subject("name", self.uei.as_deref(), self.name.as_deref())?, self.receipt, reader).await
     }
 }
 
@@ -151,6 +172,36 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-        document(subject("entity", self.uei.as_deref(), self.entity.as_deref())?, reader).await
+        document(subject("entity", self.uei.as_deref(), self.entity.as_deref())?, self.receipt, reader).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UEI: &str = "ABCDEF123456";
+
+    /// Proves that the UEI goes before the name, that the name is remembered as the caller gave it, and that a wrong name without a UEI is refused.
+    #[test]
+    fn subjects() {
+        let of = |uei: Option<&str>, name: Option<&str>| subject("name", uei, name).map_err(|problem| problem.parameter);
+        let by_uei = |asked: &str| Ok(Subject::Uei { uei: UEI.to_owned(), asked: asked.to_owned() });
+        assert_eq!(of(Some("abcdef123456"), None), by_uei(""));
+        assert_eq!(of(Some(UEI), Some(" Acme  LLC")), by_uei("Acme LLC"));
+        assert_eq!(of(None, Some("Acme")), Ok(Subject::Name("Acme".to_owned())));
+        assert_eq!(of(Some(UEI), Some("?!")), by_uei(""));
+        assert_eq!([of(None, Some("?!")), of(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
+    }
+
+    /// Proves that the default of `receipt` can be written, on the route and for the tool.
+    #[test]
+    fn no_receipt_is_the_default() {
+        for (given, wanted) in [(json!({ "uei": UEI }), false), (json!({ "uei": UEI, "receipt": false }), false)] {
+            assert_eq!(serde_json::from_value::<RouteArguments>(given.clone()).unwrap().receipt, wanted);
+            assert_eq!(serde_json::from_value::<ToolArguments>(given).unwrap().receipt, wanted);
+        }
+        assert_eq!(without_receipt(true).unwrap_err().parameter, "receipt");
+        assert!(without_receipt(false).is_ok());
     }
 }

@@ -42,10 +42,22 @@ fn reasons_without_signal(exclusions: &[Exclusion]) -> Vec<&'static str> {
 /// Who is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The entity with a UEI, in capitals.
-    Uei(String),
+    /// The entity with a UEI.
+    Uei {
+        /// The UEI, in capitals.
+        uei: String,
+        /// The name that the caller gave, which the entity has if it is not on the index; empty for none.
+        asked: String,
+    },
     /// The entities with a name.
     Name(String),
+}
+
+impl Subject {
+    /// The entity with a UEI, in capitals, of which the caller gave no name.
+    pub(super) fn of_uei(uei: String) -> Self {
+        Self::Uei { uei, asked: String::new() }
+    }
 }
 
 /// Records that count for an answer, without those that are hidden on request.
@@ -123,16 +135,17 @@ impl Moment {
     pub(super) async fn artifact(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<Artifact, Problem> {
         let day = reader.today();
         let findings = match subject {
-            Subject::Uei(uei) => self.by_uei(reader, uei, day).await?,
+            Subject::Uei { uei, asked } => self.by_uei(reader, uei, asked, day).await?,
             Subject::Name(name) => self.by_name(reader, name, day).await?,
         };
         Ok(Artifact::new(findings, self.as_of_ms))
     }
 
     /// What is known of the entity with a UEI.
-    async fn by_uei(&self, reader: &mut Reader<Exclusions>, uei: &str, day: Date) -> Result<Findings, Problem> {
+    async fn by_uei(&self, reader: &mut Reader<Exclusions>, uei: &str, asked: &str, day: Date) -> Result<Findings, Problem> {
         let own = of_lists(reader, vec![uei_list(uei)], day, false).await?;
         let without_signal = reasons_without_signal(&own);
+        let own_ids: HashSet<String> = own.iter().map(|one| one.id.clone()).collect();
         let Counted { shown: mut exclusions, mut hidden } = Counted::of(own.into_iter().filter(Exclusion::can_signal));
         let hits = hits_of(reader, &[uei]).await?;
         if hidden == 0 && hits.hidden > 0 {
@@ -142,11 +155,10 @@ impl Moment {
         }
         let mut matched_by = BY_UEI;
         if exclusions.is_empty() {
-            // An exclusion without a UEI may have its CAGE code.
+            // An exclusion without a UEI may have its CAGE code. Those with its UEI have ended, or are counted already.
             matched_by = BY_CAGE;
-            let is_by_cage = |hit: &&Exclusion| hit.matched_by == BY_CAGE;
-            if let Some(hit) = hits.shown.iter().find(is_by_cage) {
-                let by_cage = exclusions_of(reader, hit, day).await?;
+            if let Some(hit) = hits.shown.first() {
+                let by_cage = exclusions_of(reader, hit, &own_ids, day).await?;
                 hidden += by_cage.hidden;
                 exclusions = by_cage.shown;
             } else if hidden == 0 {
@@ -157,7 +169,7 @@ impl Moment {
         let (awards, is_cut) = if exclusions.is_empty() { (Vec::new(), false) } else { self.awards_of(reader.context(), uei).await? };
         let first = exclusions.first();
         let entity = Entity {
-            name: first.map(|one| one.name.clone()).unwrap_or_default(),
+            name: first.map_or(asked, |one| one.name.as_str()).to_owned(),
             uei: uei.to_owned(),
             cage: first.map(|one| one.cage.clone()).unwrap_or_default(),
         };
@@ -176,7 +188,7 @@ impl Moment {
         if let ([uei], true) = (ueis.iter().collect::<Vec<_>>().as_slice(), ueis.iter().all(|uei| !uei.is_empty())) {
             reader.note(format!("one UEI on the index has this name: {uei}; verify that it is the entity that you mean"));
             let uei = (**uei).clone();
-            return self.by_uei(reader, &uei, day).await;
+            return self.by_uei(reader, &uei, name, day).await;
         }
         let entity = Entity { name: name.to_owned(), ..Entity::default() };
         if ueis.len() > 1 {
@@ -193,7 +205,7 @@ impl Moment {
             reader.note(format!(
                 "an exclusion with this name has the CAGE code of the entity {uei}; verify that it is the entity that you mean"
             ));
-            return self.by_uei(reader, &uei, day).await;
+            return self.by_uei(reader, &uei, name, day).await;
         }
         Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, ..Findings::default() })
     }
@@ -237,14 +249,21 @@ pub(super) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Resul
 async fn by_cage(reader: &Reader<Exclusions>, exclusions: &[Exclusion], awards: &[Award]) -> Result<Option<String>, Problem> {
     let ueis: BTreeSet<&str> = awards.iter().map(|award| award.recipient_uei.as_str()).filter(|uei| !uei.is_empty()).collect();
     let hits = hits_of(reader, &ueis.into_iter().take(RECIPIENTS_MAX).collect::<Vec<_>>()).await?.shown;
-    let is_own = |hit: &&Exclusion| hit.matched_by == BY_CAGE && exclusions.iter().any(|one| hit.exclusions.contains(&one.id));
+    // The exclusions have no UEI, so they are of a hit by its CAGE code.
+    let is_own = |hit: &&Exclusion| exclusions.iter().any(|one| hit.exclusions.contains(&one.id));
     let mut own = hits.iter().filter(is_own);
     Ok(own.next().filter(|_| own.next().is_none()).map(|hit| hit.uei.clone()))
 }
 
-/// The exclusions of a hit that are active on a day, the earliest first.
-pub(super) async fn exclusions_of(reader: &Reader<Exclusions>, hit: &Exclusion, day: Date) -> Result<Counted, Problem> {
-    let found: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &hit.exclusions).await?;
+/// The exclusions of a hit that are active on a day, without those with some ids, in its order.
+pub(super) async fn exclusions_of(
+    reader: &Reader<Exclusions>,
+    hit: &Exclusion,
+    except: &HashSet<String>,
+    day: Date,
+) -> Result<Counted, Problem> {
+    let ids: Vec<String> = hit.exclusions.iter().filter(|id| !except.contains(*id)).cloned().collect();
+    let found: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
     Ok(Counted::of(found.into_iter().flatten().filter(|one| one.is_active_on(day) && one.can_signal())))
 }
 

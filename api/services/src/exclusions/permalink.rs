@@ -21,6 +21,9 @@ pub struct Arguments {
     /// Unique entity id, 12 letters and digits.
     #[schemars(length(min = 12, max = 12))]
     pub uei: String,
+    /// The name that the caller of the artifact gave, if the artifact has it because the entity is not on the index.
+    #[schemars(length(min = 2, max = 300))]
+    pub name: Option<String>,
     /// The first 16 hex digits of the hash.
     #[schemars(length(min = 16, max = 16))]
     pub hash: String,
@@ -46,12 +49,14 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
         let uei = filter::uei("uei", &self.uei)?;
+        let asked = self.name.as_deref().map(|name| filter::name("name", name)).transpose()?.unwrap_or_default();
+        let subject = Subject::Uei { uei, asked };
         let wanted = HashPrefix::read(&self.hash)
             .ok_or_else(|| Problem::parameter("hash", "`hash` is not the beginning of a hash: 16 hex digits in lower case"))?;
         if reader.is_current() {
             return Err(Problem::parameter("asOf", "`asOf` is required: the time of the artifact"));
         }
-        let artifact = Moment::of(reader).await?.artifact(reader, &Subject::Uei(uei)).await?;
+        let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
         let is_wanted = Artifact::new(&artifact).is_ok_and(|hashed| hashed.prefix() == wanted);
         if !is_wanted {
             return Err(Problem::new(ErrorCode::NotFound, "no artifact of this entity and time has this hash").about("hash"));

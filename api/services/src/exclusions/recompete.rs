@@ -1,7 +1,7 @@
 //! `GET /v1/recompete_flip`: contracts that end soon and can be bid again, and signs that the incumbent may lose them. A ranking, not a probability.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -274,7 +274,7 @@ async fn earliest_exclusions(
     let hits = hits_of(reader, &ueis).await?;
     let (mut found, mut hidden) = (BTreeMap::new(), hits.hidden);
     for hit in hits.shown {
-        let own = exclusions_of(reader, &hit, day).await?;
+        let own = exclusions_of(reader, &hit, &HashSet::new(), day).await?;
         match own.shown.into_iter().next() {
             Some(first) => _ = found.insert(hit.uei, first),
             None => hidden += usize::from(own.hidden > 0),

@@ -73,7 +73,7 @@ impl Read for Arguments {
             if artifacts.len() == self.limit {
                 break;
             }
-            let mut artifact = moment.artifact(reader, &Subject::Uei(hit.uei)).await?;
+            let mut artifact = moment.artifact(reader, &Subject::of_uei(hit.uei)).await?;
             if artifact.signal == WHILE_ACTIVE {
                 artifact.federal_awards.truncate(AWARDS_MAX);
                 artifacts.push(artifact);

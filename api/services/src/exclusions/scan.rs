@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::exclusions::{BY_CAGE, BY_UEI, Exclusion, HITS};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
 use super::filter::Filter;
@@ -32,6 +32,16 @@ pub struct Arguments {
     /// Where to continue: the `next` of an earlier answer to the same query.
     #[schemars(length(min = 1, max = 2000))]
     pub after: Option<String>,
+}
+
+/// How many rows a preview shows.
+const PREVIEW_ROWS: usize = 3;
+
+/// The free preview of a page.
+#[derive(Serialize)]
+struct Preview {
+    total: Option<u64>,
+    rows: Vec<ScanRow>,
 }
 
 /// A page of excluded entities.
@@ -80,7 +90,7 @@ impl Read for Arguments {
             surface: Surface::Route,
             summary: "All excluded entities that have federal awards, the newest exclusions first.",
             description: "Joined by UEI or CAGE code alone. A row has no list of awards and no hash; `url` is the call that shows them. Page with `after`; \
-                a page can have fewer rows than `limit`.",
+                a page can have fewer rows than `limit`. Unpaid calls get the payment terms with a preview: the first 3 rows, and `total`.",
             price: Price::PerCall { micros: SCAN_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
             list: "rows",
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
@@ -89,20 +99,38 @@ impl Read for Arguments {
         }
     }
 
+    async fn preview(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+        let Scan { total, rows, .. } = Self { after: None, ..self }.page(filter, PREVIEW_ROWS, reader).await?;
+        Ok(serde_json::to_value(Preview { total, rows }).ok())
+    }
+
     async fn answer(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
+        let limit = reader.limit();
+        self.page(filter, limit, reader).await
+    }
+}
+
+/// Whether an exclusion of a hit that is active on some day can be one by UEI or CAGE code. Of those of a hit by UEI the ones by CAGE code alone can be
+/// active.
+fn can_match(hit: &Exclusion, by: &str) -> bool {
+    hit.matched_by == by || (by == BY_CAGE && hit.exclusions.len() > 1)
+}
+
+impl Arguments {
+    /// The page that the arguments ask for.
+    async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
         let matched_by = match self.matched_by.as_deref().map(|text| text.trim().to_ascii_lowercase()) {
             Some(text) if ![BY_UEI, BY_CAGE].contains(&text.as_str()) => {
                 return Err(Problem::parameter("match", format!("{text:?} is none of {BY_UEI}, {BY_CAGE}")));
             }
             text => text,
         };
-        let limit = reader.limit();
         let moment = Moment::of(reader).await?;
         let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.as_deref().unwrap_or_default());
         // A walk can look at a hit twice.
         let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {
-            let is_wanted = matched_by.as_ref().is_none_or(|by| hit.matched_by == *by)
+            let is_wanted = matched_by.as_ref().is_none_or(|by| can_match(hit, by))
                 && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)));
             if is_wanted && hit.suppressed {
                 hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
@@ -118,8 +146,8 @@ impl Read for Arguments {
         let mut rows = Vec::with_capacity(listed);
         for hit in page.items {
             let url = format!("{base_url}/v1/entity_watch?uei={}", hit.uei);
-            let artifact = moment.artifact(reader, &Subject::Uei(hit.uei)).await?;
-            if artifact.signal != NO_SIGNAL {
+            let artifact = moment.artifact(reader, &Subject::of_uei(hit.uei)).await?;
+            if artifact.signal != NO_SIGNAL && matched_by.as_ref().is_none_or(|by| artifact.matched_by == by) {
                 let (signal, matched_by) = (artifact.signal, artifact.matched_by);
                 rows.push(ScanRow {
                     signal,
@@ -131,8 +159,40 @@ impl Read for Arguments {
                 });
             }
         }
+        reader.note_empty_page(rows.len(), page.next.as_deref());
         // Entities whose exclusions have ended or are hidden are in the list that was counted.
         let total = page.total.filter(|_| rows.len() == listed);
         Ok(Scan { count: rows.len(), total, next: page.next, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a hit by UEI is looked at for `match=cage` if it has further exclusions, and a hit by CAGE code never for `match=uei`.
+    #[test]
+    fn hits_of_a_match() {
+        let of = |by: &str, exclusions: usize| {
+            let hit = Exclusion { matched_by: by.into(), exclusions: vec![String::new(); exclusions], ..Exclusion::default() };
+            [BY_UEI, BY_CAGE].map(|by| can_match(&hit, by))
+        };
+        assert_eq!([of(BY_UEI, 1), of(BY_UEI, 2), of(BY_CAGE, 2)], [[true, false], [true, true], [false, true]]);
+    }
+
+    /// Proves that a preview has rows as the paid page has them, without a list of awards or a hash.
+    #[test]
+    fn previews() {
+        let row = ScanRow {
+            signal: NO_SIGNAL,
+            entity: Entity::default(),
+            exclusion: None,
+            summary: Summary::default(),
+            matched_by: BY_UEI,
+            url: String::new(),
+        };
+        let shown = serde_json::to_value(Preview { total: Some(1), rows: vec![row] }).unwrap();
+        let fields: BTreeSet<&str> = shown["rows"][0].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, BTreeSet::from(["signal", "entity", "exclusion", "summary", "match", "url"]));
     }
 }

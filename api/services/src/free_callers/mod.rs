@@ -45,7 +45,7 @@ async fn assert_nothing_is_learned<R: Record>(service: &Registration, histories:
         if FREE_FOR_ALL.contains(&(name, operation.name)) {
             continue;
         }
-        let forms = if operation.is_feed() { &[Form::Json, Form::Lines, Form::Events][..] } else { &[Form::Json] };
+        let forms = if operation.is_feed() { &[Form::Json, Form::Lines, Form::Events, Form::Atom][..] } else { &[Form::Json] };
         let mut answered = 0;
         for arguments in questions(operation, histories) {
             for caller in callers(&template, tiers) {

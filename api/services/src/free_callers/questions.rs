@@ -96,7 +96,7 @@ fn values(schema: &Value, texts: &[Value], numbers: &[Value]) -> Vec<Value> {
 /// What an answer shows: its body, its ETag and its cursors; of an error everything that the caller reads.
 pub(super) async fn answer(call: Call, operation: &Operation, arguments: &Value) -> Result<String, String> {
     let answer = (operation.run)(call, arguments.clone()).await;
-    let Answer { body, etag, next_cursor, status } =
+    let Answer { body, etag, next_cursor, has_more, status } =
         answer.map_err(|problem| format!("{:?} {} {}", problem.code, problem.parameter, problem.detail))?;
     let bytes = match body {
         Body::Json(value) => value.to_string().into_bytes(),
@@ -108,5 +108,5 @@ pub(super) async fn answer(call: Call, operation: &Operation, arguments: &Value)
         }
         other => format!("{other:?}").into_bytes(),
     };
-    Ok(format!("{status} {etag} {next_cursor} {}", String::from_utf8_lossy(&bytes)))
+    Ok(format!("{status} {etag} {next_cursor} {has_more} {}", String::from_utf8_lossy(&bytes)))
 }

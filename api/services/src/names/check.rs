@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::FEED;
 use super::asked::{ClassList, read_name};
-use super::clearance::{Counts, OtherCounts, compare};
+use super::clearance::{Counts, OtherCounts, compare, notes};
 use super::filter::Filter;
 use super::followed::Names;
 use super::similar::{SimilarMark, Versions, explained};
@@ -118,13 +118,7 @@ impl Read for Arguments {
         let mut at = reader.at.clone();
         let (found, lag) = compare(reader.context(), &mut at, &name, &self.class, reader.is_current()).await?;
         reader.at = at;
-        reader.note(lag);
-        if found.corpus.marks == 0 {
-            reader.note("no marks are recorded yet, so the name was compared with none".to_owned());
-        }
-        if !name.is_latin() {
-            reader.note("names that are not written in Latin letters are compared by rules E1, E2 and S1 to S3 only".to_owned());
-        }
+        notes(&name, &found, lag).into_iter().for_each(|note| reader.note(note));
         let through_date = reader.completeness().await?.through_date;
         // Of a limit that is above the number of marks nothing is left out, and no note says so.
         let shown = reader.rows(self.limit.min(found.hits.len()));

@@ -56,6 +56,8 @@ pub struct Clearance {
     pub comparison: Comparison,
     /// The last day of the register that is recorded completely, YYYY-MM-DD; empty before the first.
     pub through_date: String,
+    /// What to know about the comparison, as the check says it.
+    pub notes: Vec<String>,
 }
 
 /// The register as far as it is recorded.
@@ -85,9 +87,23 @@ pub async fn extent(ctx: &Context, as_of: Option<&str>) -> Result<Extent, Proble
 /// `parameter-invalid` for a name without a letter or digit; `as-of-invalid`; `unavailable` while the index is being built.
 pub async fn clearance(ctx: &Context, name: &str, classes: &[u8], as_of: Option<&str>) -> Result<Clearance, Problem> {
     let mut at = position(ctx, &SOURCE, as_of).await?;
-    let comparison = compare(ctx, &mut at, &read_name(name)?, &ClassList::new(classes), as_of.is_none()).await?.0;
+    let name = read_name(name)?;
+    let (comparison, lag) = compare(ctx, &mut at, &name, &ClassList::new(classes), as_of.is_none()).await?;
+    let notes = notes(&name, &comparison, lag);
     let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
-    Ok(Clearance { comparison, through_date: standing.through_date })
+    Ok(Clearance { comparison, through_date: standing.through_date, notes })
+}
+
+/// What to know about a comparison. `lag` is the note of [`compare`].
+pub(super) fn notes(name: &Mark, found: &Comparison, lag: Option<String>) -> Vec<String> {
+    let mut notes: Vec<String> = lag.into_iter().collect();
+    if found.corpus.marks == 0 {
+        notes.push("no marks are recorded yet, so the name was compared with none".to_owned());
+    }
+    if !name.is_latin() {
+        notes.push("names that are not written in Latin letters are compared by rules E1, E2 and S1 to S3 only".to_owned());
+    }
+    notes
 }
 
 /// Compares a name with the register at a position. If `may_move`, the position becomes an earlier one while the index is behind; a note says so.
@@ -167,6 +183,19 @@ mod tests {
         let contained = vec![hits[0]];
         assert_eq!(judge(contained.clone(), Corpus::default(), Classes::NONE).verdict, Verdict::LikelyAvailable);
         assert_eq!(judge(contained, Corpus::default(), Classes::of(&[9])).verdict, Verdict::Caution);
+    }
+
+    /// Proves what is noted: an index that is behind, a register without marks, and a name that only some rules compare.
+    #[test]
+    fn notes_of_a_comparison() {
+        let of = |name: &str, marks, lag: Option<&str>| {
+            let found = judge(Vec::new(), Corpus { marks, live_marks: 0 }, Classes::NONE);
+            notes(&Mark::new(name).unwrap(), &found, lag.map(str::to_owned))
+        };
+        assert_eq!(of("Acme", 1, None), Vec::<String>::new());
+        let all = of("\u{732b}", 0, Some("behind"));
+        assert_eq!((all.len(), all[0].as_str()), (3, "behind"));
+        assert!(all[1].contains("no marks") && all[2].contains("Latin"), "{all:?}");
     }
 
     /// Proves for all numbers of marks of each kind that one more live mark never makes a verdict better, that one more of unknown status never

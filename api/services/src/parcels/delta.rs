@@ -52,7 +52,8 @@ pub struct Resolved {
     pub pin: String,
     /// Its tier when the cycle before closed.
     pub was: String,
-    /// Its tier now: `none` if it is not higher than its peers any more, `insufficient` if it cannot be compared any more.
+    /// Its tier now: `none` if it is not higher than its peers any more, `insufficient` if it cannot be compared any more; `class` if it is not commercial or
+    /// industrial any more.
     pub why: String,
 }
 
@@ -154,7 +155,10 @@ impl Read for Arguments {
         };
         let pin = |pin: String| if is_redacted { masked_pin(&pin) } else { pin };
         let mut new: Vec<New> = new.into_iter().map(|parcel| New { pin: pin(parcel.pin), tier: parcel.tier }).collect();
-        let resolved = resolved.into_iter().map(|parcel| Resolved { pin: pin(parcel.pin), was: parcel.tier_before, why: parcel.tier });
+        let resolved = resolved.into_iter().map(|parcel| {
+            let why = if parcel.is_commercial() { parcel.tier } else { "class".to_owned() };
+            Resolved { pin: pin(parcel.pin), was: parcel.tier_before, why }
+        });
         let mut resolved: Vec<Resolved> = resolved.collect();
         if is_redacted {
             // The order of whole PINs would tell digits that are masked.

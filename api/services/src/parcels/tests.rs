@@ -41,6 +41,8 @@ fn parcel(number: u64) -> Parcel {
         cycle: "2026-board".into(),
         tier_at_close: "high".into(),
         tier_before: "none".into(),
+        class_at_close: "517".into(),
+        class_before: "517".into(),
         history: vec![ParcelYear { year: 2026, class: "517".into(), mailed: Some(amount + 2), certified: None, board: None }],
         reasons: vec![text("reason")],
         url: text("https://example.com/"),

@@ -80,6 +80,26 @@ impl Clearance {
             disclaimer: DISCLAIMER,
         }
     }
+
+    /// The clearance that a comparison with the register gives, and what is to know about it.
+    fn of(found: names::clearance::Clearance) -> (Self, Vec<String>) {
+        let notes = found.notes.into_iter().map(|note| format!("clearance: {note}")).collect();
+        let counts = found.comparison.counts;
+        let clearance = Self {
+            status: match found.comparison.verdict {
+                Verdict::LikelyAvailable => Status::Clear,
+                Verdict::Caution => Status::Similar,
+                Verdict::LikelyTaken => Status::Taken,
+            },
+            exact: Some(counts.exact),
+            similar: Some(counts.strong),
+            partial: Some(counts.partial),
+            link: "",
+            as_of: found.through_date,
+            disclaimer: DISCLAIMER,
+        };
+        (clearance, notes)
+    }
 }
 
 /// After so many days a register clears nothing.
@@ -118,7 +138,7 @@ pub(super) async fn registry(ctx: &Context, at: &Position, as_of: Option<&str>) 
 }
 
 /// Searches the register for a name, in one class or in all, as of a time (see `asOf`); as of now without one. Without a register that is recent
-/// the clearance is not verified.
+/// the clearance is not verified. The notes of the register about the search come with it.
 ///
 /// # Errors
 /// `unavailable` while the index of a register is being built.
@@ -128,29 +148,15 @@ pub(super) async fn clearance(
     name: &str,
     class: Option<u8>,
     as_of: Option<&str>,
-) -> Result<Clearance, Problem> {
+) -> Result<(Clearance, Vec<String>), Problem> {
     if state(ctx, at, as_of).await? != Registry::Loaded {
-        return Ok(Clearance::unverified());
+        return Ok((Clearance::unverified(), Vec::new()));
     }
-    let found = match names::clearance::clearance(ctx, name, class.as_slice(), as_of).await {
-        // The register knows names with Latin letters and digits only.
-        Err(problem) if problem.code == ErrorCode::ParameterInvalid => return Ok(Clearance::unverified()),
-        found => found?,
-    };
-    let counts = found.comparison.counts;
-    Ok(Clearance {
-        status: match found.comparison.verdict {
-            Verdict::LikelyAvailable => Status::Clear,
-            Verdict::Caution => Status::Similar,
-            Verdict::LikelyTaken => Status::Taken,
-        },
-        exact: Some(counts.exact),
-        similar: Some(counts.strong),
-        partial: Some(counts.partial),
-        link: "",
-        as_of: found.through_date,
-        disclaimer: DISCLAIMER,
-    })
+    match names::clearance::clearance(ctx, name, class.as_slice(), as_of).await {
+        // The register compares names that have a letter or digit only.
+        Err(problem) if problem.code == ErrorCode::ParameterInvalid => Ok((Clearance::unverified(), Vec::new())),
+        found => Ok(Clearance::of(found?)),
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +171,22 @@ mod tests {
         assert!(value["exact"].is_null() && value["similar"].is_null() && value["partial"].is_null());
         assert_eq!(value["link"], SEARCH_PAGE);
         assert!(value["disclaimer"].as_str().unwrap().contains("The result is not legal advice."));
+    }
+
+    /// Proves that a clearance has the counts of the comparison, and that the notes of the register come with it.
+    #[test]
+    fn clearances_keep_the_notes_of_the_register() {
+        let comparison = names::clearance::Comparison {
+            verdict: Verdict::Caution,
+            counts: names::clearance::Counts { exact: 0, strong: 2, partial: 3 },
+            other_counts: names::clearance::OtherCounts::default(),
+            hits: Vec::new(),
+            corpus: marks::index::Corpus { marks: 9, live_marks: 9 },
+        };
+        let notes = vec!["some rules do not apply".to_owned()];
+        let (clearance, notes) = Clearance::of(names::clearance::Clearance { comparison, through_date: "2026-11-19".to_owned(), notes });
+        assert_eq!((clearance.status, clearance.similar, clearance.partial), (Status::Similar, Some(2), Some(3)));
+        assert_eq!((clearance.as_of.as_str(), notes), ("2026-11-19", vec!["clearance: some rules do not apply".to_owned()]));
     }
 
     /// Proves when a register clears names: it has marks, and its last complete day is at most 14 days ago.

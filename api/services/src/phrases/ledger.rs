@@ -12,7 +12,7 @@ use schemas::position::Seq;
 use schemas::views::phrases::TABLES;
 use serde::de::DeserializeOwned;
 use velocity::calendar::{DAY_HOURS, HOUR_MS};
-use velocity::grams::{GRAM_WORDS_MAX, is_stop_phrase};
+use velocity::grams::has_exact_row;
 use velocity::hours::{DayRow, Hour, Hours};
 use velocity::measure::{Measure, PAST_WINDOWS, Question, Scale};
 use velocity::mentions::{KEPT_HOURS, Mentions};
@@ -145,9 +145,8 @@ impl Ledger {
         if !is_unmoved(&self.at).await? {
             return Ok(nothing());
         }
-        let has_row = |phrase: &str| phrase.split(' ').count() <= GRAM_WORDS_MAX && !is_stop_phrase(phrase);
         let suffices = |(phrase, row): (&String, Option<Mentions>)| {
-            Some(row.unwrap_or_default()).filter(|row| has_row(phrase) && row.is_exact(self.newest))
+            Some(row.unwrap_or_default()).filter(|row| has_exact_row(phrase) && row.is_exact(self.newest))
         };
         Ok(phrases.iter().zip(found).map(suffices).collect())
     }

@@ -95,7 +95,8 @@ impl Read for Arguments {
         let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase.clone(), self.question()).await?;
         notes.into_iter().for_each(|note| reader.note(note));
         let as_of = (!reader.is_current()).then(|| reader.at.now.to_string());
-        let clearance = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;
+        let (clearance, notes) = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;
+        notes.into_iter().for_each(|note| reader.note(note));
         Ok(Answer { phrase, velocity, clearance, disclaimer: DISCLAIMER, completeness: reader.completeness().await? })
     }
 }

@@ -8,7 +8,7 @@ use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use velocity::grams::grams;
+use velocity::grams::all_grams;
 use velocity::hours::Hours;
 use velocity::label::COUNT_MIN;
 use velocity::measure::{Measure, Question, Scale, longest_only};
@@ -110,7 +110,7 @@ fn measures(
 ) -> (Vec<(String, Measure)>, bool) {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for story in stories.iter().filter(|story| current.contains(&story.mention.hour)) {
-        for gram in grams(&story.words) {
+        for gram in all_grams(&story.words) {
             *counts.entry(gram).or_default() += 1;
         }
     }
@@ -122,7 +122,7 @@ fn measures(
     }
     let mut mentions: HashMap<&str, Vec<Mention>> = wanted.into_iter().map(|(gram, _)| (gram, Vec::new())).collect();
     for story in stories {
-        for gram in grams(&story.words) {
+        for gram in all_grams(&story.words) {
             if let Some(mentions) = mentions.get_mut(gram) {
                 mentions.push(story.mention);
             }
@@ -132,4 +132,30 @@ fn measures(
     let measured = mentions.into_iter().map(|(gram, mentions)| (gram.to_owned(), scale.measure(&Mentions::of(mentions))));
     // Page views lift no label from FLAT.
     (measured.filter(|(_, measure)| measure.label().is_up()).collect(), is_cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use velocity::hours::Hour;
+    use velocity::mentions::Poster;
+
+    use super::*;
+
+    /// Proves that a phrase of four words at the end of titles of 16 words is counted in each of them.
+    #[test]
+    fn long_phrases_are_counted_in_long_titles() {
+        let (newest, mut hours) = (1_000, Hours::default());
+        (0..=newest).for_each(|hour| hours.set(hour, Hour { stories: 50, is_complete: true }));
+        let story = |author: u32| Posting {
+            mention: Mention { hour: newest - i64::from(author), poster: Poster { author, domain: author } },
+            is_removed: false,
+            id: author.to_string(),
+            words: (0..12).map(|word| format!("w{author}x{word} ")).collect::<String>() + "our new agent mesh",
+        };
+        let stories: Vec<Posting> = (1..=9).map(story).collect();
+        let question = Question::default();
+        let (found, is_cut) = measures(&stories, &hours, newest, &(newest - question.window_hours + 1..=newest), question);
+        let counted = found.iter().find(|(phrase, _)| phrase == "our new agent mesh").map(|(_, measure)| measure.counted.count);
+        assert_eq!((counted, is_cut), (Some(9), false));
+    }
 }

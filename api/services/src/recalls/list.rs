@@ -211,7 +211,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         ],
     );
     if matches_etag(call.if_none_match.as_deref(), &etag) {
-        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
+        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), has_more: false, status: 200 });
     }
     let ListPage { recalls, next } = match keyword {
         Some(keyword) => Search::of(ctx).find(at.view.as_ref(), keyword, &filter, at.seq, after.as_ref(), limit).await?,
@@ -231,7 +231,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
         Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
     };
-    Ok(Answer { body, etag, next_cursor, status: 200 })
+    Ok(Answer { body, etag, next_cursor, has_more: false, status: 200 })
 }
 
 /// The ids that a number can mean: of each agency, then those of the recalls that have the number among others.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use schemas::folding::reading_order;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -127,7 +128,8 @@ fn add(all: &mut BTreeMap<String, Named>, name: &str, is_grant: bool, amount: Op
 /// Those with most: by dollars, then by number, then by name.
 fn most(all: BTreeMap<String, Named>) -> Vec<Named> {
     let mut all: Vec<Named> = all.into_values().collect();
-    all.sort_by_key(|named| Reverse((named.amount, named.grants + named.trials)));
+    let place = |named: &Named| Reverse((named.amount, named.grants + named.trials));
+    all.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| reading_order(&a.name).cmp(&reading_order(&b.name))));
     all.truncate(NAMED_MAX);
     all
 }

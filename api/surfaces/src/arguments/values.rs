@@ -2,14 +2,15 @@
 //!
 //! Clients write a value in other types than its schema has: numbers as text, a number where a text is expected, a list as one text with commas or
 //! as the text of a JSON array, an empty object as `[]`. Such a value is taken where it has exactly one reading. Any other value is refused, naming
-//! the parameter and the value, or stays as it is and is refused by the validator.
+//! the parameter and the value, or stays as it is and is refused by the validator. The objects of a list are data (aircraft of a fleet) and not
+//! arguments: a text is no number in them.
 
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::i_json;
 use serde_json::{Map, Number, Value};
 
-use super::echo;
+use super::{echo, other_case};
 
 /// Beyond 2^53 a float does not identify an integer.
 const WHOLE_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -55,6 +56,8 @@ pub(super) struct Reader<'a> {
     /// Whether a text that is written in quotation marks, or that holds JSON, is read as its content. Texts that are recorded as they are stay
     /// unchanged. Lists are always read.
     pub(super) unwraps_texts: bool,
+    /// Whether a text may stand for a number, or for true or false. Not within the items of a list, which are data and have the types of the schema.
+    pub(super) converts_texts: bool,
 }
 
 impl Reader<'_> {
@@ -85,18 +88,23 @@ impl Reader<'_> {
     fn fields(&self, fields: Map<String, Value>, schema: &Value, at: &str) -> Result<Map<String, Value>, Problem> {
         let Some(properties) = schema.get("properties") else { return Ok(fields) };
         let required = schema.get("required").and_then(Value::as_array);
-        let read = |(name, value): (String, Value)| -> Result<(String, Value), Problem> {
-            match properties.get(&name) {
-                Some(_) if value.is_null() => Ok((name, value)),
-                Some(property) => {
+        let mut read = Map::new();
+        for (given, value) in fields {
+            // As the parameters of a query, fields of several words have two names.
+            let name = other_case(&given).filter(|other| properties.get(&given).is_none() && properties.get(other).is_some());
+            let name = name.unwrap_or_else(|| given.clone());
+            let value = match properties.get(&name) {
+                Some(property) if !value.is_null() => {
                     let is_required = required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
-                    let value = self.value(value, property, &format!("{at}.{name}"), is_required)?;
-                    Ok((name, value))
+                    self.value(value, property, &format!("{at}.{given}"), is_required)?
                 }
-                None => Ok((name, value)),
+                _ => value,
+            };
+            if read.insert(name.clone(), value).is_some() {
+                return Err(Problem::parameter(self.given, format!("{at}.{name} is given twice, in two spellings")));
             }
-        };
-        fields.into_iter().map(read).collect()
+        }
+        Ok(read)
     }
 
     /// Reads a list: an array, the text of a JSON array, a text with commas, or one item.
@@ -111,9 +119,10 @@ impl Reader<'_> {
     }
 
     fn items(&self, values: Vec<Value>, schema: &Value, at: &str) -> Result<Vec<Value>, Problem> {
+        let of_items = Self { converts_texts: false, ..*self };
         let read = |(index, value): (usize, Value)| match value {
             Value::String(text) => self.item(&text, schema, at),
-            other => self.value(other, schema, &format!("{at}.{index}"), false),
+            other => of_items.value(other, schema, &format!("{at}.{index}"), false),
         };
         values.into_iter().enumerate().map(read).collect()
     }
@@ -154,6 +163,8 @@ impl Reader<'_> {
     fn scalar(&self, value: Value, kind: Kind, at: &str) -> Result<Value, Problem> {
         match (value, kind) {
             (Value::String(text), Kind::Object | Kind::Unknown) => Ok(Value::String(text)),
+            // The validator refuses it.
+            (Value::String(text), Kind::Boolean | Kind::Integer | Kind::Number) if !self.converts_texts => Ok(Value::String(text)),
             (Value::String(text), _) => self.text(&text, kind, at),
             (Value::Number(number), Kind::Text) => {
                 Ok(whole(&number).map_or_else(|| number.clone().into(), |whole| whole.to_string().into()))

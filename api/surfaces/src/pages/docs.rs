@@ -58,6 +58,9 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
             }
             (paragraphs(operation.summary))
             (paragraphs(operation.description))
+            @if let Some(path) = operation.atom_path() {
+                p { "The same changes as an Atom feed, for feed readers: " code { "GET " (path) } }
+            }
             (parameters(operation))
             h3 { "Example" }
             pre { code { (example(operation, settings)) } }

@@ -150,6 +150,8 @@ fn fields_within_fields() {
     };
     let saved = check("save_filter", json!({"name": "a", "filter": {"minEventScore": 50.0, "form": ["8-K"]}}));
     assert_eq!(saved.map(|saved| saved["filter"]["minEventScore"].to_string()), Ok("50".to_owned()));
+    let saved = check("save_filter", json!({"name": "a", "filter": {"min_event_score": "50"}}));
+    assert_eq!(saved.map(|saved| saved["filter"].clone()), Ok(json!({"minEventScore": 50})), "a field has two names, as a parameter has");
     for forms in [json!("8-K, 10-K"), json!(["8-K", "10-K"])] {
         let saved = check("save_filter", json!({"name": "a", "filter": {"form": forms}}));
         assert_eq!(saved.map(|saved| saved["filter"]["form"].clone()), Ok(json!(["8-K", "10-K"])));
@@ -162,6 +164,8 @@ fn fields_within_fields() {
         ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
         ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
         ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
+        ("save_filter", json!({"name": "a", "filter": {"min_event_score": 101}}), "filter", "101 is more than 100"),
+        ("save_filter", json!({"name": "a", "filter": {"min_event_score": 1, "minEventScore": 2}}), "filter", "given twice"),
         ("save_filter", json!({"name": "a", "filter": {"form": true}}), "filter", "filter.form: true is not of type array"),
         ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
         ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
@@ -300,6 +304,58 @@ fn fields_of_hosts() {
         assert_eq!(checker.tool(given(json!({ misspelt: 1 }))).unwrap_err().parameter, misspelt);
     }
     assert_eq!(checker.json(given(json!({})), ErrorCode::BodyInvalid).unwrap_err().code, ErrorCode::BodyInvalid);
+}
+
+/// Proves that the items of a list have the types of their schema on every surface that takes JSON, also where the list is a text: a number as text is
+/// refused with the path of its field, as it is not in arguments; a misspelt field of an item is refused with the nearest one.
+#[test]
+fn items_of_lists() {
+    let operations = services::aviation::service().service.operations;
+    let checker = |name: &str| Checker::new(operations.iter().find(|operation| operation.name == name).unwrap()).unwrap();
+    let (route, tool, recurring) = (checker("assess"), checker("assess_fleet"), checker("recurring_due"));
+    let of = |given: Value| given.as_object().unwrap().clone();
+    let fleet = |more: Value| {
+        let mut item = of(json!({"tail": "N1", "make": "Cessna", "model": 172, "compliance": [{"ad": "2011-10-09", "hours": 1.5}]}));
+        item.extend(of(more));
+        json!([item])
+    };
+    let taken = fleet(json!({"hoursTIS": 12}));
+    for given in [taken.clone(), Value::from(taken.to_string())] {
+        for read in [route.body(of(json!({ "aircraft": given })), std::iter::empty()), tool.tool(of(json!({ "aircraft": given })))] {
+            let read = read.unwrap();
+            assert_eq!((&read["aircraft"][0]["hoursTIS"], &read["aircraft"][0]["model"]), (&json!(12), &json!("172")));
+        }
+    }
+    assert_eq!(
+        recurring.tool(of(json!({"make": "a", "model": "b", "hoursTIS": "12"}))).map(|read| read["hoursTIS"].clone()),
+        Ok(json!(12.0))
+    );
+    for (field, detail) in [
+        (json!({"hoursTIS": "12"}), "aircraft.0.hoursTIS: \"12\" is not of type number"),
+        (json!({"cycles": "12"}), "aircraft.0.cycles: \"12\" is not of type integer"),
+        (
+            json!({"compliance": [{"ad": "2011-10-09", "terminated": "true"}]}),
+            "aircraft.0.compliance.0.terminated: \"true\" is not of type boolean",
+        ),
+        (json!({"hoursTIS": -1}), "aircraft.0.hoursTIS: -1 is less than 0"),
+        (json!({"hoursTis": 12}), "unknown field \"hoursTis\" in aircraft.0, did you mean \"hoursTIS\"?"),
+        (
+            json!({"compliance": [{"ad": "2011-10-09", "hour": 1}]}),
+            "unknown field \"hour\" in aircraft.0.compliance.0, did you mean \"hours\"?",
+        ),
+        (json!({"wingspan": 1}), "unknown field \"wingspan\" in aircraft.0"),
+    ] {
+        let given = fleet(field);
+        let read = [given.clone(), Value::from(given.to_string())].map(|given| of(json!({ "aircraft": given })));
+        for (read, code) in [
+            (route.body(read[0].clone(), std::iter::empty()), ErrorCode::BodyInvalid),
+            (tool.tool(read[0].clone()), ErrorCode::ParameterInvalid),
+            (tool.tool(read[1].clone()), ErrorCode::ParameterInvalid),
+        ] {
+            let problem = read.unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str(), problem.detail.as_str()), (code, "aircraft", detail));
+        }
+    }
 }
 
 /// Proves that an offset whose plus became a blank is read as the offset.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod documents;
+mod feeds;
 mod list;
 mod mcp;
 mod rest;
@@ -133,7 +134,7 @@ fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
 }
 
 fn value(value: Value) -> Result<Answer, Problem> {
-    Ok(Answer { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
+    Ok(Answer { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 })
 }
 
 /// A data file of the fictional service.
@@ -178,7 +179,7 @@ fn service(gate: &Arc<Notify>) -> Service {
                 (true, _) => (Body::Lines(pieces(&["{\"seq\":1}", "{\"seq\":2}"])), "\"7-lines\""),
                 (false, _) => (Body::Parts(pieces(&["{\"changes\":[", "{\"seq\":1}", ",", "{\"seq\":2}", "]}"])), "\"7\""),
             };
-            Ok(Answer { body, etag: etag.to_owned(), next_cursor: "next".to_owned(), status: 200 })
+            Ok(Answer { body, etag: etag.to_owned(), next_cursor: "next".to_owned(), has_more: false, status: 200 })
         }),
         Operation::define::<Nothing, Anything, _, _>(
             Definition { price: Price::Tier(Tier::Business), ..words("paid", Method::Get, "/api/paid") },

@@ -33,6 +33,12 @@ async fn asyncapi() {
         assert_eq!(message["payload"]["schemaFormat"], "application/vnd.apache.avro;version=1.9.0");
         assert_eq!(message["x-avro-fingerprint"], avro::fingerprint_hex(name).unwrap());
         assert!(!message["headers"]["properties"]["ce_type"]["enum"].as_array().unwrap().is_empty(), "{name}");
+        let headers = &message["headers"]["properties"];
+        assert_eq!(
+            (&headers["content-type"]["const"], &headers["ce_dataschema"]["format"]),
+            (&message["contentType"], &json!("uri")),
+            "{name}"
+        );
         let served = get(&fixture, message["x-avro-schema"].as_str().unwrap()).await.json();
         assert_eq!(message["payload"]["schema"], served, "{name}");
     }

@@ -1,4 +1,4 @@
-//! The schema-registry framing of values: a zero byte, the schema id, and the Avro datum.
+//! The form of records on Kafka: the schema-registry framing of values (a zero byte, the schema id, and the Avro datum), and headers that describe values.
 //!
 //! ```text
 //! engine:    C3 01 | fingerprint, 8 bytes | datum           everywhere in this program
@@ -8,6 +8,9 @@
 //! Guarantees: only the framing differs, so content hashes, offsets and all derived data are equal with and without a registry. A topic may
 //! contain values of both framings. A schema that a newer version registered is requested once. A value with an unknown schema is an error
 //! that names the record; it is never skipped.
+//!
+//! CloudEvents of public topics have two more headers on Kafka than in this program: `content-type`, and `ce_dataschema` with the URL of the value's schema. They are added when
+//! a record is written and removed when it is read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +22,7 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
 use super::registry::{self, Registry};
-use crate::{Append, Error, EventLog, Stored};
+use crate::{Append, Error, EventLog, Headers, Record, Stored};
 
 /// The framing of values on Kafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub enum Framing {
 pub struct FramedLog {
     log: Arc<dyn EventLog>,
     framing: Framing,
+    /// The URL under which the schemas are, by their fingerprints, with a slash at its end.
+    schemas_url: String,
     registry: Option<Registry>,
     /// The known schemas: ids by schema for writing, schemas by id for reading.
     ids: HashMap<Fingerprint, u32>,
@@ -42,18 +47,21 @@ pub struct FramedLog {
 }
 
 impl FramedLog {
-    /// Wraps a log without a registry. Values that have registry framing are refused with an error that names the setting.
+    /// Wraps a log without a registry. Values that have registry framing are refused with an error that names the setting. Under `schemas_url`, with a slash at
+    /// its end, are the schemas by their fingerprints.
     #[must_use]
-    pub fn unregistered(log: Arc<dyn EventLog>) -> Arc<Self> {
-        Arc::new(Self { log, framing: Framing::SingleObject, registry: None, ids: HashMap::new(), schemas: RwLock::default() })
+    pub fn unregistered(log: Arc<dyn EventLog>, schemas_url: String) -> Arc<Self> {
+        Arc::new(Self { log, framing: Framing::SingleObject, schemas_url, registry: None, ids: HashMap::new(), schemas: RwLock::default() })
     }
 
-    /// Wraps a log with a registry. Registers every version of every topic's schema under the subject `{prefix}{topic}-value`.
+    /// Wraps a log with a registry. Registers every version of every topic's schema under the subject `{prefix}{topic}-value`. For `schemas_url` see
+    /// [`unregistered`](Self::unregistered).
     ///
     /// # Errors
     /// When the registry does not answer or refuses a schema.
     pub async fn registered(
         log: Arc<dyn EventLog>,
+        schemas_url: String,
         topics: &[Topic],
         prefix: &str,
         framing: Framing,
@@ -72,7 +80,13 @@ impl FramedLog {
             }
         }
         tracing::info!(url = registry.url(), schemas = ids.len(), "schemas registered");
-        Ok(Arc::new(Self { log, framing, registry: Some(registry), ids, schemas: RwLock::new(schemas) }))
+        Ok(Arc::new(Self { log, framing, schemas_url, registry: Some(registry), ids, schemas: RwLock::new(schemas) }))
+    }
+
+    /// The headers of a record on Kafka; `None` if they are the same: of a record that is no CloudEvent, and of private topics, whose schemas are not served.
+    fn described(&self, topic: &Topic, record: &Record) -> Option<Headers> {
+        let (fingerprint, _) = avro::split(&record.value).filter(|_| record.headers.is_event() && !topic.private)?;
+        Some(record.headers.with_schema(&format!("{}{}", self.schemas_url, avro::printed(&fingerprint))))
     }
 
     /// Converts a value to its framing on Kafka.
@@ -127,11 +141,14 @@ type Cause = Option<Box<dyn std::error::Error + Send + Sync>>;
 #[async_trait]
 impl EventLog for FramedLog {
     async fn append(&self, mut batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
-        if self.framing == Framing::Confluent {
-            for append in &mut batch {
-                if let Some(value) = self.outside(&append.record.value) {
-                    append.record.value = value;
-                }
+        for append in &mut batch {
+            if let Some(headers) = self.described(append.topic, &append.record) {
+                append.record.headers = headers;
+            }
+            if self.framing == Framing::Confluent
+                && let Some(value) = self.outside(&append.record.value)
+            {
+                append.record.value = value;
             }
         }
         self.log.append(batch).await
@@ -149,8 +166,12 @@ impl EventLog for FramedLog {
         for at in 0..records.len() {
             let Some(stored) = records.get_mut(at) else { break };
             match self.inside(topic, partition, stored).await {
-                Ok(Some(value)) => stored.record.value = value,
-                Ok(None) => {}
+                Ok(value) => {
+                    stored.record.headers = stored.record.headers.without_schema();
+                    if let Some(value) = value {
+                        stored.record.value = value;
+                    }
+                }
                 // Records before the error are returned; the next read starts at the error.
                 Err(_) if at > 0 => {
                     records.truncate(at);

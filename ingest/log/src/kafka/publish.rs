@@ -161,6 +161,7 @@ fn producer(shared: &Shared) -> Result<(FutureProducer<ConnectionState>, Connect
     Ok((made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))?, connection))
 }
 
+/// The bytes of a record that count towards the log's limit. A batch has room for the headers that describe the value.
 fn size_of(record: &Record) -> usize {
-    record.key.len() + record.value.len() + record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+    record.key.len() + record.value.len() + record.headers.size()
 }

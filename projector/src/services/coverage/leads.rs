@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use jiff::ToSpan;
 use matching::address::Address;
 use matching::mandates::Basis;
 use matching::same_business::{self, Group, LeadKey};
@@ -22,7 +23,9 @@ use super::{Candidate, Candidates, CoverageRules, Owner, State};
 use crate::undecided::{Undecided, all};
 
 /// The most leads of a row. A further one is a lead of its own.
-const MEMBERS_MAX: usize = 20;
+pub(super) const MEMBERS_MAX: usize = 20;
+/// In a full row, leads whose trigger is so many days older than that of a new one make room for it. They remain as they were decided.
+const OLD_DAYS: i64 = 400;
 /// What the keys of counts begin with.
 const COUNTS: &str = "counts/";
 
@@ -67,9 +70,12 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
                 address: candidate.address.clone(),
                 basis: candidate.basis,
             };
-            let mut is_in = true;
+            let (mut is_in, oldest) = (true, candidate.day.saturating_sub(OLD_DAYS.days()));
             change_row(state, &row, |members| {
                 let was_in = members.iter().any(|known| known.id == *id);
+                if !was_in && members.len() >= MEMBERS_MAX {
+                    members.retain(|known| known.day >= oldest);
+                }
                 is_in = was_in || members.len() < MEMBERS_MAX;
                 members.retain(|known| known.id != *id);
                 members.extend(Some(member).filter(|_| is_in));

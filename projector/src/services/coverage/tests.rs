@@ -7,6 +7,7 @@ use schemas::tables::{Datum, Key};
 use schemas::views::coverage::counts_term;
 use schemas::views::records::{Record, day_number};
 
+use super::leads::MEMBERS_MAX;
 use super::*;
 use crate::folded::{self, Folded};
 use crate::random::Random;
@@ -399,6 +400,26 @@ fn one_business_in_two_sources() {
     let liability: Vec<Lead> = apart.leads().into_iter().filter(|lead| lead.coverage_line == "AUTO_LIABILITY_BIPD").collect();
     assert_eq!(liability.iter().map(|lead| lead.sources.join("+")).collect::<Vec<_>>(), ["fmcsa", "sos-co"]);
     assert!(liability.iter().all(|lead| lead.joined.is_empty() && lead.merged_into.is_empty()));
+}
+
+/// Proves that many leads of one name from long ago do not keep two new ones of one business apart, and that they remain as they were.
+#[test]
+fn leads_of_long_ago_make_room() {
+    const LONG_AGO: i64 = NOON - 500 * 24 * 3_600_000;
+    let mut engine = Engine::default();
+    for number in 0..MEMBERS_MAX {
+        let street = format!("{} Oak St", 1_000 + number);
+        let data = BusinessFact { street, ..colorado(&number.to_string(), "Blue Mesa Freight, L.L.C.", "2025-07-01") };
+        let data = Some(CoverageFact::Business(Box::new(data)));
+        engine.decide(&folded::fact(&format!("sos.co/{number}"), FactKind::Observed, LONG_AGO, data));
+    }
+    let before = engine.leads();
+    engine.decide(&co(colorado("20261812345", "Blue Mesa Freight, L.L.C.", "2026-11-16")));
+    engine.decide(&census(carrier()));
+    let leads = engine.leads();
+    assert!(leads.iter().any(|lead| lead.sources == ["sos-co", "fmcsa"]), "{:?}", engine.short());
+    assert!(before.iter().all(|lead| leads.contains(lead)));
+    engine.assert_counted();
 }
 
 /// Proves that facts in any order give the same leads and counts, and that each demand has a citation.

@@ -158,7 +158,7 @@ fn what_joins_nothing() {
 }
 
 /// Proves that an exclusion without a UEI is of the entity that another row names with the same CAGE code, also if that row comes later or is lifted,
-/// and that an exclusion with the UEI goes before it.
+/// and that an exclusion with the UEI goes before it and does not hide it.
 #[test]
 fn cage_codes() {
     let (with, without) = (firm("ACME LLC", UEI, "1A2B3", "2026-10-01"), firm("ACME", "", "1A2B3", "2025-01-01"));
@@ -166,9 +166,10 @@ fn cage_codes() {
         let mut engine = Engine::default();
         engine.award(&award("A1", UEI, "2024-01-01"));
         let ids = order.map(|row| engine.row(row));
-        let own = if order[0].uei.is_empty() { &ids[1] } else { &ids[0] };
+        let both = if order[0].uei.is_empty() { [&ids[1], &ids[0]] } else { [&ids[0], &ids[1]] };
         let hit = engine.hit(UEI).unwrap();
-        assert_eq!((hit.matched_by.as_str(), &hit.exclusions), (BY_UEI, &vec![own.clone()]));
+        assert_eq!((hit.matched_by.as_str(), hit.exclusions.iter().collect::<Vec<_>>()), (BY_UEI, both.to_vec()));
+        assert_eq!(hit.active_date, "2026-10-01");
         engine.lift(&with);
         let hit = engine.hit(UEI).unwrap();
         assert_eq!((hit.matched_by.as_str(), hit.active_date.as_str()), (BY_CAGE, "2025-01-01"));

@@ -74,6 +74,41 @@ fn the_latest_transaction_wins_in_any_order() {
     }
 }
 
+/// Proves that a sparse record leaves the words of the latest full record in any order of reading, also if it is read first.
+#[test]
+fn a_sparse_record_keeps_the_words_in_any_order() {
+    let renamed = MarkFact { mark: "TRUCOLD".into(), transaction_date: "2026-07-15".into(), ..fact("630", &["009", "A"]) };
+    let first = MarkFact { transaction_date: "2026-07-14".into(), registration: "7000001".into(), ..fact("630", &["009"]) };
+    let sparse = MarkFact {
+        serial: first.serial.clone(),
+        status_code: "602".into(),
+        transaction_date: "2026-07-26".into(),
+        sparse: true,
+        ..MarkFact::default()
+    };
+    let facts = [first, renamed, sparse];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut engine = Engine::default();
+        order.into_iter().for_each(|at| engine.observe(facts[at].clone()));
+        let record = engine.record("97000001");
+        assert_eq!((record.mark.as_str(), record.status_code.as_str()), ("TRUCOLD", "602"), "{order:?}");
+        assert_eq!((record.owner.as_str(), record.other_classes.len()), ("Hill Foods LLC; Bo Hill", 1), "{order:?}");
+        engine.observe(MarkFact { transaction_date: "2026-07-20".into(), ..fact("616", &["025"]) });
+        let record = engine.record("97000001");
+        assert_eq!((record.mark.as_str(), record.status_code.as_str(), &record.intl_class[..]), ("TRUCOOL", "602", &[25][..]), "{order:?}");
+    }
+}
+
+/// Proves that days which an earlier version remembered as one text are read, and that a record without words takes those of an older full record.
+#[test]
+fn days_of_an_earlier_version() {
+    let read = |text: &str| serde_json::from_str::<Days>(text).unwrap();
+    assert_eq!(read("\"2026-07-14\""), Days::new("2026-07-14", Some("2026-07-14")));
+    let later = Days::new("2026-07-26", Some("2026-07-14"));
+    assert_eq!(read(&serde_json::to_string(&later).unwrap()), later);
+    assert!(is_described(&described("1", &fact("630", &[]))) && !is_described(&Trademark::default()));
+}
+
 /// Proves that a later day of the last transaction alone is no change for readers and is remembered all the same, and that a dead mark which
 /// revives is a change that says so.
 #[test]

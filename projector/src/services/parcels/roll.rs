@@ -236,11 +236,20 @@ impl Roll {
         };
         self.compare(&mut parcel, year, shown_year, peers.as_ref());
         // Values of a stage come before its cycle closes, so what a cycle changed is counted from when the one before closed.
-        (parcel.tier_before, parcel.tier_at_close) = match before {
-            Some(before) if before.cycle == parcel.cycle => (before.tier_before.clone(), before.tier_at_close.clone()),
-            Some(before) => (before.tier_at_close.clone(), parcel.tier.clone()),
-            None => (String::new(), parcel.tier.clone()),
-        };
+        match before {
+            Some(before) if before.cycle == parcel.cycle => {
+                (parcel.tier_before, parcel.tier_at_close) = (before.tier_before.clone(), before.tier_at_close.clone());
+                (parcel.class_before, parcel.class_at_close) = (before.class_before.clone(), before.class_at_close.clone());
+            }
+            _ => {
+                (parcel.tier_at_close, parcel.class_at_close) = (parcel.tier.clone(), parcel.class.clone());
+                if let Some(before) = before {
+                    let has_class = !before.class_at_close.is_empty();
+                    parcel.tier_before.clone_from(&before.tier_at_close);
+                    parcel.class_before.clone_from(if has_class { &before.class_at_close } else { &before.class });
+                }
+            }
+        }
         Some(parcel)
     }
 

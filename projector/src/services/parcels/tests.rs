@@ -357,6 +357,42 @@ fn a_parcel_without_its_sale_is_resolved() {
     }
 }
 
+/// Proves that an over-assessed parcel that becomes commercial is new in that cycle, and one that becomes residential is resolved, so that the delta adds up to the
+/// change of the over-assessed commercial parcels, also where the class is corrected within a cycle.
+#[test]
+fn a_parcel_that_changes_its_class_is_in_the_delta() {
+    let of_class = |number: usize, year: i64, class: &str, total: i64| {
+        let mut fact = value(number, year, [Some(total), None, None]);
+        if let Some(ParcelsFact::Parcel(data)) = &mut fact.data {
+            data.class = class.into();
+        }
+        fact
+    };
+    // Peers of both classes at their levels of assessment, 25 and 10 percent, of about 160,000 dollars.
+    let peers = |year: i64| {
+        let commercial = (0..PEERS).map(move |at| of_class(at, year, "517", 40_800 + at as i64));
+        commercial.chain((PEERS..2 * PEERS).map(move |at| of_class(at, year, "211", 16_320 + at as i64)))
+    };
+    let of_90 =
+        |year: i64, is_commercial: bool| if is_commercial { of_class(90, year, "517", 60_000) } else { of_class(90, year, "211", 24_000) };
+    let sold = (0..2 * PEERS).map(|at| sale(at, "2025-03-01", 160_000)).chain([sale(90, "2025-05-02", 150_000), sales_read()]);
+    let mut engine = engine(peers(2026).chain(sold).chain([of_90(2026, false), cycle("010", 2026, "mailed")]));
+    assert_eq!((engine.parcel(&pin(90)).tier.as_str(), engine.over()), ("high", BTreeSet::new()));
+    let (none, only) = (BTreeSet::new(), BTreeSet::from([pin(90)]));
+    let mut over = none.clone();
+    for (year, is_commercial, expected) in [(2027, true, [&only, &none]), (2028, false, [&none, &only])] {
+        peers(year).chain([of_90(year, is_commercial)]).for_each(|fact| engine.decide(&fact));
+        let closed = close(&mut engine, &over, &cycle("010", year, "mailed"), &format!("{year}-mailed"));
+        assert_eq!(closed.each_ref(), expected, "{year}");
+        over = engine.over();
+        assert_eq!(engine.parcel(&pin(90)).tier, "high", "{year}");
+    }
+    // The class is corrected: the delta of the cycle follows.
+    engine.decide(&of_90(2028, true));
+    engine.assert_counted();
+    assert_eq!((engine.over(), engine.delta("2028-mailed", false)), (only, none));
+}
+
 /// Proves that facts that decisions ignore read no rows.
 #[test]
 fn ignored_facts_read_nothing() {

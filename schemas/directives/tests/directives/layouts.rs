@@ -1,9 +1,10 @@
 //! The forms in which documents come: noise of printing, several directives, engines, propellers, appliances, supersession, older layouts.
 
 use directives::{
-    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, Verdict, clean, compare,
-    read,
+    Aircraft, CannotDecide, Directive, Layout, Product, ReadError, Reason, Relation, ResolvedAircraft, Source, StoredDirective, Verdict,
+    clean, compare, read, record_of,
 };
+use schemas::views::aviation::AirworthinessDirective;
 
 use crate::texts::Text;
 
@@ -107,6 +108,28 @@ fn engines_and_propellers() {
     assert_eq!(itself(&propeller, "McCauley", "HC-C2YK-1"), Verdict::None);
 }
 
+/// Proves that a directive for an engine which names the aircraft in its abstract alone says with which words, from the text and from its record, and that one whose
+/// text names the aircraft shows the words of the text.
+#[test]
+fn words_of_the_abstract() {
+    let summary = "This AD was prompted by reports of cracks in Lycoming O-320-E2A engines, which are installed on Piper PA-28-140 and PA 28-150 airplanes.";
+    for (place, is_of_summary) in [("", true), (", installed on, but not limited to, Piper Model PA-28-140 airplanes", false)] {
+        let applicability = format!("This AD applies to Lycoming Engines Model O-320-E2A reciprocating engines{place}.");
+        let title = "Airworthiness Directives; Lycoming Engines Reciprocating Engines";
+        let (text, directive) =
+            Text { holder: "Lycoming Engines", applicability: &applicability, title, summary, ..Text::default() }.read();
+        let outcome = compare(&directive, &aircraft("Piper", "Cherokee 140"));
+        assert_eq!((outcome.verdict, outcome.is_span_of_summary), (Verdict::Possible, is_of_summary), "{applicability}");
+        assert_eq!(outcome.span.unwrap().of(if is_of_summary { summary } else { &text }), "PA-28-140");
+        let record = record_of(&directive, &text, summary);
+        let stored = StoredDirective::of(&record);
+        assert_eq!(compare(&stored.directive, &aircraft("Piper", "Cherokee 140")).span.unwrap().of(&stored.text), "PA-28-140");
+        // A record of earlier rules has no words of the abstract.
+        let earlier = StoredDirective::of(&AirworthinessDirective { summary_spans: Vec::new(), ..record });
+        assert_eq!(compare(&earlier.directive, &aircraft("Piper", "Cherokee 140")).verdict, Verdict::Possible);
+    }
+}
+
 /// Proves that an appliance is possible for the aircraft that the text names, and for every aircraft unless the text says that it names all of them, whether it
 /// is installed, and that a text without models of its own says where it was read.
 #[test]
@@ -143,6 +166,54 @@ fn appliances() {
             assert_eq!(outcome.cannot_decide, [CannotDecide::InstalledPart, CannotDecide::Appliance], "{applicability}");
             assert!(!outcome.span.unwrap().of(&text).is_empty(), "{applicability}");
         }
+    }
+}
+
+/// Proves that serial numbers and installed parts are both named where a text limits a directive by both, for the models that it names, for others of their
+/// series and where its models cannot be read, and that neither is named where the text has none of it.
+#[test]
+fn serial_numbers_and_installed_parts() {
+    use CannotDecide::{InstalledPart, SerialRange, Unparsed};
+    const SERIALS: &str = "serial numbers 28-20001 through 28-26946";
+    let models = "This AD applies to Piper Aircraft, Inc. Model PA-28-140 airplanes";
+    for (applicability, expected) in [
+        (format!("{models}, {SERIALS}, if part number 66-1 is installed."), &[SerialRange, InstalledPart][..]),
+        (format!("{models}, {SERIALS}, part number 66-1 installed on the left wing."), &[SerialRange, InstalledPart]),
+        (format!("{models}, {SERIALS}, with part number 66-1 installed."), &[SerialRange, InstalledPart]),
+        (format!("{models} with {SERIALS}, on which part number 66-1 is installed."), &[SerialRange, InstalledPart]),
+        (format!("{models}, {SERIALS}, certificated in any category."), &[SerialRange]),
+        (format!("{models} having {SERIALS}."), &[SerialRange]),
+        (format!("{models} with part number 66-1 installed."), &[InstalledPart]),
+        (format!("{models}, all serial numbers."), &[]),
+    ] {
+        let (_, directive) = Text { applicability: &applicability, ..Text::default() }.read();
+        for (model, verdict) in [("PA-28-140", Verdict::Match), ("PA-28-180", Verdict::Possible)] {
+            let outcome = compare(&directive, &aircraft("Piper", model));
+            assert_eq!((outcome.verdict, outcome.cannot_decide.as_slice()), (verdict, expected), "{model}: {applicability}");
+        }
+    }
+    let applicability = format!("This AD applies to Piper airplanes, {SERIALS}, if part number 66-1 is installed.");
+    let outcome = compare(&Text { applicability: &applicability, ..Text::default() }.read().1, &aircraft("Piper", "PA-28-140"));
+    assert_eq!((outcome.verdict, outcome.cannot_decide), (Verdict::Possible, vec![SerialRange, InstalledPart, Unparsed]));
+}
+
+/// Proves that a maker whose designations begin with its name is found under each spelling of a model, and that the text's own spelling does not matter.
+#[test]
+fn designations_that_begin_with_the_name_of_the_maker() {
+    let holder = "ATR-GIE Avions de Transport R\u{e9}gional";
+    for named in ["ATR72-212A", "ATR 72-212A", "72-212A"] {
+        let applicability = format!("This AD applies to all {holder} Model {named} airplanes, certificated in any category.");
+        let title = format!("Airworthiness Directives; {holder} Airplanes");
+        let (_, directive) = Text { holder, title: &title, applicability: &applicability, ..Text::default() }.read();
+        for (make, model) in
+            [("ATR", "72-212A"), ("ATR", "ATR 72-212A"), ("ATR", "ATR-72-212A"), ("Avions de Transport Regional", "ATR72-212A")]
+        {
+            let resolved = aircraft(make, model);
+            assert_eq!(compare(&directive, &resolved).verdict, Verdict::Match, "{make} {model} and {named}");
+            let airframe = &resolved.airframe;
+            assert_eq!((airframe.designation.as_str(), airframe.series.iter().any(|series| series == "ATR72")), ("ATR72212A", true));
+        }
+        assert_eq!(compare(&directive, &aircraft("ATR", "42-500")).verdict, Verdict::None);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::near_keys;
 use crate::mark::Mark;
 use crate::rules;
 
@@ -173,6 +174,7 @@ pub(super) fn stored(mark: &Mark) -> Vec<u64> {
         out.extend(left_out(last).map(|text| half_key(Kind::LastHalf, letters.len(), &text)));
     }
     if mark.is_latin() {
+        near_keys::stored(mark, &mut out);
         stored_words(mark, &mut out);
         out.extend((0..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
         let primary = &mark.sounds().primary;
@@ -221,6 +223,8 @@ pub(super) struct Asked {
     pub(super) all: Vec<u64>,
     /// Of each group, one key is enough.
     pub(super) any: Vec<Vec<u64>>,
+    /// Keys of marks of which only those count that have nearly the letters of the name, see [`near_keys`].
+    pub(super) near: Vec<u64>,
 }
 
 /// The keys that a name asks for.
@@ -266,7 +270,8 @@ pub(super) fn asked(name: &Mark) -> Asked {
     }
     all.sort_unstable();
     all.dedup();
-    Asked { all, any }
+    let near = if name.is_latin() { near_keys::asked(name) } else { Vec::new() };
+    Asked { all, any, near }
 }
 
 fn asked_words(name: &Mark, out: &mut Vec<u64>) {

@@ -5,6 +5,8 @@ use super::keys::{self, Asked};
 use super::postings::Postings;
 use super::{Hit, compare};
 use crate::Mark;
+use crate::mark::spelled;
+use crate::near::are_near;
 
 /// A part of the index.
 #[derive(Debug, Default)]
@@ -55,7 +57,21 @@ impl Segment {
         }
         rows.sort_unstable();
         rows.dedup();
+        rows.extend(self.near(name, asked, at, &rows));
         rows.into_iter().filter_map(|row| self.hit(name, row as usize, at)).collect()
+    }
+
+    /// The rows that only rule `S6` can find. There are many candidates, and the letters alone say which of them count.
+    fn near(&self, name: &Mark, asked: &Asked, at: u32, known: &[u32]) -> Vec<u32> {
+        let mut rows: Vec<u32> = Vec::new();
+        asked.near.iter().for_each(|key| self.postings.add(*key, &mut rows));
+        rows.sort_unstable();
+        rows.dedup();
+        let has_near_letters = |row: usize| self.columns.texts_of(row).next().is_some_and(|text| are_near(name.spelled(), &spelled(text)));
+        rows.retain(|row| {
+            known.binary_search(row).is_err() && self.columns.stands_at(*row as usize, at) && has_near_letters(*row as usize)
+        });
+        rows
     }
 
     pub(super) fn scan(&self, name: &Mark, at: u32) -> Vec<Hit> {

@@ -201,6 +201,47 @@ fn two_edits_are_found_at_any_length() {
     }
 }
 
+/// Proves that the index finds marks of 7 to 60 letters by rule S6, whatever first letters they have in common, and that the keys of a watched name
+/// do so, too.
+#[test]
+fn near_letters_are_found_without_a_common_beginning() {
+    let mut random = StdRng::seed_from_u64(12);
+    // The letters are few, so that many marks have the same ones.
+    let letter = |random: &mut StdRng| char::from(b"EAOINRSTLC"[random.random_range(0..10)]);
+    let names: Vec<String> = (0..1_500_usize).map(|at| (0..7 + at % 54).map(|_| letter(&mut random)).collect()).collect();
+    let of = |text: &String| Entry { text: text.clone(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let changes = (1..).zip(&names).map(|(seq, name)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(name)) });
+    let index = Index::default().apply(changes.collect(), names.len() as u32, 0);
+    let mut found_by_prefix = [0; 5];
+    for (serial, name) in (1..).zip(&names) {
+        let mut letters: Vec<char> = name.chars().collect();
+        // Every second edit is near the beginning.
+        for edit in 0..random.random_range(1..4 + letters.len() / 5) {
+            let places = if edit % 2 == 0 { 4 } else { letters.len() - 1 };
+            let place = random.random_range(0..places);
+            match random.random_range(0..6) {
+                0 => letters.insert(place, letter(&mut random)),
+                1 if letters.len() > 7 => drop(letters.remove(place)),
+                2 | 3 => {
+                    let other = (place + 2).min(letters.len() - 1);
+                    letters.swap(place, other);
+                }
+                _ => letters.swap(place, place + 1),
+            }
+        }
+        let edited = String::from_iter(letters);
+        let mark = Mark::new(&edited).unwrap();
+        if similar(&mark, &Mark::new(name).unwrap()) != Some(Rule::S6) {
+            continue;
+        }
+        assert!(index.find(&mark, index.seq()).iter().any(|hit| hit.serial == serial && hit.rule == Rule::S6), "{edited} and {name}");
+        let own = watched_keys(&mark);
+        assert!(mark_keys(name, &[]).iter().any(|key| own.contains(key)), "{edited} and {name}");
+        found_by_prefix[edited.bytes().zip(name.bytes()).take(4).take_while(|(a, b)| a == b).count()] += 1;
+    }
+    assert!(found_by_prefix.iter().all(|found| *found >= 4), "{found_by_prefix:?}");
+}
+
 /// Proves that a change of what is not compared makes no version, and that small segments are merged.
 #[test]
 fn versions_are_few() {

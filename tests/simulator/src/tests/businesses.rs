@@ -38,6 +38,19 @@ fn conditions() {
     }
 }
 
+/// Proves that on each of the last days a carrier of the census is granted authority as a broker, so that a demo has such leads.
+#[test]
+fn brokers() {
+    let sim = Simulator::new(options(60));
+    let granted = rows(&sim, AUTHORITY, "$where=status_change_date%20%3E%3D%20'20261117'%20AND%20reason%20=%20'GRANTED'&$limit=50000");
+    let of = |kind: &str| granted.iter().filter(|row| row["op_auth_type"].as_str().unwrap().starts_with(kind)).collect::<Vec<_>>();
+    assert!(of("Broker").len() > 1 && of("Motor Carrier").len() > 1, "{granted:?}");
+    for row in of("Broker") {
+        let carriers = rows(&sim, CENSUS, &format!("$where=dot_number%20in({})", row["usdot_number"].as_str().unwrap()));
+        assert_eq!(carriers.len(), 1, "{row}");
+    }
+}
+
 /// Proves that pages of keys read each row once, that days in both spellings are in order, and that the list of Oregon fills a page exactly.
 #[test]
 fn pages() {

@@ -16,7 +16,7 @@ use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(bound(serialize = "F: Serialize + JsonSchema"))]
 pub struct Filters<F> {
-    /// The saved filters, sorted by name.
+    /// The saved filters, sorted by name in any case and spelling.
     pub filters: Vec<Saved<F>>,
     /// Send it as `after` to get the filters after these; null if there are no more.
     pub next: Option<String>,
@@ -44,8 +44,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 
 async fn answer<S: WatchableFeed>(call: Call, page: ListPage) -> Result<Answer, Problem> {
     let all = SavedItems::filters(&call, S::FEED.source.service).list().await?;
-    let mut filters = all.into_iter().map(Saved::of).collect::<Result<Vec<Saved<S::Filter>>, Problem>>()?;
-    filters.sort_by(|a, b| a.name.cmp(&b.name));
-    let (filters, next) = page.of(filters, |saved| saved.name.clone(), |saved, after| Ok(saved.name.as_str() > after))?;
+    let filters = all.into_iter().map(Saved::of).collect::<Result<Vec<Saved<S::Filter>>, Problem>>()?;
+    let (filters, next) = page.by_name(filters, |saved| &saved.name)?;
     Answer::json(&Filters { filters, next })
 }

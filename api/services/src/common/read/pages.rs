@@ -34,6 +34,12 @@ pub struct Extent {
     pub live: bool,
 }
 
+/// What a page without items says if another one follows; `None` for any other page.
+#[must_use]
+pub(super) fn empty_page_note(items: usize, next: Option<&str>) -> Option<&'static str> {
+    (items == 0 && next.is_some()).then_some("nothing on this page matches, and more pages follow: send `next` as `after`")
+}
+
 /// Where a search continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -180,6 +186,13 @@ mod tests {
         let place = |skip| Place { page: "2".to_owned(), skip };
         let after = (1..=items).map(place).collect();
         Collected { items: (0..items).collect(), after, start: place(0), end, ..Collected::nothing() }
+    }
+
+    /// Proves that an empty page says that others follow, and that neither the last page nor one with items does.
+    #[test]
+    fn empty_pages() {
+        assert!(empty_page_note(0, Some("t")).is_some_and(|note| note.contains("next")));
+        assert_eq!([empty_page_note(0, None), empty_page_note(1, Some("t"))], [None, None]);
     }
 
     /// Proves that what is not taken follows: the next place is after the last item taken, also if none is taken.

@@ -35,7 +35,7 @@ use serde_json::Value;
 use upstreams::live::Question;
 
 use super::arguments::Shared;
-use super::pages::{Collected, Extent, Next, Place, Taken, collect};
+use super::pages::{Collected, Extent, Next, Place, Taken, collect, empty_page_note};
 use super::{FilterOf, RecordOf};
 
 /// The fewest changes that a search of new records reads.
@@ -235,6 +235,11 @@ impl<S: WatchableFeed> Reader<S> {
     /// How many of so many items the caller gets. A note says so if the tier allows fewer.
     pub fn rows(&mut self, rows: usize) -> usize {
         self.notes.limit(rows)
+    }
+
+    /// Says that a page without items is not the last one, if another one follows.
+    pub fn note_empty_page(&mut self, items: usize, next: Option<&str>) {
+        self.note(empty_page_note(items, next).map(str::to_owned));
     }
 
     /// Adds a note to the answer.

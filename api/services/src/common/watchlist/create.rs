@@ -11,7 +11,6 @@ use crate::common::unknown::note_of;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
 /// Arguments of `watch`.
@@ -45,7 +44,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         description: "Get the matches with `get_watch`. The webhook receives the same matches in order, signed as Standard Webhooks define it \
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an \
             `Idempotency-Key` a repeated request creates no second watch.",
-        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        price: Price::Tier(S::WATCH_MIN_TIER),
         surface: Surface::Both,
         counted: true,
         list: "",

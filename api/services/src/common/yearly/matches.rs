@@ -30,6 +30,9 @@ pub struct Arguments {
     #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
+    /// Answer with the matches recorded until this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    #[serde(rename = "asOf")]
+    pub as_of: Option<String>,
 }
 
 /// Arguments of the tool.
@@ -49,6 +52,9 @@ pub struct ToolArguments {
     #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
+    /// Answer with the matches recorded until this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    #[serde(rename = "asOf")]
+    pub as_of: Option<String>,
 }
 
 /// Matches of a watch.
@@ -74,8 +80,8 @@ pub fn route<S: SoldWatches>() -> Operation {
         ..words()
     };
     let run = |call: Call, arguments: Arguments| async move {
-        let Arguments { id, cursor, limit } = arguments;
-        answer::<S>(call, &id, None, cursor.as_deref(), limit).await
+        let Arguments { id, cursor, limit, as_of } = arguments;
+        answer::<S>(call, &id, None, Part { cursor, limit, as_of }).await
     };
     Operation::define::<Arguments, WatchMatches<S::Match>, _, _>(words, run).with_watch_token()
 }
@@ -90,8 +96,8 @@ pub fn tool<S: SoldWatches>() -> Operation {
         ..words()
     };
     let run = |call: Call, arguments: ToolArguments| async move {
-        let ToolArguments { id, token, cursor, limit } = arguments;
-        answer::<S>(call, &id, token.as_deref(), cursor.as_deref(), limit).await
+        let ToolArguments { id, token, cursor, limit, as_of } = arguments;
+        answer::<S>(call, &id, token.as_deref(), Part { cursor, limit, as_of }).await
     };
     Operation::define::<ToolArguments, WatchMatches<S::Match>, _, _>(words, run)
 }
@@ -106,12 +112,20 @@ fn words() -> Definition {
         price: Price::Free,
         counted: true,
         list: "matches",
-        errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid],
+        errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid, ErrorCode::AsOfInvalid],
         ..Definition::read()
     }
 }
 
-async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, cursor: Option<&str>, limit: usize) -> Result<Answer, Problem> {
+/// Which part of the matches is asked for.
+struct Part {
+    cursor: Option<String>,
+    limit: usize,
+    as_of: Option<String>,
+}
+
+async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, part: Part) -> Result<Answer, Problem> {
+    let Part { cursor, limit, as_of } = part;
     if limit == 0 || limit > LIMIT_MAX {
         return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
     }
@@ -120,7 +134,7 @@ async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, curso
     let item = owned::<S>(&call, token)?.watch(id).await?;
     // No feed and no other watch has cursors of this kind.
     let own = format!("watch/{}/matches", item.id);
-    let after = match cursor {
+    let after = match cursor.as_deref() {
         None => item.after,
         Some(text) => match cursor::read(&ctx.secrets, service, text).map_err(|problem| problem.about("cursor"))? {
             (seq, made_for) if made_for == own => seq.max(item.after),
@@ -128,7 +142,7 @@ async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, curso
         },
     };
     let filter: S::Filter = filter(&item)?;
-    let at = position(ctx, &feed.source, None).await?;
+    let at = position(ctx, &feed.source, as_of.as_deref()).await?;
     let limit = limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let end = rfc3339(item.until);
     let criteria = filter.news().and(|change| change.recorded_at <= end);

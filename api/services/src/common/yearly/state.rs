@@ -16,7 +16,8 @@ pub fn operation<S: SoldWatches>() -> Operation {
         method: Method::Get,
         path: "/api/watch/{id}",
         summary: "A watch: what it names, and until when.",
-        description: "Opened by the key of its account, or by its token in the header `X-Watch-Token`. It can be read until 30 days after its end.",
+        description: "Opened by the key of its account, or by its token in the header `X-Watch-Token`. It can be read until 30 days after its end. It is \
+            shown as it is now: a watch is no record of an upstream, so that there is no `asOf`. The matches have one.",
         price: Price::Free,
         surface: Surface::Route,
         counted: true,

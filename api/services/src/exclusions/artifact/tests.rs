@@ -194,3 +194,15 @@ fn the_python_example_verifies() {
     document["summary"]["activeAwardsNow"] = json!(3);
     assert!(!is_valid(&document));
 }
+
+/// Proves that an artifact without an exclusion names the entity as the caller did, which its permalink then needs, and that one with an exclusion does
+/// not need it.
+#[test]
+fn names_that_were_asked() {
+    let none = artifact(Vec::new(), BY_UEI, Vec::new());
+    assert_eq!((none.signal, none.name_asked()), (NO_SIGNAL, Some("ACME LLC")));
+    assert!(none.statement.contains("no active exclusion of ACME LLC is"), "{}", none.statement);
+    assert_eq!(artifact(vec![exclusion("2026-10-01")], BY_UEI, Vec::new()).name_asked(), None);
+    let unnamed = Findings { entity: Entity { uei: UEI.into(), ..Entity::default() }, matched_by: BY_UEI, ..Findings::default() };
+    assert_eq!(Artifact::new(unnamed, NOON).name_asked(), None);
+}

@@ -1,18 +1,24 @@
-//! Legal forms of companies in all their spellings: a data file (`data/company_forms.json`).
+//! Legal forms of companies in all their spellings: a data file (`data/company_forms.json`), and the words of a name without them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, Entry, ShownFile};
 use serde::Deserialize;
 
+use crate::company_names::{NAME_CHARS_MAX, all_words};
+use crate::data_file::{DataFile, Entry, ShownFile};
+
+/// The most words of a name of a company. A name with more is none: it would not be compared as a whole.
+pub const WORDS_MAX: usize = 40;
+/// Words that join others. They are not compared, except at the beginning of a name.
+const JOINING_WORDS: &[&str] = &["AND", "ET", "UND"];
 /// The most words that a spelling has.
 const SPELLING_WORDS_MAX: usize = 6;
 
 /// A legal form.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Form {
+pub struct Form {
     /// The usual abbreviation.
     name: String,
     /// The country whose law has the form, and its kind there: `US limited`. Two forms of one law and different kinds are those of two
@@ -40,17 +46,20 @@ impl Entry for Form {
 
 impl Form {
     /// The usual abbreviation.
-    pub(crate) fn abbreviation(&self) -> &str {
+    #[must_use]
+    pub fn abbreviation(&self) -> &str {
         &self.name
     }
 
     /// Whether the form says nothing about the kind of company.
-    pub(crate) fn is_general(&self) -> bool {
+    #[must_use]
+    pub fn is_general(&self) -> bool {
         self.law.is_empty()
     }
 
     /// Whether no company can have both forms.
-    pub(crate) fn is_other_than(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_other_than(&self, other: &Self) -> bool {
         match (self.law.split_once(' '), other.law.split_once(' ')) {
             (Some((country, kind)), Some((other_country, other_kind))) => country == other_country && kind != other_kind,
             _ => false,
@@ -69,7 +78,7 @@ static BY_SPELLING: LazyLock<HashMap<&'static str, &'static Form>> =
 
 /// Returns the version of the data file of legal forms.
 #[must_use]
-pub(crate) fn version() -> u32 {
+pub fn version() -> u32 {
     FORMS.version
 }
 
@@ -79,8 +88,22 @@ pub fn shown() -> ShownFile {
     FORMS.shown("company_forms.json")
 }
 
-/// Removes the legal forms at the end and at the beginning of a name, and returns them. At least one word remains.
-pub(crate) fn remove(words: &mut Vec<String>) -> Vec<&'static Form> {
+/// Returns the words of a name that are compared, with its legal forms: in capitals, without signs, accents, articles and words that join others. `None`
+/// if it has no letter or digit, more than [`NAME_CHARS_MAX`] characters or more than [`WORDS_MAX`] words: such a name is compared with none.
+#[must_use]
+pub fn compared_words(name: &str) -> Option<Vec<String>> {
+    if name.chars().nth(NAME_CHARS_MAX).is_some() {
+        return None;
+    }
+    let all = all_words(name);
+    let last = all.len().saturating_sub(1);
+    let is_compared = |at: usize, word: &str| !(word == "THE" || (at > 0 && at < last && JOINING_WORDS.contains(&word)));
+    let words: Vec<String> = all.iter().enumerate().filter(|(at, word)| is_compared(*at, word)).map(|(_, word)| word.clone()).collect();
+    Some(if words.is_empty() { all } else { words }).filter(|words| (1..=WORDS_MAX).contains(&words.len()))
+}
+
+/// Removes the legal forms at the end and at the beginning of the words of a name, and returns them, the last first. At least one word remains.
+pub fn remove(words: &mut Vec<String>) -> Vec<&'static Form> {
     let mut forms: Vec<&'static Form> = Vec::new();
     while let Some((count, form)) = last_form(words).filter(|(_, form)| forms.is_empty() || form.is_before_other) {
         words.truncate(words.len() - count);
@@ -115,7 +138,7 @@ fn form(words: &[String]) -> Option<&'static Form> {
 
 #[cfg(test)]
 mod tests {
-    use schemas::company_names::{all_words, shown_legal_forms};
+    use crate::company_names::shown_legal_forms;
 
     use super::*;
 
