@@ -533,6 +533,8 @@ pub struct RecordPage {
     pub rows: &'static [&'static str],
     /// The fields that can name a record. The first one that is not empty is its title.
     pub title: &'static [&'static str],
+    /// What follows the title where a record is named outside of a table: fields, each with the words before it. Empty fields are left out.
+    pub detail: &'static [(&'static str, &'static str)],
     /// The fields that are columns of tables and come first on the page of a record, in this order.
     pub columns: &'static [&'static str],
     /// The field by whose values the explorer counts changes; empty for none.

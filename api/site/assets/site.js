@@ -68,7 +68,6 @@
   pause.hidden = false;
   pause.addEventListener("click", () => {
     isPaused = !isPaused;
-    pause.setAttribute("aria-pressed", String(isPaused));
     pause.textContent = isPaused ? "Continue" : "Pause";
     if (!isPaused) {
       waiting.forEach(show);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
-use crate::fields::{ago, at, cell, grouped, is_empty, label, text, time, title, today};
+use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
 use crate::layout::{Page, note, notice};
 use crate::this_view::{View, this_view};
 use crate::{Pairs, Reads, Shown, filters, url};
@@ -311,17 +311,22 @@ fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
 fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
     let hints = shown.service.page;
     if rows.is_empty() {
-        return html! { p.empty { "Nothing to show." } };
+        return nothing(shown, kind, pairs);
     }
-    let columns: Vec<&str> =
-        hints.columns.iter().copied().filter(|column| rows.iter().any(|row| !is_empty(at(&row.record, column)))).collect();
+    // A column in which nothing is known, or which repeats the titles, says nothing.
+    let says = |row: &Row, column: &str| {
+        let value = at(&row.record, column);
+        !is_empty(value) && text(value, 400) != title(&row.record, hints.title)
+    };
+    let columns: Vec<&str> = hints.columns.iter().copied().filter(|column| rows.iter().any(|row| says(row, column))).collect();
+    let is_number = |column: &str| rows.iter().any(|row| at(&row.record, column).is_number());
     let sort = value(pairs, "sort");
     let heading = |column: &str| {
         let (is_up, is_down) = (sort == column, sort.strip_prefix('-') == Some(column));
         let next = if is_up { format!("-{column}") } else { column.to_owned() };
         let order = if is_up { Some("ascending") } else { is_down.then_some("descending") };
         html! {
-            th scope="col" role="columnheader" aria-sort=[order] {
+            th scope="col" role="columnheader" aria-sort=[order] class=[is_number(column).then_some("number")] {
                 a href=(with(pairs, "sort", &next, &[])) title="Sorts the rows of this page" {
                     (label(column)) @if is_up { span aria-hidden="true" { " ↑" } } @if is_down { span aria-hidden="true" { " ↓" } }
                 }
@@ -344,11 +349,31 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
                         th scope="row" role="rowheader" { (link(shown, row)) }
                         @for column in &columns {
                             @let value = at(&row.record, column);
-                            td role="cell" data-label=(label(column)) class=[value.is_number().then_some("number")] { (cell(column, value)) }
+                            td role="cell" data-label=(label(column)) class=[class_of(is_number(column), value)] { (cell(column, value)) }
                         }
-                        @if kind == Kind::Changes { td role="cell" data-label="Recorded" { (event(&row.event)) " " (time(&row.recorded_at)) } }
+                        @if kind == Kind::Changes { td.recorded role="cell" data-label="Recorded" { (event(&row.event)) " " (time(&row.recorded_at)) } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The class of a cell: numbers are aligned, and where a table has no columns, unknown values are left out.
+fn class_of(is_number: bool, value: &Value) -> Option<&'static str> {
+    if is_empty(value) { Some("unknown") } else { is_number.then_some("number") }
+}
+
+/// Why a table has no rows, and what to do.
+fn nothing(shown: &Shown<'_>, kind: Kind, pairs: &Pairs) -> Markup {
+    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()) && !name.starts_with("utm_"));
+    html! {
+        p.empty {
+            @if is_filtered {
+                "No " (kind.name()) " here under these filters. "
+                a href={ (shown.explorer()) "?view=" (kind.name()) } { "Show all " (kind.name()) }
+            } @else {
+                "No " (kind.name()) " to show yet. They appear here when the upstreams publish some, and with a key there may be more."
             }
         }
     }
@@ -359,13 +384,22 @@ pub(crate) fn event(event: &str) -> Markup {
     html! { span class={ "event " @if event == "new" { "new" } } { (event) } }
 }
 
-/// The title of a record, which leads to its page if the record has an id.
-pub(crate) fn link(shown: &Shown<'_>, row: &Row) -> Markup {
-    let title = title(&row.record, shown.service.page.title);
+/// The title of a record for a table, whose columns say the rest. It leads to the record's page if the record has an id.
+fn link(shown: &Shown<'_>, row: &Row) -> Markup {
+    linked(shown, row, &title(&row.record, shown.service.page.title))
+}
+
+/// The name of a record outside of a table. It leads to the record's page if the record has an id.
+pub(crate) fn named(shown: &Shown<'_>, row: &Row) -> Markup {
+    linked(shown, row, &name(&row.record, &shown.service.page))
+}
+
+/// Words that lead to the page of a record. A redacted record has no id and no page.
+fn linked(shown: &Shown<'_>, row: &Row, words: &str) -> Markup {
     html! {
         @match row.record["id"].as_str() {
-            Some(id) => { a href=(shown.record(id)) { bdi { (title) } } }
-            None => { bdi { (title) } }
+            Some(id) => { a href=(shown.record(id)) { bdi { (words) } } }
+            None => { bdi { (words) } }
         }
     }
 }

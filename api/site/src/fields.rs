@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, html};
+use operation::RecordPage;
 use serde_json::Value;
 
 use crate::url::followed_host;
@@ -16,6 +17,8 @@ const DEPTH_MAX: usize = 3;
 const TEXT_CHARS_MAX: usize = 12_000;
 /// The longest text in the cell of a table, in characters.
 const CELL_CHARS_MAX: usize = 160;
+/// The longest link that is shown in a list of links, in characters.
+const LINK_CHARS_MAX: usize = 60;
 /// What is shown for a value that is unknown.
 const UNKNOWN: &str = "–";
 
@@ -54,6 +57,8 @@ pub(crate) fn label(path: &str) -> String {
         "Id" => "Id".to_owned(),
         "Url" => "Link".to_owned(),
         "Urls" => "Links".to_owned(),
+        "Top label" => "Event".to_owned(),
+        "Ad number" => "AD number".to_owned(),
         "Uei" | "Cik" | "Naics" | "Psc" | "Piid" | "Pin" | "Ata" | "Ic" => shortened.to_uppercase(),
         "Pi" => "Investigator".to_owned(),
         "Org" => "Organisation".to_owned(),
@@ -68,16 +73,37 @@ pub(crate) fn title(record: &Value, paths: &[&str]) -> String {
     found.map_or_else(|| "Record".to_owned(), |value| text(value, CELL_CHARS_MAX * 2))
 }
 
+/// What follows the title of a record where it is named outside of a table; empty if the record has none of these fields.
+pub(crate) fn detail(record: &Value, page: &RecordPage) -> String {
+    let parts = page.detail.iter().map(|(words, path)| (words, at(record, path))).filter(|(_, value)| !is_empty(value));
+    parts.map(|(words, value)| format!("{words}{}", text(value, CELL_CHARS_MAX))).collect::<Vec<_>>().join(", ")
+}
+
+/// The title of a record and what follows it: "Northford: cutter drydock repairs".
+pub(crate) fn name(record: &Value, page: &RecordPage) -> String {
+    let (title, detail) = (title(record, page.title), detail(record, page));
+    if detail.is_empty() { title } else { format!("{title}: {detail}") }
+}
+
 /// A value as plain text of at most so many characters.
 pub(crate) fn text(value: &Value, chars_max: usize) -> String {
     let whole = match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Bool(is_true) => if *is_true { "yes" } else { "no" }.to_owned(),
-        Value::Array(items) => items.iter().take(ITEMS_MAX).map(|item| text(item, chars_max)).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => {
+            let between = if items.iter().any(Value::is_object) { "; " } else { ", " };
+            items.iter().take(ITEMS_MAX).map(|item| text(item, chars_max)).collect::<Vec<_>>().join(between)
+        }
         Value::Object(fields) => {
             let name = ["name", "topic", "title", "label", "text", "make", "id"].iter().find_map(|name| fields.get(*name));
-            name.map_or_else(|| value.to_string(), |name| text(name, chars_max))
+            let pairs = || {
+                fields
+                    .iter()
+                    .filter(|(_, value)| !is_empty(value))
+                    .map(|(name, value)| format!("{} {}", label(name), text(value, chars_max)))
+            };
+            name.map_or_else(|| pairs().collect::<Vec<_>>().join(" · "), |name| text(name, chars_max))
         }
         Value::Number(number) => number.to_string(),
     };
@@ -206,6 +232,20 @@ pub(crate) fn time(rfc3339: &str) -> Markup {
     }
 }
 
+/// The day of a time in UTC, with the exact time on hover.
+pub(crate) fn day_of(rfc3339: &str) -> Markup {
+    match rfc3339.parse::<Timestamp>() {
+        Ok(at) => html! { time datetime=(rfc3339) title=(rfc3339) { (day(at.to_zoned(TimeZone::UTC).date())) } },
+        Err(_) => html! { bdi { (rfc3339) } },
+    }
+}
+
+/// A link without its scheme, short enough for a line.
+pub(crate) fn link_words(link: &str) -> String {
+    let words = link.split_once("://").map_or(link, |(_, rest)| rest);
+    cut(words.strip_prefix("www.").unwrap_or(words).trim_end_matches('/').to_owned(), LINK_CHARS_MAX)
+}
+
 /// How long ago a time was, with the exact time on hover.
 pub(crate) fn ago(rfc3339: &str, now_ms: i64) -> Markup {
     let Ok(at) = rfc3339.parse::<Timestamp>() else { return html! { span.soft { "never" } } };
@@ -256,6 +296,25 @@ mod tests {
         ] {
             assert_eq!(cell(path, &value).into_string(), format!("<span class=\"number\">{shown}</span>"), "{path}");
         }
+    }
+
+    /// Proves that a record is named by its first title and the details that it has.
+    #[test]
+    fn names_of_records() {
+        let page = RecordPage { title: &["drug", "company"], detail: &[("form ", "form"), ("", "place.state")], ..RecordPage::default() };
+        let named = |record: Value| name(&record, &page);
+        assert_eq!(named(json!({"drug": "", "company": "Acme", "form": "4", "place": {"state": "MD"}})), "Acme: form 4, MD");
+        assert_eq!(named(json!({"drug": "X-1", "form": ""})), "X-1");
+        assert_eq!(named(json!({})), "Record");
+    }
+
+    /// Proves that objects without a name are shown as words, and links without what all links have.
+    #[test]
+    fn objects_and_links_as_words() {
+        let documents = json!([{"citation": "91 FR 1", "isCorrection": false, "note": ""}, {"citation": "91 FR 2"}]);
+        assert_eq!(text(&documents, 400), "Citation 91 FR 1 · Is correction no; Citation 91 FR 2");
+        assert_eq!(link_words("https://www.example.gov/recalls/1/"), "example.gov/recalls/1");
+        assert_eq!(link_words(&format!("https://a.example/{}", "x".repeat(100))).chars().count(), LINK_CHARS_MAX + 1);
     }
 
     /// Proves that days and times are readable and keep the exact value, and that other texts of the same length stay as they are.

@@ -6,7 +6,7 @@ use operation::problem::Problem;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::sparkline;
-use crate::explorer::{Row, changes_before, event, link};
+use crate::explorer::{Row, changes_before, event, named};
 use crate::fields::{ago, grouped, time};
 use crate::layout::Page;
 use crate::this_view::copyable;
@@ -62,14 +62,14 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
             section #live aria-labelledby="live-title" {
                 div.row {
                     h2 #live-title { "Live" }
-                    button #pause type="button" hidden aria-pressed="false" { "Pause" }
+                    button #pause type="button" hidden { "Pause" }
                 }
                 p.soft #live-state { "The newest changes when this page was loaded." }
                 ol.ticker.plain #ticker data-source=(live::PATH) data-shown=(SHOWN_MAX) {
                     @for (shown, row) in newest.iter().take(SHOWN_MAX) {
                         li {
                             span.row { span.soft { (shown.service.title) } (event(&row.event)) }
-                            (link(shown, row))
+                            (named(shown, row))
                             span.soft { (time(&row.recorded_at)) }
                         }
                     }
@@ -112,7 +112,12 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
                 Some(pulse) => {
                     p.row { strong.number { (count(pulse.today())) } span.soft { "today" } span.number.soft { (count(pulse.changes())) " in all" } }
                     (sparkline(&pulse.days, &pulse.summary()))
-                    p.soft { "Synced " (ago(pulse.health["lastSnapshot"].as_str().unwrap_or_default(), now_ms)) }
+                    p.soft {
+                        @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
+                            Some(at) => { "Synced " (ago(at, now_ms)) }
+                            None => { @if pulse.changes() == 0 { "No complete sync yet" } @else { "Changes come from callers" } }
+                        }
+                    }
                 }
                 None => { p.soft { "Not available at the moment." } }
             }

@@ -54,10 +54,13 @@ pub fn layout(page: &Page<'_>) -> String {
                 header.top {
                     div.wide {
                         a.brand href="/" { img src=(ICON.path) alt="" width="24" height="24"; "Highwater" }
-                        form.find role="search" action=(EXPLORE) method="get" {
-                            label.hidden for="find" { "Search all services" }
-                            input #find type="search" name="q" value=(page.search) placeholder="Search all services" maxlength="200" autocomplete="off";
-                            button { "Search" }
+                        // The home page has a search of its own.
+                        @if page.canonical != "/" {
+                            form.find role="search" action=(EXPLORE) method="get" {
+                                label.hidden for="find" { "Search all services" }
+                                input #find type="search" name="q" value=(page.search) placeholder="Search all services" maxlength="200" autocomplete="off";
+                                button { "Search" }
+                            }
                         }
                         nav aria-label="Site" {
                             a href="/#services" { "Services" }
@@ -107,6 +110,8 @@ pub(crate) fn problem(problem: &Problem) -> Page<'static> {
 pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
     let action = match code {
         ErrorCode::TierTooLow => "A key of that tier shows it over the API.",
+        ErrorCode::NotFound => "Check the address, or search for a part of the name or the number.",
+        ErrorCode::ParameterInvalid | ErrorCode::AsOfInvalid => "Change the filter, or reset all of them.",
         ErrorCode::RateLimited => "Wait a minute, then load the page again.",
         ErrorCode::Unavailable => "Load the page again in a few seconds.",
         ErrorCode::CursorInvalid | ErrorCode::FilterChanged => "Start again from the first page.",
@@ -114,17 +119,56 @@ pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
     };
     html! {
         p.notice role="status" {
-            bdi { (detail) } ". " @if !action.is_empty() { (action) " " }
+            bdi { (sentence(detail)) } " " @if !action.is_empty() { (action) " " }
             a href={ "/docs/errors#" (code.as_str()) } { "What " code { (code.as_str()) } " means" }
         }
     }
 }
 
-/// The note of an answer.
+/// The note of an answer, and what a key has to do with it.
 pub(crate) fn note(answer: &serde_json::Value) -> Markup {
     html! {
         @if let Some(note) = answer["note"].as_str().filter(|note| !note.is_empty()) {
-            p.notice.quiet { bdi { (note) } "." }
+            div.notice.quiet {
+                p { bdi { (sentence(note)) } }
+                @if note.contains("key") {
+                    details {
+                        summary { "Why does a key matter?" }
+                        p {
+                            "These pages read the API as a caller without a key does, so they show and leave out the same. A call with a key of the tier that the "
+                            "note names gets whole records, all of the history, more rows, and filters over changes. Nothing else differs: the order, the "
+                            "numbers of the changes and the signed checkpoints are the same for all callers. The operator of this server issues keys."
+                        }
+                    }
+                }
+            }
         }
+    }
+}
+
+/// A detail of a problem or a note as a sentence.
+fn sentence(text: &str) -> String {
+    let text = text.trim_end_matches('.');
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that a note is one sentence, and that only a note about keys says why a key matters.
+    #[test]
+    fn notes() {
+        let shown = note(&json!({ "note": "without a key only the last 7 days are shown" })).into_string();
+        assert!(
+            shown.contains("<bdi>Without a key only the last 7 days are shown.</bdi>") && shown.contains("Why does a key matter?"),
+            "{shown}"
+        );
+        let shown = note(&json!({ "note": "the history is short." })).into_string();
+        assert!(shown.contains("<bdi>The history is short.</bdi>") && !shown.contains("Why"), "{shown}");
+        assert_eq!([note(&json!({})).into_string(), sentence("")], ["", ""]);
     }
 }

@@ -17,7 +17,7 @@ pub fn item(service: &Service, change: &Value) -> Value {
         "service": service.title,
         "event": change["event"],
         "at": change["recordedAt"],
-        "title": fields::title(record, service.page.title),
+        "title": fields::name(record, &service.page),
         "href": id.map_or_else(|| format!("{EXPLORE}/{}", service.name), |id| format!("{EXPLORE}/{}/{}", service.name, url::segment(id))),
     })
 }

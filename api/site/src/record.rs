@@ -7,7 +7,7 @@ use operation::problem::Problem;
 use serde_json::Value;
 
 use crate::explorer::event;
-use crate::fields::{self, at, is_empty, is_internal, label, time, title, today, whole};
+use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, today, whole};
 use crate::layout::{Page, note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
@@ -33,7 +33,8 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
         Err(problem) => (Value::Null, Some(problem)),
     };
     let record = &answer["record"];
-    let title = title(record, shown.service.page.title);
+    let (title, detail) = (title(record, shown.service.page.title), detail(record, &shown.service.page));
+    let named = name(record, &shown.service.page);
     // The answer has the id under which the record is known now, which may differ from a number that was asked for.
     let known = answer["id"].as_str().unwrap_or(id);
     let path = shown.record(known);
@@ -45,11 +46,14 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
         nav.crumbs aria-label="Breadcrumb" {
             a href="/" { "Home" } " / " a href=(shown.explorer()) { (shown.service.title) } " / " span aria-current="page" { bdi { (known) } }
         }
-        h1 { bdi { (title) } }
-        p.lead {
+        h1 {
+            bdi { (title) }
+            @if !detail.is_empty() { " " span.detail { bdi { (detail) } } }
+        }
+        p.state {
             (event(answer["event"].as_str().unwrap_or_default())) " "
-            "last changed " (time(answer["recordedAt"].as_str().unwrap_or_default()))
-            ", change " span.number { (answer["seq"].as_u64().unwrap_or(0)) }
+            "Last changed " (time(answer["recordedAt"].as_str().unwrap_or_default())) " by "
+            a href="#versions" { "change " span.number { (grouped(answer["seq"].as_i64().unwrap_or(0))) } }
         }
         (note(&answer))
         @if let Some((_, day)) = as_of.first() { p.notice { "This is the record as of " bdi { (day) } ". " a href=(path) { "Show it as it is now" } } }
@@ -62,12 +66,14 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 @if !links.is_empty() {
                     h2 { "Upstream pages" }
                     ul.plain.links {
-                        @for (name, link) in &links { li { (whole("", &Value::from(*link))) " " span.soft { (label(name)) } } }
+                        @for (name, link) in &links {
+                            li { a href=(link) rel="noopener noreferrer nofollow ugc" title=(label(name)) { bdi { (link_words(link)) } } }
+                        }
                     }
                 }
                 h2 { "Place in the chain" }
                 dl.nested {
-                    div { dt { "Change" } dd.number { (answer["seq"].as_u64().unwrap_or(0)) } }
+                    div { dt { "Change" } dd.number { (grouped(answer["seq"].as_i64().unwrap_or(0))) } }
                     @for name in ["contentHash", "verifyHash"] {
                         @if let Some(hash) = record[name].as_str() { div { dt { (label(name)) } dd { code { bdi { (hash) } } } } }
                     }
@@ -102,8 +108,8 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
         }
         @if let Some(operation) = operation { (this_view(&shown, &View { operation, arguments: by_id() }, &day)) }
     };
-    let description = format!("{} in {}: fields, sources and every version.", title, shown.service.title);
-    Ok(Page { title, description, canonical: path, search: "", status: 200, main })
+    let description = format!("{named}. {}: fields, sources and every version.", shown.service.title);
+    Ok(Page { title: named, description, canonical: path, search: "", status: 200, main })
 }
 
 /// Since when a field has its value.
@@ -144,7 +150,9 @@ fn origins(history: &Value) -> BTreeMap<String, Origin<'_>> {
 /// The fields of a record, those that matter first. Empty ones are named together.
 fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'_>>) -> Markup {
     let hints = shown.service.page;
-    let first = hints.title.iter().chain(hints.columns).filter_map(|path| path.split('.').next());
+    let titled = hints.title.iter().find(|path| !is_empty(at(record, path)));
+    let first = titled.into_iter().chain(hints.columns).filter_map(|path| path.split('.').next());
+    let last = ["id", "url", "urls"];
     let mut names: Vec<&str> = Vec::new();
     let all = record.as_object();
     for name in first.chain(all.into_iter().flatten().map(|(name, _)| name.as_str())) {
@@ -152,6 +160,7 @@ fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'
             names.push(name);
         }
     }
+    names.sort_by_key(|name| last.contains(name) && titled != Some(name));
     let (empty, names): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| is_empty(at(record, name)));
     let is_known = |name: &&str| all.is_some_and(|fields| fields.contains_key(*name));
     let empty: Vec<String> = empty.into_iter().filter(is_known).map(|name| label(name).to_lowercase()).collect();
@@ -160,13 +169,11 @@ fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'
             @for name in names {
                 div {
                     dt { (label(name)) }
-                    dd {
-                        (whole(name, at(record, name)))
-                        @if let Some(origin) = origins.get(name) {
-                            p.since {
-                                @if origin.is_at_latest { "since " (time(origin.recorded_at)) " or earlier" } @else { "since " (time(origin.recorded_at)) }
-                                ", " a href={ "#change-" (origin.seq) } { "change " (origin.seq) }
-                            }
+                    dd { (whole(name, at(record, name))) }
+                    @if let Some(origin) = origins.get(name) {
+                        dd.since {
+                            "since " (day_of(origin.recorded_at)) @if origin.is_at_latest { " or earlier" } ", "
+                            a href={ "#change-" (origin.seq) } { "change " (origin.seq) }
                         }
                     }
                 }

@@ -6,7 +6,7 @@ use operation::Price;
 use operation::problem::Problem;
 use serde_json::Value;
 
-use crate::explorer::{Row, link};
+use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty};
 use crate::layout::Page;
 use crate::{Pairs, Reads, Shown, filters, url};
@@ -15,6 +15,8 @@ use crate::{Pairs, Reads, Shown, filters, url};
 const WORDS_CHARS_MAX: usize = 200;
 /// The records that are shown of each service.
 const SHOWN_MAX: usize = 5;
+/// The fields that are shown with each record.
+const COLUMNS_MAX: usize = 4;
 
 /// The page.
 ///
@@ -29,21 +31,25 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
     let main = html! {
         h1 { "Search" }
         @if !is_asked {
-            p { "Search for a product, a company, a person or the number of a record, in all services at once." }
+            p.lead { "Search for a product, a company, a person or the number of a record, in all services at once." }
+            p { "A number leads to its record, such as that of an award, a trial, a trademark or an airworthiness directive." }
         } @else if hits.is_empty() {
-            p { "Nothing is recorded for " bdi { "“" (words) "”" } " in the recent changes and lists that are free." }
+            p.empty { "Nothing is recorded for " bdi { "“" (words) "”" } " in the recent changes and lists that are free. Try one word of the name, or a number." }
         } @else {
             p { bdi { "“" (words) "”" } " in " (hits.len()) @if hits.len() == 1 { " service" } @else { " services" } "." }
         }
         @for found in &hits {
             section.hits {
-                h2 { a href=(found.all) { (found.shown.service.title) } }
+                h2 { (found.shown.service.title) }
                 ul.plain {
                     @for row in &found.rows {
                         li {
-                            (link(&found.shown, row)) " "
-                            @for column in found.shown.service.page.columns.iter().filter(|column| !is_empty(at(&row.record, column))).take(3) {
-                                span.soft { (cell(column, at(&row.record, column))) " " }
+                            (named(&found.shown, row))
+                            p.soft {
+                                @for (index, column) in columns(&found.shown, row).enumerate() {
+                                    @if index > 0 { " · " }
+                                    (cell(column, at(&row.record, column)))
+                                }
                             }
                         }
                     }
@@ -53,6 +59,13 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
         }
     };
     Ok(Page { title: "Search".to_owned(), description: String::new(), canonical: String::new(), search: words, status: 200, main })
+}
+
+/// The columns of a hit that its name does not have already.
+fn columns<'a>(shown: &Shown<'a>, row: &'a Row) -> impl Iterator<Item = &'a str> {
+    let page = shown.service.page;
+    let all = page.columns.iter().copied().filter(move |column| !page.detail.iter().any(|(_, named)| named == column));
+    all.filter(move |column| !is_empty(at(&row.record, column))).take(COLUMNS_MAX)
 }
 
 /// What a service found.

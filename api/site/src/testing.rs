@@ -65,8 +65,15 @@ impl Made {
             operation("record", "/v1/records/{id}", "", json!({ "id": text(), "asOf": text() })),
             operation("record_history", "/v1/records/{id}/history", "versions", json!({ "id": text() })),
         ];
-        let page =
-            RecordPage { list: "list", rows: &["items"], title: &["title"], columns: &["kind", "url"], facet: "kind", search: "keyword" };
+        let page = RecordPage {
+            list: "list",
+            rows: &["items"],
+            title: &["title"],
+            detail: &[("kind ", "kind")],
+            columns: &["kind", "url"],
+            facet: "kind",
+            search: "keyword",
+        };
         let service =
             Service { name: "made", title: "Made <up>", about: "First sentence. Second.", operations, files: None, data: Vec::new(), page };
         let record = json!({ "id": "A/1", "title": HOSTILE, "kind": "a", "url": "javascript:alert(1)" });
@@ -195,10 +202,10 @@ fn refusals_are_pages() {
     made.answers.remove("record");
     let page = made.page("/explore/made/B");
     assert_eq!(page.status, 404);
-    assert!(page.html.contains("no &lt;record&gt; has this id") && page.html.contains("/docs/errors#not-found"));
+    assert!(page.html.contains("No &lt;record&gt; has this id.") && page.html.contains("/docs/errors#not-found"));
     assert_eq!(made.page("/explore/other").status, 404);
     made.answers.remove("list");
     let page = made.page("/explore/made");
     assert_eq!(page.status, 404);
-    assert!(page.html.contains("Made &lt;up&gt;") && page.html.contains("no &lt;record&gt;"));
+    assert!(page.html.contains("Made &lt;up&gt;") && page.html.contains("No &lt;record&gt;"));
 }

@@ -40,6 +40,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["title", "adNumber", "id"],
+    detail: &[("AD ", "adNumber")],
     columns: &["adNumber", "make", "product", "effectiveDate", "status"],
     facet: "product",
     search: "make",

@@ -28,7 +28,8 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["recipient", "piid", "id"],
-    columns: &["description", "agency", "amount", "naics", "end"],
+    detail: &[("", "description")],
+    columns: &["description", "agency", "amountCents", "signed", "end"],
     facet: "agency",
     search: "keyword",
 };

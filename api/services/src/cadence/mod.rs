@@ -35,6 +35,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["item", "id"],
+    detail: &[("", "store")],
     columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
     facet: "niche",
     search: "query",

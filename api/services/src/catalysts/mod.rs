@@ -31,6 +31,7 @@ const PAGE: RecordPage = RecordPage {
     list: "upcoming",
     rows: &["catalysts"],
     title: &["title", "drug", "company", "kind"],
+    detail: &[("", "company"), ("", "date")],
     columns: &["date", "kind", "company", "drug", "phase", "status"],
     facet: "kind",
     search: "drug",

@@ -41,6 +41,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["business", "id"],
+    detail: &[("", "coverageLine"), ("", "state")],
     columns: &["trigger", "coverageLine", "state", "triggerDate", "basis"],
     facet: "coverageLine",
     search: "",

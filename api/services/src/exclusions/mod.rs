@@ -44,6 +44,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["name", "uei", "id"],
+    detail: &[("", "kind"), ("", "excludingAgency")],
     columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "uei"],
     facet: "excludingAgency",
     search: "name",

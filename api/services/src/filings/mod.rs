@@ -30,6 +30,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["company", "id"],
+    detail: &[("form ", "form"), ("", "topLabel")],
     columns: &["form", "topLabel", "filingDate", "eventScore", "ticker"],
     facet: "form",
     search: "ticker",

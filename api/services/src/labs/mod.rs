@@ -34,6 +34,7 @@ const PAGE: RecordPage = RecordPage {
     list: "sample",
     rows: &["leads"],
     title: &["title", "category"],
+    detail: &[("", "org"), ("", "state")],
     columns: &["category", "state", "month", "amountBand", "signal"],
     facet: "",
     search: "",

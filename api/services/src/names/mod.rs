@@ -31,6 +31,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["mark", "serial", "id"],
+    detail: &[("trademark of ", "owner")],
     columns: &["owner", "status", "intlClass", "filingDate", "serial"],
     facet: "status",
     search: "word",

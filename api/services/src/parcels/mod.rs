@@ -43,6 +43,7 @@ const PAGE: RecordPage = RecordPage {
     list: "leads",
     rows: &["leads"],
     title: &["address", "pin", "id"],
+    detail: &[("", "classLabel"), ("", "township")],
     columns: &["classLabel", "township", "tier", "r", "cycle"],
     facet: "tier",
     search: "",

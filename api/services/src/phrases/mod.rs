@@ -36,6 +36,7 @@ const PAGE: RecordPage = RecordPage {
     list: "rising_phrases",
     rows: &["phrases"],
     title: &["phrase", "id"],
+    detail: &[("", "label")],
     columns: &["label", "multiple", "count", "baseline", "since"],
     facet: "label",
     search: "phrase",

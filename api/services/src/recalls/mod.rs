@@ -33,6 +33,7 @@ const PAGE: RecordPage = RecordPage {
     list: "search_recalls",
     rows: &["recalls"],
     title: &["title", "id"],
+    detail: &[],
     columns: &["date", "agency", "category", "brand", "hazard"],
     facet: "category",
     search: "keyword",

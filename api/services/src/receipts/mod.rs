@@ -36,6 +36,7 @@ const PAGE: RecordPage = RecordPage {
     list: "",
     rows: &[],
     title: &["body.action", "id"],
+    detail: &[("agent ", "body.agentId")],
     columns: &["body.agentId", "body.seq", "body.issuedAt", "body.issuer"],
     facet: "body.action",
     search: "",

@@ -29,6 +29,7 @@ const PAGE: RecordPage = RecordPage {
     list: "new_funding",
     rows: &["grants", "trials"],
     title: &["title", "id"],
+    detail: &[("", "org"), ("", "sponsor")],
     columns: &["kind", "org", "sponsor", "phase", "amount", "published"],
     facet: "kind",
     search: "institution",
