@@ -13,6 +13,7 @@ pub mod keys;
 mod open;
 pub mod quota;
 pub mod saved;
+pub mod session;
 pub mod sign;
 pub mod suppressed_records;
 pub mod suppression;
@@ -73,6 +74,19 @@ pub struct Admission {
     pub rate_limit_policy: String,
     /// Whether the call must be paid for.
     pub must_pay: bool,
+}
+
+/// What is left of the day's quota of a caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The caller.
+    pub caller: Caller,
+    /// The most calls of a UTC day.
+    pub calls_max: i64,
+    /// How many of them are left.
+    pub remaining: i64,
+    /// Seconds until the next day begins.
+    pub reset_s: u64,
 }
 
 /// Calls that were counted and can be refunded: subject, window, and when they were counted (milliseconds since 1970).
@@ -138,6 +152,18 @@ impl Access {
         let day = spend(limits.day).await?;
         let rate_limit = format!("\"day\";r={};t={}", day.remaining, day.reset_s);
         Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
+    }
+
+    /// Authenticates a caller and says what is left of the day's quota. Uses no call.
+    ///
+    /// # Errors
+    /// `key-invalid`, `unavailable`.
+    pub async fn usage(&self, ctx: &Context, credentials: Credentials, address: IpAddr) -> Result<Usage, Problem> {
+        let caller = self.caller(ctx, credentials, address).await?;
+        let day = ctx.settings.tiers.of(caller.tier).day;
+        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
+        let left = self.quotas.look(&ctx.store, &subject, day, ctx.clock.now_ms()).await.map_err(store_problem)?;
+        Ok(Usage { caller, calls_max: day.calls_max, remaining: left.remaining, reset_s: left.reset_s })
     }
 
     /// Admits an unpaid call of an operation that must be paid for. Such calls have a generous limit per address.

@@ -90,6 +90,19 @@ impl Quotas {
     /// # Errors
     /// When the counter cannot be reached; no call is used then.
     pub async fn spend(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64) -> Result<Spent, Error> {
+        self.take(store, subject, window, now_ms, 1).await
+    }
+
+    /// What is left of a subject's window, and whether one more call is within it. Uses no call.
+    ///
+    /// # Errors
+    /// As those of [`Self::spend`].
+    pub async fn look(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64) -> Result<Spent, Error> {
+        self.take(store, subject, window, now_ms, 0).await
+    }
+
+    /// Uses so many calls, one or none.
+    async fn take(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64, calls: i64) -> Result<Spent, Error> {
         let length_ms = window.length_s.max(1) * 1_000;
         let number = window_number(window, now_ms);
         let rest_ms = (number + 1) * length_ms - now_ms;
@@ -109,7 +122,7 @@ impl Quotas {
             };
         }
         let allowed = lease.left > 0;
-        lease.left -= i64::from(allowed);
+        lease.left -= if allowed { calls } else { 0 };
         Ok(Spent { allowed, remaining: (window.calls_max - lease.floor + lease.left).max(0), reset_s })
     }
 

@@ -153,3 +153,19 @@ fn subjects_of_addresses() {
     assert_eq!(subject("2001:db8:1:2:3::1"), subject("2001:db8:1:2:ffff::9"));
     assert_ne!(subject("2001:db8:1:2::1"), subject("2001:db8:1:3::1"));
 }
+
+/// Proves that looking at a quota uses no call, on a node that has leased none, between calls, and when the quota is used up.
+#[tokio::test]
+async fn looking_uses_no_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let quotas = Quotas::default();
+    for _ in 0..3 {
+        let left = quotas.look(&store, "key_a", HUNDRED, DAY_MS + 1).await.unwrap();
+        assert_eq!(left, Spent { allowed: true, remaining: 100, reset_s: 86_400 });
+    }
+    quotas.spend(&store, "key_a", HUNDRED, DAY_MS + 1).await.unwrap();
+    assert_eq!(quotas.look(&store, "key_a", HUNDRED, DAY_MS + 1).await.unwrap().remaining, 99);
+    assert_eq!(spend_all(&quotas, &store, HUNDRED).await, 99);
+    assert_eq!(quotas.look(&store, "key_a", HUNDRED, DAY_MS).await.unwrap(), Spent { allowed: false, remaining: 0, reset_s: 86_400 });
+}

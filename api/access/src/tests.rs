@@ -89,6 +89,26 @@ async fn keys_are_minted_rotated_and_revoked() {
     }
 }
 
+/// Proves that a caller sees what is left of the day without using a call, and that an unknown or revoked key sees nothing.
+#[tokio::test]
+async fn usage_is_seen_without_a_call() {
+    let (_world, ctx) = world().await;
+    let (access, free) = (Access::of(&ctx), operation(Price::Free, true));
+    let minted = access.mint(&ctx, Tier::Pro, "").await.unwrap();
+    let usage = async |key: &Key| access.usage(&ctx, Credentials { key: Some(key.reveal().to_owned()) }, address(1)).await;
+    for _ in 0..2 {
+        let seen = usage(&minted.key).await.unwrap();
+        assert_eq!((seen.calls_max, seen.remaining, seen.reset_s), (100_000, 100_000, 86_400));
+        assert_eq!((seen.caller.tier, &seen.caller.key_id), (Tier::Pro, &minted.row.id));
+    }
+    admit(&ctx, minted.key.reveal(), &free).await.unwrap();
+    assert_eq!(usage(&minted.key).await.unwrap().remaining, 99_999);
+    access.revoke(&ctx, &minted.row.id).await.unwrap();
+    for key in [&minted.key, &Key::random()] {
+        assert_eq!(usage(key).await.unwrap_err().code, ErrorCode::KeyInvalid);
+    }
+}
+
 /// Proves that malformed, unknown and mistyped keys are refused, and so are tiers below the price, without counting against a quota.
 #[tokio::test]
 async fn refusals() {

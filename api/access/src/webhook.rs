@@ -193,8 +193,13 @@ impl Sealing {
 
     fn from_secret(secrets: &Secrets, account: &str, secret: &str) -> Option<Self> {
         let bytes = secrets.derive(&format!("webhook-url/{account}/{secret}"), u32::from(VERSION));
-        let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new);
-        key.filter(|_| secret != ERASED).map(|key| Self { account: account.to_owned(), key })
+        Self::with_key(account, &bytes).filter(|_| secret != ERASED)
+    }
+
+    /// Encrypts and decrypts what belongs to an owner with a key.
+    pub(super) fn with_key(account: &str, key: &[u8; 32]) -> Option<Self> {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, key).ok().map(LessSafeKey::new);
+        key.map(|key| Self { account: account.to_owned(), key })
     }
 
     /// Encrypts a URL for an item of the account.
@@ -218,7 +223,11 @@ impl Sealing {
         self.seal_text(&secret.reveal(), &secret_of(id))
     }
 
-    fn seal_text(&self, text: &str, id: &str) -> Result<String, Problem> {
+    /// Encrypts a text that is bound to an id.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub(super) fn seal_text(&self, text: &str, id: &str) -> Result<String, Problem> {
         let nonce: [u8; NONCE_LEN] = rand::random();
         let mut text = text.as_bytes().to_vec();
         let sealed = self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), self.bound_to(id), &mut text);
@@ -245,7 +254,8 @@ impl Sealing {
         Some(secret.reveal())
     }
 
-    fn open_text(&self, id: &str, sealed: &str) -> Option<String> {
+    /// Decrypts a text; `None` if it belongs to another id, owner or key.
+    pub(super) fn open_text(&self, id: &str, sealed: &str) -> Option<String> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (version, rest) = bytes.split_first()?;
         let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>()?;
