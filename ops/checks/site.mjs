@@ -159,7 +159,7 @@ try {
   const withRecords = Object.values(records).filter((links) => links.length).length;
   if (withRecords < 8) fail("explorers", `only ${withRecords} lead to records`);
 
-  for (const [path, status] of [["/explore", 200], ["/explore?q=recall", 200], ["/explore?q=nothing-has-this", 200], ["/none", 404], ["/explore/none", 404],
+  for (const [path, status] of [["/explore", 200], ["/explore?q=recall", 200], ["/explore?q=nothing-has-this", 200], ["/account", 200], ["/none", 404], ["/explore/none", 404],
     ["/explore/recalls/none", 404], ["/explore/recalls?asOf=none", 400]]) {
     await go(page, path, status);
     await look(page, path);
@@ -202,6 +202,27 @@ try {
     assert.equal(await page.locator("#ticker li").first().innerText(), first);
     await page.click("#pause");
     assert.notEqual(await page.locator("#ticker li").first().innerText(), first);
+  });
+
+  await flow("a key is created, signs in to the account, and signs out", async () => {
+    await go(page, "/account");
+    await page.fill("#email", "visitor@example.org");
+    await page.getByRole("button", { name: "Create a free key" }).click();
+    const key = (await page.locator(".secret code").textContent()).trim();
+    assert.match(key, /^hw_live_/);
+    await look(page, "new key");
+    await go(page, "/account");
+    await page.fill("#key", key);
+    await page.locator("main .primary").click();
+    await page.waitForURL(/signed-in/);
+    for (const path of ["/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls"]) {
+      await go(page, path);
+      await look(page, path);
+      await reach(page, path);
+      assert(!(await page.content()).includes(key), `${path} has the key`);
+    }
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.waitForSelector("#key");
   });
 
   await flow("hostile texts are inert and keep the layout", async () => {

@@ -1,9 +1,10 @@
-//! Isolation of accounts: what one account owns can be neither read, changed, used nor deleted by another, over REST, MCP and the webhooks
-//! page.
+//! Isolation of accounts: what one account owns can be neither read, changed, used nor deleted by another, over REST, MCP and the pages of
+//! the portal.
 
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
+use crate::portal::{Visitor, text};
 use crate::process::{Answer, Server, highwater, send, stdout};
 
 /// A text in everything that the first account stores; no other account may see it. It can be a ticker.
@@ -95,7 +96,7 @@ fn all_of(server: &Server, key: &str, owned: &[Owned]) -> Vec<Value> {
 
 /// Proves that another account, whatever its tier, and a caller without a key get 404 or 403 from every operation on webhooks, watches,
 /// deliveries and saved filters of an account, over REST and MCP; that none of them appears in the other account's lists, repeated requests
-/// and webhooks page; and that all of them are unchanged afterwards.
+/// and portal; and that all of them are unchanged afterwards.
 #[test]
 fn resources_of_other_accounts_are_unreachable() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,6 +126,7 @@ fn resources_of_other_accounts_are_unreachable() {
     let before = all_of(&server, &owner, &owned);
     assert!(before.iter().any(|list| list.to_string().contains(PLANTED)));
 
+    let portal = Visitor::signed_in(&server, &other);
     // All answers to the other account; they may contain nothing of the owner's.
     let mut answers: Vec<String> = Vec::new();
     let mut refused = 0;
@@ -152,12 +154,14 @@ fn resources_of_other_accounts_are_unreachable() {
             let made = json_of(&made, 201);
             assert!(made["id"] != thing.id.as_str() && made["secret"] != thing.secret.as_str(), "{made}");
         }
-        // The webhooks page has the same access rules as the operations.
-        for act in ["ping_webhook", "replay_webhook", "resend_message"] {
-            let form = format!("key={other}&act={act}&service={}&id={}&message={}", thing.service, thing.id, thing.message);
-            let shown = send(server.address, "POST", "/webhooks", &[], &form);
-            answers.push(String::from_utf8_lossy(&shown.body).into_owned());
+        // The portal has the same access rules as the operations.
+        for (act, status) in [("ping", 404), ("resume", 404), ("resend", 404), ("rotate", 404), ("delete", 404), ("none", 400)] {
+            let shown =
+                portal.post(&format!("/account/webhooks/{}/{}", thing.service, thing.id), &format!("act={act}&message={}", thing.message));
+            assert_eq!(shown.status, status, "{act}: {}", text(&shown));
+            answers.push(text(&shown));
         }
+        assert_eq!(portal.get(&format!("/account/webhooks/{}/{}", thing.service, thing.id)).status, 404);
     }
     for (service, feed, field, _) in FILTERED {
         for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 403)] {

@@ -42,7 +42,7 @@ const HEALTH_INTERVAL: u64 = 200;
 /// unsupported type, or too many requests.
 const COMMON_STATUSES: [u16; 12] = [200, 204, 304, 400, 404, 405, 408, 413, 414, 415, 429, 431];
 /// Further statuses of requests that do not use an operation's own method.
-const OTHER_STATUSES: [u16; 7] = [201, 202, 401, 402, 403, 406, 409];
+const OTHER_STATUSES: [u16; 8] = [201, 202, 303, 401, 402, 403, 406, 409];
 
 /// The results of all requests.
 #[derive(Default)]
@@ -202,11 +202,9 @@ fn is_about_saved_items(request: &Request) -> bool {
 fn is_known(request: &Request, answer: &Answer, has_saved_key: bool) -> bool {
     // An answer repeats its input, such as the name that is searched for; the caller put a key there.
     let is_argument = request.has_key_argument && answer.status < 400;
-    // The webhooks page includes its caller's key in its forms, in an answer that must not be stored.
-    let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
     // The lists of saved items repeat what an earlier request saved.
     let is_saved = has_saved_key && is_about_saved_items(request) && answer.status == 200;
-    is_argument || is_page || is_saved
+    is_argument || is_saved
 }
 
 /// Sends one request over a connection. Opens one if there is none, and keeps it open if possible.

@@ -45,6 +45,7 @@ mod model;
 mod odd_documents;
 mod paused_processes;
 mod payments;
+mod portal;
 mod process;
 mod random;
 mod raw_requests;

@@ -481,7 +481,7 @@ fn texts_name_their_character_set() {
     let dir = tempfile::tempdir().unwrap();
     let demo = Demo::start(dir.path());
     for path in
-        ["/healthz", "/readyz", "/llms.txt", "/recalls/llms.txt", "/recalls/docs", "/docs/errors", "/recalls/checkpoint", "/webhooks"]
+        ["/healthz", "/readyz", "/llms.txt", "/recalls/llms.txt", "/recalls/docs", "/docs/errors", "/recalls/checkpoint", "/account"]
     {
         let answer = send(demo.server.address, "GET", path, &[], "");
         let content_type = answer.header("content-type");

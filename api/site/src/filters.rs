@@ -13,7 +13,7 @@ const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait
 const CHOICES_MAX: usize = 80;
 
 /// What a field takes.
-enum Kind {
+pub(crate) enum Kind {
     Choices(Vec<String>),
     Switch,
     Number,
@@ -53,12 +53,12 @@ fn fields<'a>(operation: &'a Operation, first: &str) -> Vec<Field<'a>> {
 }
 
 /// The first sentence of a description.
-fn help(schema: &Value) -> &str {
+pub(crate) fn help(schema: &Value) -> &str {
     let text = schema["description"].as_str().unwrap_or_default();
     text.split_inclusive(". ").next().unwrap_or(text).trim()
 }
 
-fn kind(schema: &Value) -> Kind {
+pub(crate) fn kind(schema: &Value) -> Kind {
     let choices = choices(schema);
     if !choices.is_empty() && choices.len() <= CHOICES_MAX {
         return Kind::Choices(choices);
@@ -89,6 +89,24 @@ fn choices(schema: &Value) -> Vec<String> {
     all
 }
 
+/// The control of a field. `unset` is the words of a choice that is not made.
+pub(crate) fn control(id: &str, name: &str, kind: &Kind, value: &str, unset: &str) -> Markup {
+    html! {
+        @match kind {
+            Kind::Choices(choices) => {
+                select id=(id) name=(name) {
+                    option value="" { (unset) }
+                    @for choice in choices { option value=(choice) selected[choice == value] { (choice) } }
+                }
+            }
+            Kind::Day => { input id=(id) type="date" name=(name) value=(value); }
+            Kind::Number => { input id=(id) type="number" step="any" name=(name) value=(value); }
+            Kind::Switch => { input id=(id) type="checkbox" name=(name) value="true" checked[value == "true"]; }
+            Kind::Text => { input id=(id) type="text" name=(name) value=(value) maxlength="300"; }
+        }
+    }
+}
+
 /// The form. `operation` is `None` for a list that takes no filters; `first` names the field that comes first.
 pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &str, has_start: bool, pairs: &Pairs) -> Markup {
     let value = |name: &str| pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.as_str());
@@ -107,17 +125,7 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
                 } @else {
                     div.field {
                         label for=(id) title=(field.help) { (label(field.name)) }
-                        @match &field.kind {
-                            Kind::Choices(choices) => {
-                                select id=(id) name=(field.name) {
-                                    option value="" { "any" }
-                                    @for choice in choices { option value=(choice) selected[choice == value(field.name)] { (choice) } }
-                                }
-                            }
-                            Kind::Day => { input id=(id) type="date" name=(field.name) value=(value(field.name)); }
-                            Kind::Number => { input id=(id) type="number" step="any" name=(field.name) value=(value(field.name)); }
-                            Kind::Text | Kind::Switch => { input id=(id) type="text" name=(field.name) value=(value(field.name)) maxlength="300"; }
-                        }
+                        (control(&id, field.name, &field.kind, value(field.name), "any"))
                     }
                 }
             }

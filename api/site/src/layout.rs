@@ -4,8 +4,8 @@ use maud::{DOCTYPE, Markup, html};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
-use crate::EXPLORE;
 use crate::assets::{ICON, SCRIPT, STYLE};
+use crate::{ACCOUNT, EXPLORE};
 
 /// The longest description of a page, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 200;
@@ -74,7 +74,7 @@ pub fn layout(page: &Page<'_>) -> String {
                     div.wide {
                         p { "Public records as change feeds. Pages show what the API shows without a key." }
                         nav aria-label="More" {
-                            a href="/webhooks" { "Your webhooks" }
+                            a href=(ACCOUNT) { "Account and webhooks" }
                             a href="/docs/errors" { "Errors" }
                             a href="/asyncapi.json" { "AsyncAPI" }
                             a href="/schemas/" { "Avro schemas" }

@@ -4,6 +4,7 @@
 //! record is escaped and isolated from the direction of the text around it; a link leads to http or https only. No page has a script or style of its
 //! own: both are files with a fingerprint in their path, so that the content security policy can forbid everything else.
 
+pub mod account;
 mod activity;
 pub mod assets;
 mod chart;
@@ -30,6 +31,8 @@ use serde_json::Value;
 pub use activity::Activity;
 pub use layout::{Page, layout};
 
+/// The path of the portal of an account. All its pages are below, and so is the path of its cookie.
+pub const ACCOUNT: &str = "/account";
 /// The path below which the explorers are.
 pub const EXPLORE: &str = "/explore";
 /// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.

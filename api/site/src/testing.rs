@@ -31,7 +31,7 @@ pub(crate) struct Made {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-fn operation(name: &'static str, path: &'static str, list: &'static str, properties: Value) -> Operation {
+pub(crate) fn operation(name: &'static str, path: &'static str, list: &'static str, properties: Value) -> Operation {
     let definition = Definition { name, path, list, example: json!({}), ..Definition::read() };
     let made = Operation::define::<Nothing, (), _, _>(definition, |_, _: Nothing| async { Answer::json(&json!({})) });
     Operation { input: json!({ "type": "object", "properties": properties }), ..made }

@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: nothing here knows a service. Every route, tool, document and validator is derived from the definitions.
 
+mod account;
 pub mod arguments;
 mod asyncapi;
 mod atom;
@@ -25,12 +26,12 @@ mod reply;
 mod response;
 mod rest;
 mod routes;
+mod same_origin;
 mod schemas_served;
 pub mod server;
 #[cfg(test)]
 mod tests;
 mod visitors;
-mod webhooks_page;
 mod witness;
 
 use std::collections::HashMap;
@@ -167,14 +168,9 @@ impl Site {
             response
         } else if let Some(response) = self.root(&request) {
             response
-        } else if request.path == "/webhooks" {
-            match Access::of(&self.context).admit_open(&self.context, Open::Document, request.address) {
-                Ok(()) => {
-                    let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
-                    webhooks_page::answer(&self.context, &services, &request, stream).await
-                }
-                Err(limited) => reply::problem(self.context.settings.site_url(), &limited),
-            }
+        } else if account::has(request.path) {
+            let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
+            account::answer(&self.context, &services, &request, stream).await
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
@@ -182,7 +178,7 @@ impl Site {
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
             let known =
-                self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks", site::EXPLORE]).chain(prefixes);
+                self.documents.keys().map(String::as_str).chain(operators::PROBES).chain([site::ACCOUNT, site::EXPLORE]).chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
         if let Some(headers) = preflight.filter(|_| response.status().is_success()) {

@@ -262,9 +262,9 @@ impl<'a> Generator<'a> {
             format!("/{}{}", self.material.services[service], self.random.pick(DOCUMENTS))
         };
         let (mut method, mut body, mut headers) = ("GET", Vec::new(), Vec::new());
-        if target == "/webhooks" && self.percent(80) {
+        if target.starts_with("/account") && self.percent(80) {
             method = "POST";
-            let act = self.random.pick(&["ping_webhook", "replay_webhook", "delete_watch", "x", ""]);
+            let act = self.random.pick(&["ping", "replay", "delete_watch", "x", ""]);
             let key = self.key_text();
             let (id, after) = (self.known("id"), self.random.pick(HOSTILE_TEXTS).to_owned());
             let form = [("key", key.as_str()), ("act", act), ("service", "awards"), ("id", id.as_str()), ("after", after.as_str())];
@@ -275,7 +275,8 @@ impl<'a> Generator<'a> {
                 }
             }
             body = text.join("&").into_bytes();
-            headers.push(("Content-Type".to_owned(), b"application/x-www-form-urlencoded".to_vec()));
+            let of_form = [("Content-Type", "application/x-www-form-urlencoded"), ("Sec-Fetch-Site", "same-origin")];
+            headers.extend(of_form.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())));
         }
         Draft { method: method.to_owned(), target: target.into_bytes(), headers, body, operation: None, is_malformed: false }
     }

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use self::receiver::{Message, Receiver};
 use crate::child::run_check;
 use crate::engine::{SimulatedUpstreams, upstream_names};
-use crate::process::{Server, highwater, stdout, use_system_clock, wait_for};
+use crate::portal::{Visitor, text};
+use crate::process::{Answer, Server, highwater, stdout, use_system_clock, wait_for};
 use crate::random::{Random, seed};
 
 /// The path where targets of recalls are registered.
@@ -203,27 +204,30 @@ async fn messages_survive_kills() {
     let again = wait_for("another attempt", || receiver.messages("gone").split_off(posted.len()).pop());
     assert!(same(&again, &posted[0]), "a resumed target must get the same message again: {again:?}");
 
-    // The webhooks page shows the same.
-    let page = |form: &str| {
-        let answer = server.send("POST", "/webhooks", "", form);
+    // The portal shows the same.
+    let portal = Visitor::signed_in(&server, &key);
+    let page = |answer: Answer| {
         assert_eq!((answer.status, answer.header("cache-control")), (200, "no-store"));
-        String::from_utf8(answer.body).unwrap()
+        text(&answer)
     };
-    let shown = page(&format!("key={key}"));
-    for words in [gone.id.as_str(), all[1].id.as_str(), "the receiver answered 410 (gone)", "the receiver answered 503", "127.0.0.1"] {
+    let shown = page(portal.get("/account/webhooks"));
+    for words in [gone.id.as_str(), all[1].id.as_str(), "127.0.0.1"] {
         assert!(shown.contains(words), "{words} is not in {shown}");
     }
+    let of = |target: &Target| format!("/account/webhooks/{}/{}", target.endpoint.split('/').nth(1).unwrap(), target.id);
+    let attempts = page(portal.get(&of(&gone)));
+    assert!(attempts.contains("the receiver answered 410 (gone)") && attempts.contains("value=\"resend\""), "{attempts}");
+    let awards = format!("/account/webhooks/awards/{}", all[2].id);
     let before = receiver.messages("awards").len();
-    let pinged = page(&format!("key={key}&act=ping_webhook&service=awards&id={}", all[2].id));
+    let pinged = page(portal.post(&awards, "act=ping"));
     assert_eq!(receiver.messages("awards").len(), before + 1);
     assert!(
-        pinged.contains("The message was accepted with status 204.")
-            || pinged.contains("The message was not accepted: the receiver answered 503."),
+        pinged.contains("The test message was accepted with status 204.")
+            || pinged.contains("The test message was not accepted: the receiver answered 503."),
         "{pinged}"
     );
-    let wrong = page(&format!("key={key}&act=replay_webhook&service=awards&id={}&after=%3Cb%3E", all[2].id));
-    assert!(wrong.contains("after: is not the seq of a change"), "{wrong}");
-    assert!(page("key=hw_live_none").contains("<strong>") && page("").contains("type=\"password\""));
+    let wrong = portal.post(&awards, "act=replay&after=%3Cb%3E");
+    assert!(wrong.status == 400 && !text(&wrong).contains("<b>"), "{}", text(&wrong));
 
     // A rebuild while the sender runs, and a new decision, send nothing; nor does the next check of the sender.
     let before = receiver.count();

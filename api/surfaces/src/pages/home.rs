@@ -14,7 +14,7 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
         @for card in &cards { (card) }
         @if cards.is_empty() { p { "No service is enabled on this server." } }
         p { "The same data as Kafka topics: " a href="/asyncapi.json" { "AsyncAPI" } ", " a href="/schemas/" { "Avro schemas" } "." }
-        p { "With a key: " a href="/webhooks" { "your webhooks" } " with their status and attempts." }
+        p { "With a key: " a href=(site::ACCOUNT) { "your account" } " with its quota, watches and webhooks." }
         p.soft {
             "For operators: " a href="/healthz" { "liveness" } ", " a href="/readyz" { "readiness" } "."
         }

@@ -1,5 +1,6 @@
 //! The surfaces in front of a made-up service: what is proved here holds for every service in THE LIST.
 
+mod account;
 mod arguments;
 mod documents;
 mod feeds;

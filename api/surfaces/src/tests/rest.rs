@@ -294,10 +294,12 @@ async fn answers_without_a_key_are_limited_by_address() {
     };
     let get = |path: &str| ask().path(path);
     let requests = || {
-        let documents = ["/", "/docs/errors", "/llms.txt", "/.well-known/x402", "/webhooks", "/fake", "/fake/docs", "/fake/openapi.json"];
+        let documents = ["/", "/docs/errors", "/llms.txt", "/.well-known/x402", "/fake", "/fake/docs", "/fake/openapi.json"];
         let mut all: Vec<(Open, Ask)> = documents.map(|path| (Open::Document, get(path))).into();
         all.push((Open::Page, get("/").header("accept", "text/html")));
-        all.extend(["/explore", "/explore/fake", "/explore/fake/1"].map(|path| (Open::Page, get(path))));
+        all.extend(
+            ["/explore", "/explore/fake", "/explore/fake/1", "/account", "/account/none", "/webhooks"].map(|path| (Open::Page, get(path))),
+        );
         all.extend(["/healthz", "/readyz"].map(|path| (Open::Probe, get(path))));
         all.extend(["/nothing", "/fake/nothing", "/metrics"].map(|path| (Open::UnknownPath, get(path))));
         all.extend(["/fake/api/items", "/fake/api/past"].map(|path| (Open::Call, get(path))));

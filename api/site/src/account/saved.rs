@@ -1,0 +1,168 @@
+//! `/account/saved`: the saved filters and watches of the account in all services.
+
+use futures_util::future::join_all;
+use maud::{Markup, html};
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use serde_json::{Map, Value};
+
+use super::{Calls, Outcome, SAVED, Screen, WEBHOOKS, forms};
+use crate::fields::time;
+use crate::layout::notice;
+use crate::{Pairs, Shown, url};
+
+/// A kind of saved items: the operations that list and delete them, the field of the list, and the argument that names one.
+struct Kind {
+    list: &'static str,
+    items: &'static str,
+    delete: &'static str,
+    name: &'static str,
+}
+
+const FILTERS: Kind = Kind { list: "list_filters", items: "filters", delete: "delete_filter", name: "name" };
+const WATCHES: Kind = Kind { list: "list_watches", items: "watches", delete: "delete_watch", name: "id" };
+
+/// The items of one kind, and what could not be shown.
+struct Listing<'a> {
+    items: Vec<(Shown<'a>, Value)>,
+    /// Services with more items than a page of the API has.
+    cut: Vec<&'static str>,
+    refusals: Vec<Problem>,
+}
+
+/// The page.
+pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
+    let (filters, watches) = (listing(calls, &FILTERS).await, listing(calls, &WATCHES).await);
+    let body = html! {
+        h2 { "Saved filters" }
+        p { "A feed takes the name of a saved filter as " code { "filter" } ". Save one with " code { "POST /v1/filters" } " of a service." }
+        (refusal(&filters))
+        @if !filters.items.is_empty() {
+            table.rows.tight {
+                caption.hidden { "Saved filters" }
+                thead { tr { @for head in ["Name", "Service", "Filter", "Changed", ""] { (heading(head)) } } }
+                tbody { @for (shown, item) in &filters.items { (filter_row(shown, item)) } }
+            }
+        }
+        (empty(&filters, "This account has no saved filters."))
+        h2 { "Watches" }
+        p { "A watch matches every later change of what it names. Those with a webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "." }
+        (refusal(&watches))
+        @if !watches.items.is_empty() {
+            table.rows.tight {
+                caption.hidden { "Watches" }
+                thead { tr { @for head in ["Watched", "Service", "Since", "Until", "Webhook", ""] { (heading(head)) } } }
+                tbody { @for (shown, item) in &watches.items { (watch_row(shown, item)) } }
+            }
+        }
+        (empty(&watches, "This account has no watches."))
+    };
+    super::screen(SAVED, "Saved filters and watches", outcome, &body)
+}
+
+/// A heading of a table; a column of buttons is named for those who do not see it.
+pub(super) fn heading(words: &str) -> Markup {
+    html! { th scope="col" { @if words.is_empty() { span.hidden { "Actions" } } @else { (words) } } }
+}
+
+/// Deletes a saved filter or a watch.
+///
+/// # Errors
+/// Those of the operation.
+pub(super) async fn delete(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
+    let act = forms::value(form, "act");
+    let kind = [FILTERS, WATCHES].into_iter().find(|kind| kind.delete == act);
+    let kind = kind.ok_or_else(|| Problem::new(ErrorCode::RequestInvalid, "this page has no such form"))?;
+    let shown = forms::service(&calls.services(), forms::value(form, "service"))?;
+    calls.call(shown.service.name, kind.delete, forms::arguments(form, &[kind.name]), "").await?;
+    Ok(Outcome::done(format!("Deleted {} in {}.", forms::value(form, kind.name), shown.service.title)))
+}
+
+async fn listing<'a>(calls: &'a dyn Calls, kind: &Kind) -> Listing<'a> {
+    let services: Vec<Shown<'a>> = calls.services().into_iter().filter(|shown| shown.operation(kind.list).is_some()).collect();
+    let name = kind.list;
+    let answers = join_all(services.iter().map(|shown| calls.call(shown.service.name, name, Map::new(), ""))).await;
+    let mut listing = Listing { items: Vec::new(), cut: Vec::new(), refusals: Vec::new() };
+    for (shown, answer) in services.into_iter().zip(answers) {
+        match answer {
+            Ok(mut answer) => {
+                if !answer["next"].is_null() {
+                    listing.cut.push(shown.service.title);
+                }
+                if let Value::Array(items) = answer[kind.items].take() {
+                    listing.items.extend(items.into_iter().map(|item| (shown, item)));
+                }
+            }
+            Err(problem) => listing.refusals.push(problem),
+        }
+    }
+    listing
+}
+
+/// Why some services are not shown: the first reason.
+fn refusal(listing: &Listing<'_>) -> Markup {
+    html! {
+        @if let Some(problem) = listing.refusals.first() { (notice(&problem.detail, problem.code)) }
+        @if !listing.cut.is_empty() { p.soft { "Of " (listing.cut.join(", ")) " only the first page is shown." } }
+    }
+}
+
+fn empty(listing: &Listing<'_>, words: &str) -> Markup {
+    html! { @if listing.items.is_empty() && listing.refusals.is_empty() { p.empty { (words) } } }
+}
+
+fn text<'a>(item: &'a Value, name: &str) -> &'a str {
+    item[name].as_str().unwrap_or_default()
+}
+
+fn filter_row(shown: &Shown<'_>, item: &Value) -> Markup {
+    let name = text(item, "name");
+    let nothing = Map::new();
+    let filter = item["filter"].as_object().unwrap_or(&nothing);
+    let hidden = [("act", FILTERS.delete), ("service", shown.service.name), ("name", name)];
+    html! {
+        tr {
+            th scope="row" { bdi { (name) } }
+            td data-label="Service" { (shown.service.title) }
+            td data-label="Filter" { (forms::fields_in_words(filter, "everything")) }
+            td data-label="Changed" { (time(text(item, "changedAt"))) }
+            td.act {
+                @if let Some(address) = forms::explorer(shown, filter) { a href=(address) { "Open" span.hidden { " " (name) " in the explorer" } } }
+                (forms::confirmed(SAVED, name, &hidden))
+            }
+        }
+    }
+}
+
+fn watch_row(shown: &Shown<'_>, item: &Value) -> Markup {
+    let (id, host) = (text(item, "id"), text(item, "webhookHost"));
+    let watched = forms::watched(item);
+    let since = ["madeAt", "from"].into_iter().map(|name| text(item, name)).find(|at| !at.is_empty()).unwrap_or_default();
+    let until = text(item, "until");
+    let hidden = [("act", WATCHES.delete), ("service", shown.service.name), ("id", id)];
+    html! {
+        tr {
+            th scope="row" { (forms::fields_in_words(&watched, "Everything")) }
+            td data-label="Service" { (shown.service.title) }
+            td data-label="Since" { (time(since)) }
+            td data-label="Until" { @if until.is_empty() { "deleted" } @else { (time(until)) } }
+            td data-label="Webhook" {
+                @if item["webhookHost"].is_string() { a href=(webhook_path(shown.service.name, id)) { bdi { (host_or_unknown(host)) } } } @else { "none" }
+            }
+            td.act {
+                @if let Some(address) = forms::explorer(shown, &watched) { a href=(address) { "Open" span.hidden { " in the explorer" } } }
+                (forms::confirmed(SAVED, id, &hidden))
+            }
+        }
+    }
+}
+
+/// The path of the page of a webhook.
+pub(super) fn webhook_path(service: &str, id: &str) -> String {
+    format!("{WEBHOOKS}/{}/{}", url::segment(service), url::segment(id))
+}
+
+/// The host of a webhook as pages name it.
+pub(super) fn host_or_unknown(host: &str) -> &str {
+    if host.is_empty() { "unreadable URL" } else { host }
+}
