@@ -198,7 +198,8 @@ async fn every_example_is_answered() {
             Method::Post | Method::Patch | Method::Delete => {
                 let path = format!("/{}{}", service.name, operation.path);
                 let answer = send_async(fixture.http_api.address, "POST", path, &fixture.key, operation.example.to_string()).await;
-                assert_eq!(answer.status, 201, "{shown}: {}", String::from_utf8_lossy(&answer.body));
+                // 201 where something was created.
+                assert!([200, 201].contains(&answer.status), "{shown}: {} {}", answer.status, String::from_utf8_lossy(&answer.body));
                 serde_json::from_slice(&answer.body).unwrap()
             }
         };
