@@ -13,9 +13,9 @@ use schemas::topics::Topic;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
-use crate::service::Service;
 use crate::services::indexed_topics;
 use crate::{Error, for_each_service};
+use fold::service::Service;
 
 /// How long to wait after the log or the store failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);

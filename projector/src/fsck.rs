@@ -24,7 +24,7 @@ use crate::Error;
 use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{Parts, Progress, Rows};
-use crate::service::Service;
+use fold::service::Service;
 
 /// The most records that one read returns.
 const BATCH_RECORDS: usize = 2_000;

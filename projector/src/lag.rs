@@ -10,9 +10,9 @@ use schemas::views::engine;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
-use crate::service::Service;
 use crate::services::indexed_topics;
 use crate::{Error, for_each_service};
+use fold::service::Service;
 
 /// The most bytes read to see when a record was appended.
 const LOOK_BYTES: usize = 1;

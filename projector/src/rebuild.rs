@@ -19,7 +19,7 @@ use view_store::{View, ViewStore};
 
 use crate::Error;
 use crate::decider::Decider;
-use crate::service::{Service, SigningCheck};
+use fold::service::{Service, SigningCheck};
 
 /// Called with the progress of a long operation: the amount done, and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;

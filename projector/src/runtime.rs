@@ -23,9 +23,9 @@ use crate::decider::Decider;
 use crate::fsck::{self, CheckedView};
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
-use crate::service::Service;
 use crate::services::indexed_topics;
 use crate::{Error, follow, for_each_service, metrics};
+use fold::service::Service;
 
 /// How long to wait before the next attempt to get a lease that another process holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
 use access::suppression;
+use fold::records::Records;
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
 use operation::{Body, Call, Caller, Form, Stage};
@@ -13,7 +14,6 @@ use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
 use projector::services::labs::category::Classifier;
 use projector::services::labs::{Lexicon, RulesUnder};
-use projector::services::records::Records;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use fold::rows::Rows;
+use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild::{self, Progress};
-use projector::rows::Rows;
-use projector::service::{Draft, Service, Undecided};
 use projector::services::recalls::Recalls;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::Fact;

@@ -12,7 +12,7 @@ use view_store::Checkpoint;
 
 use super::{ChangeOf, Decider, value_error};
 use crate::Error;
-use crate::service::{Draft, Service};
+use fold::service::{Draft, Service};
 
 /// The size of most records as JSON, in bytes.
 const RECORD_BYTES: usize = 2_048;

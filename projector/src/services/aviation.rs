@@ -16,8 +16,8 @@ use schemas::views::aviation::{AirworthinessDirective, CORRECTED, CURRENT, Direc
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The service's two folds.
 pub type Aviation = Records<AviationRules>;

@@ -13,8 +13,8 @@ use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The stream that takes precedence for an award's fields and an action's amount.
 const DETAILS: &str = "usaspending.details";

@@ -18,8 +18,8 @@ use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
 use self::batch::{Observed, OpenBatch};
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// How many stores are listed.
 const STORES_MAX: usize = 10_000;

@@ -24,9 +24,9 @@ use schemas::views::exclusions::{BY_CAGE, BY_UEI, EXCLUSION, Exclusion, HIT, TAB
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use super::records::{Read, Records, Rules, State};
-use crate::changes_read::read_change;
-use crate::service::Undecided;
+use fold::changes_read::read_change;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The service's two folds.
 pub type Exclusions = Records<ExclusionsRules>;

@@ -14,8 +14,8 @@ use schemas::views::filings::{Filing, TABLES};
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// How many filings of one company and form are remembered to find what an amendment amends: the newest ones.
 const RELATED_FILINGS_MAX: usize = 64;

@@ -21,8 +21,8 @@ use schemas::views::records::{RecordChange, RecordTables};
 
 use self::category::{CLASSIFIER, Classifier};
 use self::signal::{History, Investigator, OwnLead};
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The labs service.
 pub type Labs = Records<LabsRules>;

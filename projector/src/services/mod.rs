@@ -1,7 +1,6 @@
 //! The services, one file or folder each.
 
 pub mod accounts;
-mod aliases;
 pub mod aviation;
 pub mod awards;
 pub mod cadence;
@@ -17,13 +16,12 @@ pub mod payments;
 pub mod phrases;
 pub mod recalls;
 pub mod receipts;
-pub mod records;
 pub mod research;
 pub mod watches;
 
 use schemas::topics::{self, Topic, TopicKind};
 
-use crate::service::Service;
+use fold::service::Service;
 
 /// Applies a macro to each service's type: THE LIST of services. `$act!(Type)` is called once per service.
 #[macro_export]

@@ -12,8 +12,8 @@ use schemas::views::names::{TABLES, Trademark, TrademarkDetails, classes_of, sta
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The service's two folds.
 pub type Names = Records<NamesRules>;

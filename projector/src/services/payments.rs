@@ -7,8 +7,8 @@ use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{Claim, Payment, PaymentCommand, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys};
 use schemas::views::records::RecordTables;
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The payments service.
 pub type Payments = Records<PaymentsRules>;
@@ -132,8 +132,8 @@ mod tests {
     use schemas::views::payments::Settlement;
 
     use super::*;
-    use crate::rows::Rows;
-    use crate::service::Service;
+    use fold::rows::Rows;
+    use fold::service::Service;
 
     /// Decides commands in turn. Each call returns the payment if the command changed it.
     struct Decisions(Rows);

@@ -29,8 +29,8 @@ use velocity::rows::{
 };
 use velocity::views::set_lowest;
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The service's two folds.
 pub type Phrases = Records<PhrasesRules>;

@@ -19,8 +19,8 @@ use schemas::views::receipts::{
 use schemas::views::records::RecordTables;
 
 use super::payments::claim_transfer;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The receipts service.
 pub type Receipts = Records<ReceiptsRules>;

@@ -10,9 +10,9 @@ use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 use schemas::views::research::{Funding, TABLES, Topic as RecordTopic};
 
-use super::aliases;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::aliases;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The research service.
 pub type Research = Records<ResearchRules>;
@@ -134,7 +134,7 @@ mod tests {
     use schemas::views::records::{alias_key, former_key};
 
     use super::*;
-    use crate::folded::{Folded, fact};
+    use fold::testing::{Folded, fact};
 
     /// Proves how a grant and a trial become records, with the registry's classes mapped to the contract's four.
     #[test]

@@ -18,8 +18,8 @@ use schemas::views::watches::{
 use serde_json::Value;
 
 use super::payments::claim_transfer;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The most replaced secrets that sign alongside the current one.
 const OLD_SECRETS_MAX: usize = 3;

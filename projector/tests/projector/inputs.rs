@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::{Append, Record};
-use projector::changes_read::read_change;
+use fold::changes_read::read_change;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::{Service, Undecided};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
-use projector::service::{Service, Undecided};
-use projector::services::records::{Read, Records, Rules, State};
 use schemas::avro;
 use schemas::event::Fact;
 use schemas::position::{LogOffset, Seq};

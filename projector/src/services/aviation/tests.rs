@@ -1,7 +1,7 @@
 //! What documents about directives become, in any order.
 
 use super::*;
-use crate::folded::{self, Folded};
+use fold::testing::{self, Folded};
 
 /// The service in memory.
 type Engine = Folded<Aviation>;
@@ -9,7 +9,7 @@ type Engine = Folded<Aviation>;
 /// The fact of a document.
 fn fact(data: DirectiveFact) -> Fact<DirectiveFact> {
     let key = format!("federal_register.ads/{}@{}", data.number, data.published);
-    folded::fact(key, FactKind::Observed, 0, Some(data))
+    testing::fact(key, FactKind::Observed, 0, Some(data))
 }
 
 fn record(engine: &Engine, number: &str) -> AirworthinessDirective {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::stats::rescore;
 use super::{CadenceRules, VariantState, item_id};
-use crate::services::records::State;
-use crate::undecided::{Undecided, all};
+use fold::records::State;
+use fold::undecided::{Undecided, all};
 
 /// How many products one part of the list holds.
 const PART_PRODUCTS: usize = 64;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{self, Observed};
 use super::{CadenceRules, VariantState, variant_key};
-use crate::services::records::State;
-use crate::undecided::{self, Undecided};
+use fold::records::State;
+use fold::undecided::{self, Undecided};
 
 /// How many variants of a store can wait for a present copy. Those beyond it wait for their next fact.
 const OUTDATED_MAX: usize = 2_000;

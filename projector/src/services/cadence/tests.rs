@@ -11,9 +11,9 @@ use schemas::views::cadence::{DAY_MS, Restock};
 use schemas::views::records::Row;
 
 use super::*;
-use crate::folded;
-use crate::rows::Rows;
-use crate::service::Service;
+use fold::rows::Rows;
+use fold::service::Service;
+use fold::testing;
 
 const HOST: &str = "shop.example";
 /// 2026-09-01T00:00:00Z.
@@ -36,7 +36,7 @@ impl Store {
     }
 
     fn fact(&self, key: String, kind: FactKind, data: Option<StockFact>) -> Fact<StockFact> {
-        Fact { upstream: "shopify".into(), ..folded::fact(key, kind, self.now_ms, data) }
+        Fact { upstream: "shopify".into(), ..testing::fact(key, kind, self.now_ms, data) }
     }
 
     fn decide(&mut self, fact: &Fact<StockFact>) {

@@ -30,9 +30,9 @@ use schemas::views::catalysts::{Catalyst, CatalystDetails, TABLES, Window, verif
 use schemas::views::records::{RecordChange, RecordTables};
 
 use self::companies::{Listed, Named, cik_key, name_key};
-use super::aliases;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::aliases;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The catalysts service.
 pub type Catalysts = Records<CatalystsRules>;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::companies::{Listed, cik_key};
 use super::{Decision, drugs, sentences, set_anchor, set_dates, withdraw};
-use crate::service::Undecided;
+use fold::service::Undecided;
 
 /// How many statements of one company are remembered: the newest ones.
 const STATEMENTS_MAX: usize = 400;

@@ -7,12 +7,18 @@ use schemas::facts::trials::Intervention;
 use schemas::views::catalysts::verify_hash;
 
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 
 type Engine = Folded<Catalysts>;
 
-impl Engine {
+/// What the tests ask of the service in memory.
+trait Asked {
+    fn one(&self, id: &str) -> Catalyst;
+    fn details(&self) -> CatalystDetails;
+}
+
+impl Asked for Engine {
     fn one(&self, id: &str) -> Catalyst {
         self.records().remove(id).unwrap_or_else(|| panic!("{id} in {:?}", self.records().keys()))
     }
@@ -32,7 +38,7 @@ fn engine(facts: &[Fact<CatalystFact>]) -> Engine {
 fn fact(key: &str, day: &str, data: Option<CatalystFact>) -> Fact<CatalystFact> {
     let at: jiff::Timestamp = format!("{day}T12:00:00Z").parse().unwrap();
     let kind = if data.is_some() { FactKind::Observed } else { FactKind::Withdrawn };
-    folded::fact(key, kind, at.as_millisecond(), data)
+    testing::fact(key, kind, at.as_millisecond(), data)
 }
 
 fn trial(date: &str, change: impl FnOnce(&mut TrialFact)) -> Fact<CatalystFact> {
@@ -324,8 +330,18 @@ fn order_does_not_matter() {
 }
 
 /// Random facts.
-impl Random {
+/// What the tests draw.
+trait Draws {
     /// A trial of one of six numbers, in any state.
+    fn trial(&mut self) -> Fact<CatalystFact>;
+    /// A sentence of one of five filings.
+    fn sentence(&mut self) -> Fact<CatalystFact>;
+    /// A notice of one of three dockets.
+    fn notice(&mut self) -> Fact<CatalystFact>;
+    fn fact(&mut self) -> Fact<CatalystFact>;
+}
+
+impl Draws for Random {
     fn trial(&mut self) -> Fact<CatalystFact> {
         let number = format!("NCT0000000{}", self.below(6));
         let date = self.one(&["2026-07", "2026-09-15", "2026-12", "2027-02-28", "", "soon"]);
@@ -342,7 +358,6 @@ impl Random {
         fact(&format!("clinical_trials/{number}"), day, data)
     }
 
-    /// A sentence of one of five filings.
     fn sentence(&mut self) -> Fact<CatalystFact> {
         let filing = self.below(5);
         let (accession, filed) = (format!("0001234567-26-00000{filing}"), format!("2026-0{}-01", 2 + filing));
@@ -360,7 +375,6 @@ impl Random {
         sentence(&accession, &filed, self.one(&["a.htm", "ex99-1.htm"]), n, &text)
     }
 
-    /// A notice of one of three dockets.
     fn notice(&mut self) -> Fact<CatalystFact> {
         let docket = self.below(3);
         let title = self.one(&[

@@ -7,9 +7,9 @@ use schemas::facts::trials::TrialFact;
 use schemas::phrases::words;
 use schemas::views::catalysts::Catalyst;
 
-use super::super::aliases;
 use super::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
-use crate::service::Undecided;
+use fold::aliases;
+use fold::service::Undecided;
 
 /// The field of the registry that holds the date.
 const FIELD: &str = "protocolSection.statusModule.primaryCompletionDateStruct";

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::carriers::{self, Carrier};
 use super::entities::Entity;
 use super::{Candidate, Candidates, CoverageRules, Owner, State};
-use crate::undecided::{Undecided, all};
+use fold::undecided::{Undecided, all};
 
 /// The most leads of a row. A further one is a lead of its own.
 pub(super) const MEMBERS_MAX: usize = 20;

@@ -28,8 +28,8 @@ use schemas::views::records::RecordTables;
 
 use self::carriers::Carrier;
 use self::entities::Entity;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The coverage service.
 pub type Coverage = Records<CoverageRules>;

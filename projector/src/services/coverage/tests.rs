@@ -9,21 +9,31 @@ use schemas::views::records::{Record, day_number};
 
 use super::leads::MEMBERS_MAX;
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 
 /// 2026-11-20 12:00 UTC.
 const NOON: i64 = 1_795_176_000_000;
 
 type Engine = Folded<Coverage>;
 
-impl Engine {
+/// What the tests ask of the service in memory.
+trait Asked {
     /// The leads that lists show.
+    fn leads(&self) -> Vec<Lead>;
+    /// The leads in short: line, basis, trigger, day, sources, amount.
+    fn short(&self) -> Vec<String>;
+    /// The last counts of a day in the index.
+    fn counts(&self, day: &str) -> BTreeMap<String, i64>;
+    /// Fails unless the counts are those of the leads.
+    fn assert_counted(&self);
+}
+
+impl Asked for Engine {
     fn leads(&self) -> Vec<Lead> {
         self.records().into_values().filter(Record::is_listed).collect()
     }
 
-    /// The leads in short: line, basis, trigger, day, sources, amount.
     fn short(&self) -> Vec<String> {
         let short = |lead: Lead| {
             let amount = lead.mandate.amount.map_or_else(|| "-".to_owned(), |amount| amount.to_string());
@@ -34,7 +44,6 @@ impl Engine {
         leads
     }
 
-    /// The last counts of a day in the index.
     fn counts(&self, day: &str) -> BTreeMap<String, i64> {
         let bucket = day_number(day.parse().unwrap());
         let is_of = |key: &Key| key[0] == Datum::Text(counts_term()) && key[1] == Datum::Int(bucket);
@@ -42,7 +51,6 @@ impl Engine {
         last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
     }
 
-    /// Fails unless the counts are those of the leads.
     fn assert_counted(&self) {
         let mut expected: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
         for lead in self.leads() {
@@ -63,7 +71,7 @@ fn engine(facts: &[Fact<CoverageFact>]) -> Engine {
 }
 
 fn fact(key: &str, kind: FactKind, data: Option<CoverageFact>) -> Fact<CoverageFact> {
-    folded::fact(key, kind, NOON, data)
+    testing::fact(key, kind, NOON, data)
 }
 
 fn of_carrier(key: &str, data: CarrierFact) -> Fact<CoverageFact> {
@@ -411,7 +419,7 @@ fn leads_of_long_ago_make_room() {
         let street = format!("{} Oak St", 1_000 + number);
         let data = BusinessFact { street, ..colorado(&number.to_string(), "Blue Mesa Freight, L.L.C.", "2025-07-01") };
         let data = Some(CoverageFact::Business(Box::new(data)));
-        engine.decide(&folded::fact(format!("sos.co/{number}"), FactKind::Observed, LONG_AGO, data));
+        engine.decide(&testing::fact(format!("sos.co/{number}"), FactKind::Observed, LONG_AGO, data));
     }
     let before = engine.leads();
     engine.decide(&co(colorado("20261812345", "Blue Mesa Freight, L.L.C.", "2026-11-16")));

@@ -14,9 +14,9 @@ use schemas::views::awards::Award;
 use schemas::views::exclusions::{CANDIDATE, Contract, ContractSignal, Exclusion, signal};
 use serde::{Deserialize, Serialize};
 
-use super::super::records::Read;
 use super::Decision;
-use crate::undecided::{Undecided, all};
+use fold::records::Read;
+use fold::undecided::{Undecided, all};
 
 /// The most awards that are remembered of a need: those that were signed last.
 const AWARDS_MAX: usize = 40;

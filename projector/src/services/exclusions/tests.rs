@@ -6,17 +6,26 @@ use schemas::change::ChangeKind;
 use schemas::facts::exclusions::classification::{FIRM, SPECIAL_ENTITY};
 
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 
 /// The service in memory.
 type Engine = Folded<Exclusions>;
 
 fn fact(key: &str, kind: FactKind, data: Option<ExclusionInput>) -> Fact<ExclusionInput> {
-    folded::fact(key, kind, 0, data)
+    testing::fact(key, kind, 0, data)
 }
 
-impl Engine {
+/// What the tests ask of the service in memory.
+trait Asked {
+    fn row(&mut self, row: &ExclusionFact) -> String;
+    fn lift(&mut self, row: &ExclusionFact);
+    fn award(&mut self, award: &Award);
+    fn listed(&self) -> BTreeMap<String, Exclusion>;
+    fn hit(&self, uei: &str) -> Option<Exclusion>;
+}
+
+impl Asked for Engine {
     fn row(&mut self, row: &ExclusionFact) -> String {
         self.decide(&observed(row));
         format!("sam:{}", row.row_id())

@@ -9,27 +9,36 @@ use schemas::views::labs::lexicon::{GENERAL, LEXICON};
 use schemas::views::records::{PlaceRow, Record};
 
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 use schemas::phrases::words;
 
 type World = Folded<Labs>;
 
-impl World {
+/// What the tests ask of the service in memory.
+trait Asked {
+    fn observe(&mut self, grant: &GrantFact);
+    fn take(&mut self, kind: FactKind, number: &str, data: Option<GrantFact>);
+    /// The places, each with the seq until which it holds.
+    fn places(&self) -> impl Iterator<Item = (&Key, Seq)>;
+    /// The ids in a list as of a seq.
+    fn list(&self, list: &str, seq: Seq) -> Vec<&str>;
+    fn lists(&self) -> BTreeSet<String>;
+}
+
+impl Asked for World {
     fn observe(&mut self, grant: &GrantFact) {
         self.take(FactKind::Observed, &grant.number, Some(grant.clone()));
     }
 
     fn take(&mut self, kind: FactKind, number: &str, data: Option<GrantFact>) {
-        self.decide(&folded::fact(format!("nih_reporter/{number}"), kind, 0, data));
+        self.decide(&testing::fact(format!("nih_reporter/{number}"), kind, 0, data));
     }
 
-    /// The places, each with the seq until which it holds.
     fn places(&self) -> impl Iterator<Item = (&Key, Seq)> {
         self.table(TABLES.places.unwrap()).map(|(key, value)| (key, serde_json::from_slice::<PlaceRow>(value).unwrap().until))
     }
 
-    /// The ids in a list as of a seq.
     fn list(&self, list: &str, seq: Seq) -> Vec<&str> {
         let mut ids = Vec::new();
         for (key, until) in self.places() {

@@ -4,14 +4,21 @@ use schemas::change::ChangeKind;
 use schemas::facts::marks::MarkClass;
 
 use super::*;
-use crate::folded::{self, Folded};
+use fold::testing::{self, Folded};
 
 type Engine = Folded<Names>;
 
-impl Engine {
+/// What the tests ask of the service in memory.
+trait Asked {
+    fn observe(&mut self, data: MarkFact);
+    fn record(&self, serial: &str) -> Trademark;
+    fn kinds(&self) -> Vec<ChangeKind>;
+}
+
+impl Asked for Engine {
     fn observe(&mut self, data: MarkFact) {
         let key = format!("uspto_trademarks/{}", data.serial);
-        let fact = Fact { upstream: "uspto_trademarks".to_owned(), ..folded::fact(key, FactKind::Observed, 0, Some(data)) };
+        let fact = Fact { upstream: "uspto_trademarks".to_owned(), ..testing::fact(key, FactKind::Observed, 0, Some(data)) };
         self.decide(&fact);
     }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::ratio::trimmed_stats;
 use super::roll::{Area, Cycle, Frozen, Roll};
 use super::{ParcelsRules, State, decide_again, roll_key};
-use crate::undecided::{Undecided, all};
+use fold::undecided::{Undecided, all};
 
 /// How many rows the sold parcels of a neighbourhood are spread over.
 const SOLD_PARTS: u32 = 16;

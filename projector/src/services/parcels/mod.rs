@@ -25,8 +25,8 @@ use schemas::views::records::RecordTables;
 
 use self::cycle::{Closing, remember_neighborhood, sold_key, stats_key};
 use self::roll::{Area, Frozen, Roll};
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The parcels service.
 pub type Parcels = Records<ParcelsRules>;

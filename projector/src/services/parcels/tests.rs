@@ -7,8 +7,8 @@ use schemas::views::parcels::{CurrentCycle, RULE, current_cycle};
 use schemas::views::records::Record;
 
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 
 /// 2026-11-20 12:00 UTC.
 const NOON: i64 = 1_795_176_000_000;
@@ -18,30 +18,39 @@ const PEERS: usize = 40;
 type Engine = Folded<Parcels>;
 type ParcelsFactOf = Fact<ParcelsFact>;
 
-impl Engine {
+/// What the tests ask of the service in memory.
+trait Asked {
+    fn parcel(&self, pin: &str) -> Parcel;
+    /// The last row of the index of counts under a name.
+    fn counted<T: serde::de::DeserializeOwned + Default>(&self, name: &str) -> T;
+    /// The PINs of over-assessed commercial parcels.
+    fn over(&self) -> BTreeSet<String>;
+    /// The PINs that a cycle made over-assessed, or no more.
+    fn delta(&self, cycle: &str, is_new: bool) -> BTreeSet<String>;
+    /// Fails unless the counts in the index are those of the records.
+    fn assert_counted(&self);
+}
+
+impl Asked for Engine {
     fn parcel(&self, pin: &str) -> Parcel {
         self.records().remove(&id(cook::COUNTY, pin)).unwrap()
     }
 
-    /// The last row of the index of counts under a name.
     fn counted<T: serde::de::DeserializeOwned + Default>(&self, name: &str) -> T {
         let last = self.table(TABLES.terms).rfind(|(key, _)| key[0] == Datum::Text(name.to_owned()));
         last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
     }
 
-    /// The PINs of over-assessed commercial parcels.
     fn over(&self) -> BTreeSet<String> {
         let records = self.records().into_values();
         records.filter(|parcel| parcel.is_over() && parcel.is_commercial()).map(|parcel| parcel.pin).collect()
     }
 
-    /// The PINs that a cycle made over-assessed, or no more.
     fn delta(&self, cycle: &str, is_new: bool) -> BTreeSet<String> {
         let records = self.records().into_values();
         records.filter(|parcel| parcel.cycle == cycle && parcel.delta() == Some(is_new)).map(|parcel| parcel.pin).collect()
     }
 
-    /// Fails unless the counts in the index are those of the records.
     fn assert_counted(&self) {
         let mut expected: BTreeMap<String, i64> = BTreeMap::new();
         for parcel in self.records().into_values().filter(Parcel::is_over) {
@@ -76,7 +85,7 @@ fn value(number: usize, year: i64, totals: [Option<i64>; 3]) -> ParcelsFactOf {
         board,
         ..ParcelFact::default()
     };
-    folded::fact(format!("cook.values/{}{year}", pin(number)), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
+    testing::fact(format!("cook.values/{}{year}", pin(number)), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
 }
 
 /// A sale of a parcel.
@@ -96,7 +105,7 @@ fn sale_with(number: usize, date: &str, price: i64, change: impl FnOnce(&mut Sal
         ..SaleFact::default()
     };
     change(&mut data);
-    folded::fact(format!("cook.sales/{}", data.sale), FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
+    testing::fact(format!("cook.sales/{}", data.sale), FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
 }
 
 fn cycle(neighborhood: &str, year: i64, stage: &str) -> ParcelsFactOf {
@@ -109,12 +118,12 @@ fn cycle(neighborhood: &str, year: i64, stage: &str) -> ParcelsFactOf {
         ..ParcelFact::default()
     };
     let key = format!("cook.values/cycle/77/{neighborhood}");
-    folded::fact(key, FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
+    testing::fact(key, FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
 }
 
 fn sales_read() -> ParcelsFactOf {
     let data = SaleFact { kind: sales::READ.into(), township: "77".into(), ..SaleFact::default() };
-    folded::fact("cook.sales/read/77", FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
+    testing::fact("cook.sales/read/77", FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
 }
 
 /// The facts about parcels whose ratios are around 1.02: each is assessed at 25 percent of 160,000 to 167,200 dollars, and was sold for 160,000.
@@ -440,7 +449,7 @@ fn the_last_appeal_is_shown() {
             result: result.into(),
             ..ParcelFact::default()
         };
-        folded::fact(format!("cook.appeals/{number}"), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
+        testing::fact(format!("cook.appeals/{number}"), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
     };
     let appeals = [appeal("a1", 2024, "change"), appeal("a2", 2025, "no change"), appeal("a3", 2026, "")];
     let shown = |order: [usize; 3]| {

@@ -12,8 +12,8 @@ use velocity::rows::{Before, CLOCK_KEY, Clock, DocRow, candidate_part, candidate
 use velocity::words::is_blocked;
 
 use super::{Rows, add_to_list, hour};
-use crate::service::Undecided;
-use crate::undecided::all;
+use fold::service::Undecided;
+use fold::undecided::all;
 
 /// Adds a story, edits it, or takes it back.
 pub(super) fn decide(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided> {

@@ -16,8 +16,8 @@ use velocity::rows::{
 use velocity::views::newest_day;
 
 use super::{Rows, add_to_list};
-use crate::service::Undecided;
-use crate::undecided::all;
+use fold::service::Undecided;
+use fold::undecided::all;
 
 /// How many days before the day of the newest hour the windows reach.
 pub(super) const DAYS_READ: i64 = 15;

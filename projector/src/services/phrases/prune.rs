@@ -9,8 +9,8 @@ use velocity::mentions::Mentions;
 use velocity::rows::{CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, candidates_key, doc_key, doc_list_key, gram_key, open_day_key};
 
 use super::Rows;
-use crate::service::Undecided;
-use crate::undecided::all;
+use fold::service::Undecided;
+use fold::undecided::all;
 
 /// The mentions of a story are deleted when so many hours have passed.
 pub(super) const DELETED_AFTER_HOURS: i64 = 31 * DAY_HOURS;

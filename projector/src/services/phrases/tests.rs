@@ -18,9 +18,9 @@ use velocity::rows::{BOARD_KEY, Board, DocRow, record_id};
 use velocity::words::is_blocked;
 
 use super::*;
-use crate::folded;
-use crate::rows::Rows as Cached;
-use crate::service::Service;
+use fold::rows::Rows as Cached;
+use fold::service::Service;
+use fold::testing;
 
 /// 2026-09-01T00.
 const START: i64 = 496_728;
@@ -38,7 +38,7 @@ struct World {
 
 impl World {
     fn decide(&mut self, key: String, kind: FactKind, data: Option<MentionFact>) {
-        let fact = Fact { upstream: "hacker_news".into(), ..folded::fact(key, kind, 0, data) };
+        let fact = Fact { upstream: "hacker_news".into(), ..testing::fact(key, kind, 0, data) };
         let mut cached = Cached::default();
         let drafts = loop {
             match Phrases::decide(&mut cached, &fact) {

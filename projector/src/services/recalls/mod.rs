@@ -29,8 +29,8 @@ use schemas::views::recalls::{
 use serde::Serialize;
 
 use self::merge::{Alike, Place};
-use crate::rows::Rows;
-use crate::service::{Draft, Service, Undecided};
+use fold::rows::Rows;
+use fold::service::{Draft, Service, Undecided};
 
 /// The recalls service.
 pub struct Recalls;

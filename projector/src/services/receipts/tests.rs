@@ -10,8 +10,8 @@ use schemas::views::payments::{Claim, Settlement, TransferKeys};
 use schemas::views::receipts::AppendRefusal;
 
 use super::*;
-use crate::rows::Rows;
-use crate::service::Service;
+use fold::rows::Rows;
+use fold::service::Service;
 
 /// The verbs of payment commands.
 const CLAIM: &str = "claim";

@@ -5,14 +5,14 @@ use schemas::views::exclusions::TABLES;
 
 use super::super::{ExclusionInput, Exclusions};
 use super::*;
-use crate::folded::{self, Folded};
-use crate::random::Random;
+use fold::random::Random;
+use fold::testing::{self, Folded};
 
 /// The service in memory.
 type Engine = Folded<Exclusions>;
 
 fn fact(award: &Award) -> Fact<ExclusionInput> {
-    folded::fact(format!("changes.awards/{}", award.id), FactKind::Observed, 0, Some(ExclusionInput::Award(Box::new(award.clone()))))
+    testing::fact(format!("changes.awards/{}", award.id), FactKind::Observed, 0, Some(ExclusionInput::Award(Box::new(award.clone()))))
 }
 
 fn engine(awards: &[Award]) -> Engine {

@@ -10,7 +10,6 @@ use schemas::tables::{Key, Table, Write};
 use serde::de::DeserializeOwned;
 use view_store::View;
 
-use crate::Error;
 use crate::undecided::Undecided;
 
 /// Rows by table and key; `None` for a row that does not exist.
@@ -82,7 +81,7 @@ impl Rows {
         view: &dyn View,
         wanted: impl IntoIterator<Item = (&'static Table, Key)>,
         is_wrong: impl Fn(&'static Table, &Key, Option<&Bytes>) -> bool,
-    ) -> Result<Option<(&'static Table, Key)>, Error> {
+    ) -> Result<Option<(&'static Table, Key)>, view_store::Error> {
         let mut by_table: HashMap<&'static str, (&'static Table, HashSet<Key>)> = HashMap::new();
         for (table, key) in wanted {
             if self.known(table, &key).is_none() {
@@ -92,7 +91,7 @@ impl Rows {
         let fetched = by_table.into_values().map(async |(table, keys)| {
             let keys: Vec<Key> = keys.into_iter().collect();
             let rows = view.get_many(table, &keys).await?;
-            Ok::<_, Error>((table, keys, rows))
+            Ok::<_, view_store::Error>((table, keys, rows))
         });
         let fetched = try_join_all(fetched).await?;
         for (table, keys, rows) in &fetched {

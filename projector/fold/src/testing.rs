@@ -1,5 +1,7 @@
 //! A service in memory, for tests of its fold: facts in, changes and rows out.
 
+#![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -13,12 +15,12 @@ use schemas::views::records::Row;
 use crate::rows::Rows;
 use crate::service::{Service, Undecided};
 
-/// What became of the facts of one service.
-pub(crate) struct Folded<S: Service> {
+/// The rows and changes that the facts of one service led to.
+pub struct Folded<S: Service> {
     /// The rows of all tables.
-    pub(crate) rows: BTreeMap<(&'static str, Key), Bytes>,
+    pub rows: BTreeMap<(&'static str, Key), Bytes>,
     /// The changes, in order.
-    pub(crate) changes: Vec<Change<S::Record, S::Note>>,
+    pub changes: Vec<Change<S::Record, S::Note>>,
 }
 
 impl<S: Service> Default for Folded<S> {
@@ -29,12 +31,21 @@ impl<S: Service> Default for Folded<S> {
 
 impl<S: Service> Folded<S> {
     /// Decides a fact that must be decided, and applies its changes.
-    pub(crate) fn decide(&mut self, fact: &Fact<S::Fact>) {
+    ///
+    /// # Panics
+    /// When the fact is not decided.
+    pub fn decide(&mut self, fact: &Fact<S::Fact>) {
         self.try_decide(fact).unwrap();
     }
 
     /// Decides a fact and applies its changes.
-    pub(crate) fn try_decide(&mut self, fact: &Fact<S::Fact>) -> Result<(), Undecided> {
+    ///
+    /// # Errors
+    /// When the fact is not decided.
+    ///
+    /// # Panics
+    /// When a record cannot be serialized.
+    pub fn try_decide(&mut self, fact: &Fact<S::Fact>) -> Result<(), Undecided> {
         let mut rows = Rows::default();
         let drafts = loop {
             for (table, key) in rows.take_missing() {
@@ -77,22 +88,25 @@ impl<S: Service> Folded<S> {
     }
 
     /// The seq of the last change; 0 before the first.
-    pub(crate) fn seq(&self) -> Seq {
+    pub fn seq(&self) -> Seq {
         self.changes.last().map_or(Seq(0), |change| change.seq)
     }
 
     /// The changes that have a record, in order.
-    pub(crate) fn changes_of_records(&self) -> impl DoubleEndedIterator<Item = &Change<S::Record, S::Note>> {
+    pub fn changes_of_records(&self) -> impl DoubleEndedIterator<Item = &Change<S::Record, S::Note>> {
         self.changes.iter().filter(|change| change.after.is_some())
     }
 
     /// The rows of a table, in the order of their keys.
-    pub(crate) fn table(&self, table: &Table) -> impl DoubleEndedIterator<Item = (&Key, &Bytes)> {
+    pub fn table(&self, table: &Table) -> impl DoubleEndedIterator<Item = (&Key, &Bytes)> {
         self.rows.iter().filter(move |((name, _), _)| *name == table.name).map(|((_, key), value)| (key, value))
     }
 
     /// The current records, by their ids.
-    pub(crate) fn records(&self) -> BTreeMap<String, S::Record> {
+    ///
+    /// # Panics
+    /// When a row cannot be read.
+    pub fn records(&self) -> BTreeMap<String, S::Record> {
         let read = |(key, value): (&Key, &Bytes)| match key.first() {
             Some(Datum::Text(id)) => (id.clone(), serde_json::from_slice::<Row<S::Record>>(value).unwrap().record),
             _ => panic!("{key:?}"),
@@ -102,7 +116,7 @@ impl<S: Service> Folded<S> {
 }
 
 /// A fact with this key and content, observed at a time in milliseconds since 1970.
-pub(crate) fn fact<D>(key: impl Into<String>, kind: FactKind, observed_at: i64, data: Option<D>) -> Fact<D> {
+pub fn fact<D>(key: impl Into<String>, kind: FactKind, observed_at: i64, data: Option<D>) -> Fact<D> {
     Fact {
         id: Hash32::ZERO,
         kind,

@@ -12,7 +12,7 @@ pub enum Undecided {
 }
 
 /// Reads all values. Rows that have not been fetched are all named before the decision is repeated, so that it takes few rounds.
-pub(crate) fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
+pub fn all<T>(values: impl Iterator<Item = Result<T, Undecided>>) -> Result<Vec<T>, Undecided> {
     let (mut misses, mut out) = (false, Vec::new());
     for value in values {
         match value {

@@ -1,5 +1,5 @@
 //! Changes of another service as inputs of a service. They are read in the order of their chain; the engine's index says which records of the
-//! topic belong to it (see [`crate::heads`]).
+//! topic belong to it (see `projector::heads`).
 
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
@@ -47,6 +47,6 @@ pub fn read_change<R: DeserializeOwned>(topic: &Topic, value: &[u8]) -> Result<F
 }
 
 /// Whether a fact that was read from a change topic means nothing to other services.
-pub(crate) fn is_silent<D>(fact: &Fact<D>) -> bool {
+pub fn is_silent<D>(fact: &Fact<D>) -> bool {
     fact.data.is_none() && fact.run.is_none()
 }

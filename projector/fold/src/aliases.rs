@@ -2,11 +2,11 @@
 
 use schemas::views::records::{alias_key, former_key};
 
-use super::records::{Read, Rules, State};
+use crate::records::{Read, Rules, State};
 use crate::service::Undecided;
 
 /// The decision state that [`remember`] reads.
-pub(super) fn reads<'a>(number: &str, aliases: &'a [String]) -> impl Iterator<Item = Read> + 'a {
+pub fn reads<'a>(number: &str, aliases: &'a [String]) -> impl Iterator<Item = Read> + 'a {
     let former = (!aliases.is_empty()).then(|| Read::Source(former_key(number)));
     aliases.iter().map(|alias| Read::Source(alias_key(alias))).chain(former)
 }
@@ -15,7 +15,7 @@ pub(super) fn reads<'a>(number: &str, aliases: &'a [String]) -> impl Iterator<It
 ///
 /// # Errors
 /// When a row has not been fetched or cannot be decoded.
-pub(super) fn remember<T: Rules>(state: &mut State<'_, T>, number: &str, aliases: &[String]) -> Result<(), Undecided> {
+pub fn remember<T: Rules>(state: &mut State<'_, T>, number: &str, aliases: &[String]) -> Result<(), Undecided> {
     for alias in aliases {
         state.change(&alias_key(alias), |current: &mut String| number.clone_into(current))?;
     }
