@@ -11,10 +11,11 @@ use futures_util::future::BoxFuture;
 use ingest::schedule::Schedule;
 use operation::context::Part;
 use projector::follow;
+use reads::registration::{TaskContext, TaskRole};
 use schemas::views::SERVICES;
 use schemas::views::receipts::TABLES as RECEIPTS;
 use services::receipts;
-use services::registration::{TaskContext, TaskRole};
+use services::receipts::signer::Signer;
 use surfaces::server::Server;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -181,8 +182,11 @@ fn spawn_background_tasks(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: R
     if is_projector || is_api {
         tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));
     }
-    let context =
-        Arc::new(TaskContext { context: Arc::clone(&engine.context), signer: Arc::clone(&engine.signer), holder: engine.holder.clone() });
+    let context = Arc::new(TaskContext {
+        context: Arc::clone(&engine.context),
+        signer: Arc::<Signer>::clone(&engine.signer),
+        holder: engine.holder.clone(),
+    });
     let roles = [(is_projector, TaskRole::Project), (is_api, TaskRole::Api)];
     for (_, role) in roles.into_iter().filter(|(is_own, _)| *is_own) {
         services::tasks(role, &context).into_iter().for_each(|task| drop(tasks.spawn(task)));

@@ -9,6 +9,8 @@ use feed::watchable::WatchableFeed;
 use jiff::Timestamp;
 use operation::problem::Problem;
 use operation::{Answer as OperationAnswer, Call, Service};
+use reads::registration::Registration;
+use reads::yearly::{self, SoldWatches};
 use schemas::clock::{Clock, SimulatedClock, rfc3339};
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
@@ -19,8 +21,6 @@ use schemas::views::watches::months_after;
 use serde_json::{Map, Value, json};
 use services::awards::followed::{Awards, WatchedEntity};
 use services::awards::{filter, records};
-use services::common::yearly::{self, SoldWatches};
-use services::registration::Registration;
 use webhooks::Matchers;
 
 use crate::api::{HttpApi, Writer};

@@ -12,7 +12,7 @@ pub const SCHEMAS: (&str, &str) = ("schemas/src/avro.rs", "pub const ALL: &[Sche
 /// THE LIST of services' views.
 pub const VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const SERVICES: &[&ViewDef] =");
 /// THE LIST of services in the API.
-pub const SERVICES: (&str, &str) = ("api/services/src/lib.rs", "fn registrations() -> Vec<Registration>");
+pub const SERVICES: (&str, &str) = ("services/list/src/lib.rs", "fn registrations() -> Vec<Registration>");
 /// The kinds of facts, one per line of a macro.
 pub const KINDS: &str = "schemas/src/facts/mod.rs";
 /// THE LIST of services' folds, one per line of a macro.

@@ -122,7 +122,7 @@ fn a_service() {
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
-            "api/services/src/lib.rs",
+            "services/list/src/lib.rs",
             "ops/docs/contributing/architecture.md",
             "ops/docs/reference/topics.md",
             "projector/src/services/mod.rs",
@@ -133,7 +133,7 @@ fn a_service() {
         ]
         .map(|path| format!("edit {path}"))
         .to_vec();
-        wanted.extend(["filter", "followed", "mod"].map(|file| format!("new  api/services/src/{name}/{file}.rs")));
+        wanted.extend(["filter", "followed", "mod"].map(|file| format!("new  services/list/src/{name}/{file}.rs")));
         wanted.extend(
             ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"]
                 .map(|table| format!("new  schemas/cql/{name}{table}.cql")),
@@ -168,7 +168,7 @@ fn refusals() {
     }
     for (name, topic, reason) in [
         ("records", "recalls", "exists already"),
-        ("common", "recalls", "exists already"),
+        ("exports_tests", "recalls", "exists already"),
         ("award", "awards", "AwardChange already"),
         ("awards_feed", "awards", "schemas/cql/awards_feed.cql exists already"),
     ] {

@@ -25,7 +25,7 @@ const OPERATIONS: &[(&str, &str)] = &[
 /// When the name is invalid or taken, the topic does not exist, or a file cannot be extended.
 pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, Error> {
     let known =
-        [modules(tree, "schemas/src/views/"), modules(tree, "projector/src/services/"), modules(tree, "api/services/src/")].concat();
+        [modules(tree, "schemas/src/views/"), modules(tree, "projector/src/services/"), modules(tree, "services/list/src/")].concat();
     let name = Name::new("a service", name, &known)?;
     let facts = topic_of_facts(tree, topic)?;
     let kinds = layout::kinds(tree.must(layout::KINDS)?);
@@ -62,7 +62,7 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     plan.create(format!("schemas/avro/changes.{}.avsc", name.snake), filled(SCHEMA, &values))?;
     plan.create(format!("projector/src/services/{}.rs", name.snake), filled(FOLD, &values))?;
     for (file, text) in OPERATIONS {
-        plan.create(format!("api/services/src/{}/{file}.rs", name.snake), filled(text, &values))?;
+        plan.create(format!("services/list/src/{}/{file}.rs", name.snake), filled(text, &values))?;
     }
     tables(&mut plan, tree, &name)?;
     lists(&mut plan, &name, &whole)?;

@@ -39,7 +39,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
             format!("schemas/src/views/{name}.rs"),
             format!("schemas/avro/changes.{name}.avsc"),
             format!("schemas/cql/{name}.cql"),
-            format!("api/services/src/{name}/mod.rs"),
+            format!("services/list/src/{name}/mod.rs"),
         ];
         for file in files {
             findings.extend((!tree.has(&file)).then(|| Finding::new(layout::SERVICES.0, *line, format!("{name} has no {file}"))));
@@ -152,8 +152,8 @@ mod tests {
             ("schemas/cql/s.cql", ""),
             ("projector/src/services/mod.rs", "        $act!($crate::services::s::S);\n"),
             ("projector/src/services/s/mod.rs", ""),
-            ("api/services/src/lib.rs", "fn registrations() -> Vec<Registration> {\n    vec![s::service()]\n}\n"),
-            ("api/services/src/s/mod.rs", ""),
+            ("services/list/src/lib.rs", "fn registrations() -> Vec<Registration> {\n    vec![s::service()]\n}\n"),
+            ("services/list/src/s/mod.rs", ""),
             ("src/default.toml", SETTINGS),
         ];
         for (path, text) in changes {
@@ -172,7 +172,7 @@ mod tests {
         let swapped = UPSTREAMS.replace("&a::A, &b::B", "\n    &b::B,\n    &a::A,\n");
         assert_eq!(messages(&[("ingest/upstreams/src/lib.rs", &swapped)]), ["ingest/upstreams/src/lib.rs:3: a is listed after b"]);
         assert_eq!(messages(&[("tests/fixtures/b/x.json", "")]), ["ingest/upstreams/src/lib.rs:1: b has no tests/fixtures/b"]);
-        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["api/services/src/lib.rs:2: s has no schemas/cql/s.cql"]);
+        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["services/list/src/lib.rs:2: s has no schemas/cql/s.cql"]);
         let settings = SETTINGS.replace("[upstreams.b]", "[upstreams.c]");
         let found = messages(&[("src/default.toml", &settings)]);
         assert_eq!(found, ["src/default.toml:3: upstreams.c is in no list", "src/default.toml:1: has no [upstreams.b]"]);
