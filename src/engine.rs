@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Access;
+use access::suppression::ServiceViews;
 use async_trait::async_trait;
 use disk_files::space::SpaceWatch;
 use event_log::EventLog;
@@ -26,7 +27,6 @@ use reads::witness::RecordPlace;
 use schemas::receipt::SigningKeys;
 use schemas::tables::ViewDef;
 use schemas::topics::{self, Topic};
-use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
 use services::cadence::niches::Niches;
@@ -151,6 +151,7 @@ impl Engine {
             .with(payments)
             .with(SigningState::new(Arc::clone(&keys)))
             .with(niches(&config))
+            .with(ServiceViews(services::views()))
             .with(witnesses::witnessing(&config, witness_record)?);
         let context = Arc::new(context);
 
@@ -160,11 +161,12 @@ impl Engine {
             log: Arc::clone(&log),
             store: Arc::clone(&store),
             engine: engine_view,
+            services: services::defs(),
             clock,
             keys,
             signing_check: Some(signing_check),
         };
-        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        let projector = Arc::new(Projector::open(parts.clone(), services::projected_services()).await?);
         Ok(Arc::new(Self {
             config,
             log,
@@ -250,8 +252,8 @@ impl Engine {
                 }
             }
         };
-        let readers = SERVICES.iter().filter(|view| projector::services::reads(view.name, topic));
-        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (*service, partition)));
+        let readers = services::defs().iter().filter(|service| service.reads(topic)).map(|service| service.view);
+        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (service, partition)));
         try_join_all(waits.map(|(service, partition)| wait(service, partition))).await.map(drop)
     }
 

@@ -12,7 +12,6 @@ use ingest::schedule::Schedule;
 use operation::context::Part;
 use projector::follow;
 use reads::registration::{TaskContext, TaskRole};
-use schemas::views::SERVICES;
 use schemas::views::receipts::TABLES as RECEIPTS;
 use services::receipts;
 use services::receipts::signer::Signer;
@@ -150,7 +149,7 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
     let views: &[_] = match role {
         Role::Ingest => &[],
         Role::Project => &[RECEIPTS.view],
-        Role::Api | Role::All => SERVICES,
+        Role::Api | Role::All => services::views(),
     };
     tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
     let (own, is_ready) = (Arc::clone(engine), Arc::clone(is_ready));

@@ -15,6 +15,7 @@ pub mod lag;
 pub mod metrics;
 pub mod rebuild;
 pub mod runtime;
+pub mod service_def;
 pub mod services;
 
 /// Why a projector stopped.

@@ -1,6 +1,7 @@
 //! The engine and the API in this process. Operations are called without HTTP ([`LocalApi`]) or over HTTP on their own port ([`HttpApi`]).
 
 use access::Access;
+use access::suppression::ServiceViews;
 use operation::context::Part;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -173,7 +174,7 @@ fn context(
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
     let live = Live::new(live_upstreams.unwrap_or_default()).unwrap();
-    Arc::new(Context::new(own, clock, secrets, log, store).with(live).with(payments))
+    Arc::new(Context::new(own, clock, secrets, log, store).with(live).with(payments).with(ServiceViews(services::views())))
 }
 
 /// The API over an engine, served over HTTP on its own port.

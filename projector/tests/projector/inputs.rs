@@ -20,7 +20,7 @@ use schemas::views::records::RecordTables;
 use tokio::sync::Mutex;
 use view_store::Range;
 
-use crate::harness::{Content, Engine, clock, recall};
+use crate::harness::{Content, Engine, clock, recall, services};
 
 /// A service with a record per recall, which counts how often the recall changed. It borrows the tables and the topic of the labs service.
 struct Counted;
@@ -61,7 +61,7 @@ struct Pair {
 impl Pair {
     async fn new() -> Self {
         let engine = Engine::new().await;
-        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.engine)).with_changes(&CHANGES_RECALLS);
+        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.engine), services()).with_changes(&CHANGES_RECALLS);
         let counted = open(&engine).await;
         Self { engine, heads, counted }
     }

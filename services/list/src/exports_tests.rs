@@ -8,21 +8,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 use table_file::{Column, Format};
 
-use crate::{aviation, coverage, exclusions, names, parcels, phrases};
 use reads::registration::Registration;
 
 /// The fields that hold a date or a word instead of it.
 const DATES_OR_WORDS: [&str; 1] = ["terminationDate"];
-
-/// The services, with those that are not listed.
-fn all() -> Vec<Registration> {
-    let listed = crate::registrations();
-    let known = |service: &Registration| listed.iter().any(|other| other.service.name == service.service.name);
-    let others =
-        [aviation::service(), coverage::service(), exclusions::service(), names::service(), parcels::service(), phrases::service()];
-    let others: Vec<Registration> = others.into_iter().filter(|service| !known(service)).collect();
-    listed.into_iter().chain(others).collect()
-}
 
 /// The schema of a service's records, as its answers state it.
 fn record_schema(service: &Registration) -> Value {
@@ -116,10 +105,10 @@ fn unstated(path: &str, schema: &Value, out: &mut Vec<String>) {
 #[test]
 fn parquet_types_are_those_of_the_schemas() {
     let (mut tables, mut dated) = (0, Vec::new());
-    for service in all() {
+    for service in crate::registered() {
         let Some(table) = &service.table else { continue };
         let name = service.service.name;
-        let schema = record_schema(&service);
+        let schema = record_schema(service);
         let mut expected = BTreeMap::new();
         for (field, schema) in schema["properties"].as_object().unwrap() {
             expect(field, schema, &mut expected);
