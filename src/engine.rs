@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Access;
-use access::suppression::ServiceViews;
 use async_trait::async_trait;
+use cadence::operations::niches::Niches;
 use disk_files::space::SpaceWatch;
 use event_log::EventLog;
 use event_log::clock_guard::ClockGuard;
@@ -24,14 +24,13 @@ use projector::rebuild::Parts;
 use projector::runtime::{Projector, decider_lease};
 use reads::memory::Memory;
 use reads::witness::RecordPlace;
+use receipts::operations::shared_refusals::Participant;
+use receipts::operations::signer::Signer;
 use schemas::receipt::SigningKeys;
 use schemas::tables::ViewDef;
 use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
-use services::cadence::niches::Niches;
-use services::receipts::shared_refusals::Participant;
-use services::receipts::signer::Signer;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Store, Upstream};
@@ -151,9 +150,8 @@ impl Engine {
             .with(payments)
             .with(SigningState::new(Arc::clone(&keys)))
             .with(niches(&config))
-            .with(ServiceViews(services::views()))
             .with(witnesses::witnessing(&config, witness_record)?);
-        let context = Arc::new(context);
+        let context = Arc::new(services::with_parts(context));
 
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
         let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));

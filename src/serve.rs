@@ -12,9 +12,8 @@ use ingest::schedule::Schedule;
 use operation::context::Part;
 use projector::follow;
 use reads::registration::{TaskContext, TaskRole};
+use receipts::operations::signer::Signer;
 use schemas::views::receipts::TABLES as RECEIPTS;
-use services::receipts;
-use services::receipts::signer::Signer;
 use surfaces::server::Server;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -163,7 +162,9 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
                     tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
                     tokio::time::sleep(CATCH_UP_RETRY_PAUSE).await;
                 }
-                while own.is_signer && !receipts::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty()) {
+                while own.is_signer
+                    && !receipts::operations::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty())
+                {
                     tokio::time::sleep(FIRST_KEY_POLL_PAUSE).await;
                 }
                 if own.is_signer {

@@ -8,7 +8,7 @@ use futures_util::future::join;
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::runtime::Projector;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::avro;
 use schemas::change::Change;
 use schemas::clock::Clock;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ::recalls::rules::Recalls;
 use event_log::{Append, Stored};
 use futures_util::future::{self, Either};
 use ingest::{Error, Outcome, Runner};
@@ -12,7 +13,6 @@ use projector::decider::Decider;
 use projector::follow::wake_readers;
 use projector::heads::Heads;
 use projector::rebuild::Progress;
-use projector::services::recalls::Recalls;
 use schemas::clock::Clock;
 use schemas::key;
 use schemas::tables::ViewDef;

@@ -12,7 +12,7 @@ use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild::{self, Progress};
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;

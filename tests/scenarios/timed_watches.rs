@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use awards::operations::followed::{Awards, WatchedEntity};
+use awards::operations::{filter, records};
 use feed::filter::{Element, Filter as _};
 use feed::query::Feed;
 use feed::watchable::WatchableFeed;
@@ -19,8 +21,6 @@ use schemas::views::accounts::Tier;
 use schemas::views::awards::{Award, TABLES};
 use schemas::views::watches::months_after;
 use serde_json::{Map, Value, json};
-use services::awards::followed::{Awards, WatchedEntity};
-use services::awards::{filter, records};
 use webhooks::Matchers;
 
 use crate::api::{HttpApi, Writer};

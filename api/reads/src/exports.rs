@@ -49,8 +49,9 @@ pub struct RecordTable {
 type Listed = fn(Fields, Date) -> Option<Fields>;
 type Fields = serde_json::Map<String, Value>;
 
-/// See [`Listed`].
-fn listed<R: ChangeRecord + Serialize + DeserializeOwned>(fields: Fields, day: Date) -> Option<Fields> {
+/// The fields of a record as it is read on a day, from those that the feed has; `None` if tables leave the record out.
+#[must_use]
+pub fn listed<R: ChangeRecord + Serialize + DeserializeOwned>(fields: Fields, day: Date) -> Option<Fields> {
     let fields = Value::Object(fields);
     let record = R::deserialize(&fields).ok().filter(ChangeRecord::is_in_tables)?;
     let fields = if R::ON_DAY.is_some() { serde_json::to_value(record.on_day(day)).ok()? } else { fields };
@@ -218,32 +219,4 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
         Body::File(files::file(ctx, wanted, table.columns(), rows).await?)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::civil::date;
-    use schemas::views::catalysts::{Catalyst, Window};
-    use schemas::views::labs::Lead;
-
-    use super::*;
-
-    fn fields<R: Serialize>(record: &R) -> Fields {
-        serde_json::to_value(record).unwrap().as_object().unwrap().clone()
-    }
-
-    /// Proves that a file shows a record as it is read on the day of the file, and leaves out what lists leave out.
-    #[test]
-    fn records_of_a_day() {
-        let window = Window { from: "2026-12-01".into(), to: "2026-12-31".into() };
-        let upcoming = Catalyst { id: "a".into(), status: "upcoming".into(), window, ..Catalyst::default() };
-        let on = |day: Date| listed::<Catalyst>(fields(&upcoming), day).unwrap();
-        assert_eq!(on(date(2026, 12, 31)), fields(&upcoming));
-        assert_eq!(on(date(2027, 1, 1)), fields(&Catalyst { status: "passed".into(), ..upcoming.clone() }));
-        let met = Catalyst { status: "met".into(), ..upcoming };
-        assert_eq!(listed::<Catalyst>(fields(&met), date(2027, 1, 1)), Some(fields(&met)));
-        let lead = Lead { id: "b".into(), ..Lead::default() };
-        assert_eq!(listed::<Lead>(fields(&lead), date(2027, 1, 1)), Some(fields(&lead)));
-        assert_eq!(listed::<Lead>(fields(&Lead { withdrawn: true, ..lead }), date(2027, 1, 1)), None);
-    }
 }

@@ -12,4 +12,5 @@ pub mod rows;
 pub mod service;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod transfers;
 pub mod undecided;

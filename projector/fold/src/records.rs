@@ -400,15 +400,15 @@ fn row_json(seq: Seq, since: Seq, record: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use schemas::views::research::Funding;
+    use schemas::views::awards::Award;
 
     use super::*;
 
     /// Proves that a record in another normal form of its texts is no change, and that a corrected accent or case is one.
     #[test]
     fn normal_forms_are_no_change() {
-        let of = |org: &str| Funding { id: "grant/1".into(), org: org.into(), ..Funding::default() };
-        let change = |before: &str, after: &str| difference("grant/1", Some((of(before), Seq(1), Seq(0))), Some(of(after))).is_some();
+        let of = |recipient: &str| Award { id: "award/1".into(), recipient: recipient.into(), ..Award::default() };
+        let change = |before: &str, after: &str| difference("award/1", Some((of(before), Seq(1), Seq(0))), Some(of(after))).is_some();
         let (composed, decomposed) = ("Universit\u{e9}", "Universite\u{301}");
         assert!(!change(decomposed, composed) && !change(composed, decomposed) && !change(composed, composed));
         assert!(change(composed, "Universite") && change(composed, "UNIVERSIT\u{c9}") && change("Universite", decomposed));

@@ -204,7 +204,7 @@ mod tests {
     use schemas::views::recalls::{Recall, RecallChange};
 
     use super::*;
-    use crate::services::recalls::Recalls;
+    use recalls::rules::Recalls;
 
     fn element_of(event: ChangeKind, record: Recall) -> String {
         let change: RecallChange = Change {

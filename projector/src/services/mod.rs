@@ -1,22 +1,8 @@
 //! The services of the engine itself, one file or folder each.
 
 pub mod accounts;
-pub mod aviation;
-pub mod awards;
-pub mod cadence;
-pub mod catalysts;
-pub mod coverage;
 pub mod deliveries;
-pub mod exclusions;
-pub mod filings;
-pub mod labs;
-pub mod names;
-pub mod parcels;
 pub mod payments;
-pub mod phrases;
-pub mod recalls;
-pub mod receipts;
-pub mod research;
 pub mod watches;
 
 use crate::runtime::{ProjectedService, projected};

@@ -9,6 +9,7 @@ use schemas::views::records::RecordTables;
 
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
+use fold::transfers::claim_transfer;
 
 /// The payments service.
 pub type Payments = Records<PaymentsRules>;
@@ -79,24 +80,6 @@ impl Rules for PaymentsRules {
         };
         state.put(changed)
     }
-}
-
-/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it, under its key or
-/// under the key of older versions. The receipts service uses the same rule, so that both services agree. An unknown transfer (without keys)
-/// always counts as paying.
-///
-/// # Errors
-/// As [`State::source`].
-pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
-    for key in transfer.all() {
-        if let Some(first) = state.source::<String>(key)? {
-            return Ok(first == payment);
-        }
-    }
-    if transfer.key.is_empty() {
-        return Ok(true);
-    }
-    state.remember(&transfer.key, Some(&payment)).map(|()| true)
 }
 
 fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use projector::rebuild::{self, Progress};
 use projector::runtime::Projector;
 use projector::runtime::projected;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::position::Seq;
 use schemas::views::recalls::VIEW;
 use tokio::sync::{Mutex, watch};

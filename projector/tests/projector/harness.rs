@@ -9,7 +9,7 @@ use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
 use projector::service_def::ServiceDef;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id};

@@ -9,7 +9,7 @@ use fold::rows::Rows;
 use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
 use projector::rebuild;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::change::Change;
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use event_log::{Append, Headers, Record};
 use fold::service::SigningCheck;
 use projector::decider::Decider;
-use projector::services::receipts::Receipts;
+use receipts::rules::Receipts;
 use schemas::avro::Encoder;
 use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
 use schemas::receipt::{Refusal, SigningKeys};

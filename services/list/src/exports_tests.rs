@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use catalysts::record::{Catalyst, Window};
+use jiff::civil::{Date, date};
+use labs::record::Lead;
 use parquet::basic::{LogicalType, Type as Physical};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use table_file::{Column, Format};
 
 use reads::registration::Registration;
@@ -126,4 +130,23 @@ fn parquet_types_are_those_of_the_schemas() {
     }
     println!("{tables} tables, with dates or times: {dated:?}");
     assert!(["labs", "catalysts", "cadence"].iter().all(|name| dated.contains(name)), "{dated:?}");
+}
+
+fn fields<R: Serialize>(record: &R) -> Map<String, Value> {
+    serde_json::to_value(record).unwrap().as_object().unwrap().clone()
+}
+
+/// Proves that a file shows a record as it is read on the day of the file, and leaves out what lists leave out.
+#[test]
+fn records_of_a_day() {
+    let window = Window { from: "2026-12-01".into(), to: "2026-12-31".into() };
+    let upcoming = Catalyst { id: "a".into(), status: "upcoming".into(), window, ..Catalyst::default() };
+    let on = |day: Date| reads::exports::listed::<Catalyst>(fields(&upcoming), day).unwrap();
+    assert_eq!(on(date(2026, 12, 31)), fields(&upcoming));
+    assert_eq!(on(date(2027, 1, 1)), fields(&Catalyst { status: "passed".into(), ..upcoming.clone() }));
+    let met = Catalyst { status: "met".into(), ..upcoming };
+    assert_eq!(reads::exports::listed::<Catalyst>(fields(&met), date(2027, 1, 1)), Some(fields(&met)));
+    let lead = Lead { id: "b".into(), ..Lead::default() };
+    assert_eq!(reads::exports::listed::<Lead>(fields(&lead), date(2027, 1, 1)), Some(fields(&lead)));
+    assert_eq!(reads::exports::listed::<Lead>(fields(&Lead { withdrawn: true, ..lead }), date(2027, 1, 1)), None);
 }

@@ -1,80 +1,65 @@
-//! The services: the operations of each, and its registration.
+//! The list of services. Each is a crate of its own; the binary hands the list to the projector, the API and the configuration, which name no service.
 //!
 //! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
-//! render and deliver them and name no service.
+//! render and deliver them. No service depends on another: what one asks of another is set as a part of the context ([`with_parts`]).
 
-pub mod aviation;
-pub mod awards;
-pub mod cadence;
-pub mod catalysts;
-pub mod coverage;
-pub mod exclusions;
 #[cfg(test)]
 mod exports_tests;
-pub mod filings;
 #[cfg(test)]
 mod free_callers;
-pub mod labs;
-pub mod names;
 #[cfg(test)]
 mod numbers_tests;
-pub mod parcels;
-pub mod phrases;
-pub mod recalls;
-pub mod receipts;
-pub mod research;
 #[cfg(test)]
 mod unknown_tests;
 
 use std::sync::{Arc, LazyLock};
 
+use access::suppression::ServiceViews;
+use clearance::Registers;
 use futures_util::future::BoxFuture;
 use operation::Service;
+use operation::context::Context;
 use projector::runtime::{ProjectedService, projected};
 use projector::service_def::ServiceDef;
-use projector::services as folds;
 use reads::prover::SignedTree;
 use schemas::tables::ViewDef;
 use webhooks::Matchers;
 
 use reads::registration::{Registration, TaskContext, TaskRole};
 
-/// A service: its registration, and its fold as the projector runs it.
-type Listed = (Registration, ProjectedService);
+/// A service: its registration, which is made when it is needed, and its fold as the projector runs it.
+type Listed = (fn() -> Registration, ProjectedService);
 
 /// THE LIST of services.
 fn list() -> Vec<Listed> {
     vec![
-        listed::<folds::aviation::Aviation>(aviation::service()),
-        listed::<folds::awards::Awards>(awards::service()),
-        listed::<folds::cadence::Cadence>(cadence::service()),
-        listed::<folds::catalysts::Catalysts>(catalysts::service()),
-        listed::<folds::coverage::Coverage>(coverage::service()),
-        listed::<folds::exclusions::Exclusions>(exclusions::service()),
-        listed::<folds::filings::Filings>(filings::service()),
-        listed::<folds::labs::Labs>(labs::service()),
-        listed::<folds::names::Names>(names::service()),
-        listed::<folds::parcels::Parcels>(parcels::service()),
-        listed::<folds::phrases::Phrases>(phrases::service()),
-        listed::<folds::recalls::Recalls>(recalls::service()),
-        listed::<folds::receipts::Receipts>(receipts::service()),
-        listed::<folds::research::Research>(research::service()),
+        listed::<aviation::rules::Aviation>(aviation::service),
+        listed::<awards::rules::Awards>(awards::service),
+        listed::<cadence::rules::Cadence>(cadence::service),
+        listed::<catalysts::rules::Catalysts>(catalysts::service),
+        listed::<coverage::rules::Coverage>(coverage::service),
+        listed::<exclusions::rules::Exclusions>(exclusions::service),
+        listed::<filings::rules::Filings>(filings::service),
+        listed::<labs::rules::Labs>(labs::service),
+        listed::<names::rules::Names>(names::service),
+        listed::<parcels::rules::Parcels>(parcels::service),
+        listed::<phrases::rules::Phrases>(phrases::service),
+        listed::<recalls::rules::Recalls>(recalls::service),
+        listed::<receipts::rules::Receipts>(receipts::service),
+        listed::<research::rules::Research>(research::service),
     ]
 }
 
-fn listed<S: fold::service::Service>(registration: Registration) -> Listed {
+fn listed<S: fold::service::Service>(registration: fn() -> Registration) -> Listed {
     (registration, projected::<S>())
 }
-
-/// The list is made once in a process.
-static LIST: LazyLock<(Vec<Registration>, Vec<ProjectedService>)> = LazyLock::new(|| list().into_iter().unzip());
 
 /// What the projector runs: the services of the engine and all others, in the order of their names.
 #[must_use]
 pub fn projected_services() -> &'static [ProjectedService] {
     static PROJECTED: LazyLock<Vec<ProjectedService>> = LazyLock::new(|| {
         let mut all = projector::services::of_engine();
-        all.extend(&LIST.1);
+        all.extend(list().into_iter().map(|(_, service)| service));
         all.sort_unstable_by_key(|service| service.def.view.name);
         all
     });
@@ -96,10 +81,11 @@ pub fn views() -> &'static [&'static ViewDef] {
     &VIEWS
 }
 
-/// The registrations of all services.
+/// The registrations of all services. They are made once in a process.
 #[must_use]
 pub fn registered() -> &'static [Registration] {
-    &LIST.0
+    static REGISTERED: LazyLock<Vec<Registration>> = LazyLock::new(|| list().into_iter().map(|(registration, _)| registration()).collect());
+    &REGISTERED
 }
 
 /// What the surfaces serve of all services.
@@ -118,6 +104,12 @@ pub fn matchers() -> Matchers {
 #[must_use]
 pub fn trees() -> Vec<Arc<dyn SignedTree>> {
     registered().iter().filter_map(|registration| registration.tree.clone()).collect()
+}
+
+/// Sets the parts of a context that follow from the list: the views whose records can be hidden, and the register of trademarks that services ask.
+#[must_use]
+pub fn with_parts(context: Context) -> Context {
+    context.with(ServiceViews(views())).with(Registers(Some(&names::operations::clearance::Trademarks)))
 }
 
 /// The background tasks of a role: those of each service, and those that all services share (delivery to webhooks, signed checkpoints).

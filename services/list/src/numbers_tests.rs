@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use feed::testing::{HOUR_MS, START_MS, World, ask, call, value};
 use operation::Operation;
+use research::record::Funding;
 use schemas::clock::rfc3339;
 use schemas::tables::Write;
 use schemas::views::accounts::Tier;
 use schemas::views::awards::{self, Award};
 use schemas::views::records::Record;
-use schemas::views::research::{self, Funding};
 use serde_json::json;
 use view_store::ViewStore;
 
@@ -43,10 +43,10 @@ async fn filled<R: Record>(tables: &'static RecordTables, records: &[R]) -> Worl
 #[tokio::test]
 async fn trials() {
     let of = |id: &str| Funding { id: id.into(), kind: "trial".into(), ..Funding::default() };
-    let world = filled(&research::TABLES, &[of("trial/NCT00000001"), of("grant/11223344"), of("trial/NCT00000002")]).await;
+    let world = filled(&research::record::TABLES, &[of("trial/NCT00000001"), of("grant/11223344"), of("trial/NCT00000002")]).await;
     let (old, older, current) = ("NCT00000001", "NCT00000003", "NCT00000002");
     let rows = [(alias_key(old), json!(current)), (alias_key(older), json!(current)), (former_key(current), json!([old, older]))];
-    put_sources(&world, &research::TABLES, &rows).await;
+    put_sources(&world, &research::record::TABLES, &rows).await;
     let (ctx, early) = (world.context(START_MS + 24 * HOUR_MS), rfc3339(START_MS + HOUR_MS / 2));
     for operation in operations("research") {
         for (given, as_of, id) in [

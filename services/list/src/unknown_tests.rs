@@ -70,20 +70,19 @@ fn contradictions() {
     fn of<F: Filter>(filter: Value) -> bool {
         serde_json::from_value::<F>(filter).unwrap().contradiction().is_some()
     }
-    use crate::{filings, research};
     for (filter, excluded) in [
         (json!({ "pi": "ada", "phase": "PHASE1" }), true),
         (json!({ "minAmount": 5, "sponsor": "acme" }), true),
         (json!({ "ic": "NCI", "pi": "ada", "institution": "rice" }), false),
         (json!({ "sponsor": "acme", "phase": "PHASE1" }), false),
     ] {
-        assert_eq!(of::<research::filter::Filter>(filter.clone()), excluded, "{filter}");
+        assert_eq!(of::<research::operations::filter::Filter>(filter.clone()), excluded, "{filter}");
     }
     for (filter, excluded) in [
         (json!({ "form": ["10-K"], "item": "5.02" }), true),
         (json!({ "form": ["10-K", "8-K/A"], "item": "5.02" }), false),
         (json!({ "item": "5.02" }), false),
     ] {
-        assert_eq!(of::<filings::filter::Filter>(filter.clone()), excluded, "{filter}");
+        assert_eq!(of::<filings::operations::filter::Filter>(filter.clone()), excluded, "{filter}");
     }
 }

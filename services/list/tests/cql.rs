@@ -1,7 +1,5 @@
 //! The tables of every view on CQL: their checked-in definitions, their names, and a real node that creates them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

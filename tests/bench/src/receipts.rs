@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use reads::memory::Memory;
 use reads::registration::TaskContext;
+use receipts::operations::signer::Signer;
+use receipts::operations::{pubkey, seal};
 use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use services::receipts::signer::Signer;
-use services::receipts::{pubkey, seal};
 use surfaces::server::Server;
 
 use crate::child_server::api_context;

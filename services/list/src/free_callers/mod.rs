@@ -11,7 +11,6 @@ use schemas::views::accounts::Tier;
 use schemas::views::records::{Record, RecordTables, Redact};
 use serde_json::{Value, json};
 
-use crate::{awards, catalysts, coverage, filings, labs, parcels, research};
 use histories::{Histories, Recorded};
 use questions::{answer, questions};
 use reads::registration::Registration;
@@ -126,9 +125,9 @@ async fn labs_are_hidden() {
         "spendWindow": { "from": "2026-12-01", "to": "2027-11-30", "peakTo": "2027-03-01" }, "url": "https://reporter.nih.gov/x/11223344",
     });
     let other = |id: &str, fields: Value| with(&with(&lead, json!({ "id": id })), fields);
-    redacted::<schemas::views::labs::Lead>(
+    redacted::<labs::record::Lead>(
         labs::service(),
-        &schemas::views::labs::TABLES,
+        &labs::record::TABLES,
         vec![
             recorded(90 * 24, other("nih:1", json!({ "noticeDate": "2026-08-14", "category": "Computing" }))),
             recorded(100, with(&lead, json!({ "amount": 400_000, "amountBand": "250k-500k" }))),
@@ -153,9 +152,9 @@ async fn catalysts_are_hidden() {
         "trialId": "NCT00000001", "title": "A trial", "verifyHash": "sha256:00",
     });
     let other = |id: &str, from: &str, to: &str| with(&event, json!({ "id": id, "date": "", "window": { "from": from, "to": to } }));
-    redacted::<schemas::views::catalysts::Catalyst>(
+    redacted::<catalysts::record::Catalyst>(
         catalysts::service(),
-        &schemas::views::catalysts::TABLES,
+        &catalysts::record::TABLES,
         vec![
             recorded(95 * 24, other("ctgov:NCT00000002", "2026-08-25", "2026-08-25")),
             recorded(80 * 24, other("ctgov:NCT00000003", "2027-03-01", "2027-03-31")),
@@ -181,9 +180,9 @@ async fn coverage_is_hidden() {
         "evidence": [{ "field": "classdef", "value": "AUTHORIZED", "dataset": "az4n-8mr2" }],
     });
     let other = |id: &str, fields: Value| with(&with(&lead, json!({ "id": id })), fields);
-    redacted::<schemas::views::coverage::Lead>(
+    redacted::<coverage::record::Lead>(
         coverage::service(),
-        &schemas::views::coverage::TABLES,
+        &coverage::record::TABLES,
         vec![
             recorded(60 * 24, other("fmcsa:1:CARGO", json!({ "triggerDate": "2026-09-20" }))),
             recorded(60, other("fmcsa:9:CARGO", json!({ "business": "BETTER MOVERS FIRST LINE", "ids": { "dot": "9" } }))),
@@ -207,9 +206,9 @@ async fn parcels_are_hidden() {
         "url": "https://data.example/16012160010000", "method": "sales",
     });
     let other = |pin: &str, fields: Value| with(&with(&parcel, json!({ "id": format!("cook-il/{pin}"), "pin": pin })), fields);
-    redacted::<schemas::views::parcels::Parcel>(
+    redacted::<parcels::record::Parcel>(
         parcels::service(),
-        &schemas::views::parcels::TABLES,
+        &parcels::record::TABLES,
         vec![
             recorded(60 * 24, other("16012160020000", json!({ "r": 1.1834, "tier": "medium" }))),
             recorded(200, other("16012160030000", json!({ "r": 1.3401, "address": "3 MAIN ST" }))),
@@ -230,9 +229,9 @@ async fn old_research_is_hidden() {
         "noticeDate": "2026-11-18", "projectNumber": "1R01", "activityCode": "R01", "sponsorClass": "public",
     });
     let other = |id: &str, fields: Value| with(&with(&grant, json!({ "id": id })), fields);
-    sampled::<schemas::views::research::Funding>(
+    sampled::<research::record::Funding>(
         research::service(),
-        &schemas::views::research::TABLES,
+        &research::record::TABLES,
         vec![
             recorded(40 * 24, other("nih:2", json!({ "published": "2026-10-11", "noticeDate": "2026-10-11" }))),
             recorded(9 * 24, grant.clone()),
@@ -255,9 +254,9 @@ async fn old_filings_are_hidden() {
         "cik": "0000900001", "accession": "0000900001-26-000002", "ticker": "CLDB", "owners": [{ "cik": "0000000007", "name": "Quill Ada" }],
         "tradeDate": "2026-11-17", "code": "P", "acquiredDisposed": "A", "shares": "100", "price": "12.5",
     });
-    sampled::<schemas::views::filings::Filing>(
+    sampled::<filings::record::Filing>(
         filings::service(),
-        &schemas::views::filings::TABLES,
+        &filings::record::TABLES,
         vec![
             recorded(40 * 24, with(&filing, json!({ "id": "filing/2/0000900001", "filingDate": "2026-10-11" }))),
             recorded(20 * 24, with(&trade, json!({ "id": "trade/3/1/1", "filingDate": "2026-10-31", "tradeDate": "2026-10-30" }))),
