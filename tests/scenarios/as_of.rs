@@ -1,8 +1,8 @@
 //! Answers as of a past time: they equal those of an engine that had only the data up to that time.
 
 use operation::context::Part;
-use services::names::register::Register;
-use services::recalls::search::Search;
+use names::operations::register::Register;
+use recalls::operations::search::Search;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operation::{Method, Operation, Service};
+use reads::memory::Memory;
+use reads::registration::{TaskContext, TaskRole};
+use receipts::operations::pubkey;
+use receipts::operations::signer::Signer;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use services::receipts::memory::Memory;
-use services::receipts::pubkey;
-use services::receipts::signer::Signer;
-use services::registration::{TaskContext, TaskRole};
 
 use crate::api::{HttpApi, LocalApi};
 use crate::child::run_check;

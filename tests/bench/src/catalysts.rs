@@ -5,14 +5,14 @@
 //! One trial in thirty is a company's trial of a drug in phase 2 or 3 with a date in the next two years.
 
 use bytes::Bytes;
+use catalysts::record::{Catalyst, TABLES, words};
+use catalysts::rules::sentences;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use projector::services::catalysts::sentences;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
 use schemas::tables::ViewDef;
 use schemas::topics::{TRIALS, Topic};
-use schemas::views::catalysts::{Catalyst, TABLES, words};
 use serde_json::json;
 use upstreams::{Answer, Window};
 

@@ -2,15 +2,15 @@
 //! classified in a second on one core, compared with a plain scan of the texts; and deciding all grants again.
 
 use jiff::ToSpan;
-use projector::services::labs::category::{CLASSIFIER, Texts};
-use projector::services::labs::rules;
+use labs::record::TABLES;
+use labs::record::lexicon::LEXICON;
+use labs::rules::category::{CLASSIFIER, Texts};
+use labs::rules::lead;
 use schemas::facts::FactData;
 use schemas::facts::grants::GrantFact;
 use schemas::tables::ViewDef;
 use schemas::topics::{GRANTS, Topic};
 use schemas::values::US_STATES;
-use schemas::views::labs::TABLES;
-use schemas::views::labs::lexicon::LEXICON;
 
 use crate::child_server::ChildServer;
 use crate::filters::scattered;
@@ -56,7 +56,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let rows = (0..settings.records).filter_map(|n| {
         let grant = grant(n);
-        let lead = rules::lead(format!("nih:{}", grant.number), &grant, &CLASSIFIER)?;
+        let lead = lead::lead(format!("nih:{}", grant.number), &grant, &CLASSIFIER)?;
         let body = serde_json::to_string(&lead).ok()?;
         Some(vec![lead.category, lead.state, lead.notice_date, lead.id, body])
     });
