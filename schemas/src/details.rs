@@ -15,9 +15,6 @@ pub trait ChangeRecord {
     /// The change details of its changes: a struct, whose fields are serialized as members of the change.
     type Details: Serialize + DeserializeOwned + JsonSchema + Clone + Default + std::fmt::Debug + Send + Sync + 'static;
 
-    /// The fields whose values name the record in a title, in this order, as its JSON spells them. A redacted form shows those of them that it has.
-    const HEADLINE: &'static [&'static str] = &["title"];
-
     /// Sets the fields that depend on the day on which the record is read; `None` if it has none. They are stored as they were decided, changes show
     /// them so, and every read of a record sets them for the day of its answer.
     const ON_DAY: Option<fn(&mut Self, Date)> = None;

@@ -90,8 +90,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         ..Definition::read()
     };
     let mut operation =
-        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
-            .with_headline(R::HEADLINE);
+        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments));
     source.document_redaction(&mut operation);
     operation
 }

@@ -120,7 +120,7 @@ where
         part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
         is_closed,
-        atom: atom::Document { mounted, operation, arguments: &given },
+        atom: atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments: &given },
     };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }

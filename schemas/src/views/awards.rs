@@ -107,8 +107,6 @@ impl Award {
 impl ChangeRecord for Award {
     type Details = AwardDetails;
 
-    const HEADLINE: &'static [&'static str] = &["recipient", "description"];
-
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }

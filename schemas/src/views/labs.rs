@@ -110,8 +110,6 @@ pub struct Sample {
 impl ChangeRecord for Lead {
     type Details = LinkDetails;
 
-    const HEADLINE: &'static [&'static str] = &["title", "category", "state"];
-
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }
