@@ -32,7 +32,7 @@ pub(crate) struct Document<'a> {
     /// The public URL of the site, without a slash at the end.
     pub(crate) site_url: &'a str,
     /// The validated arguments of the request, without the API key.
-    pub(crate) arguments: &'a Map<String, Value>,
+    pub(crate) arguments: Map<String, Value>,
 }
 
 impl Document<'_> {

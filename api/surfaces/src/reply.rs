@@ -138,8 +138,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) base_url: &'a str,
     /// Whether the answer is a closed page of a feed: one from a given position that more changes follow. A cache may keep it for a short time.
     pub(crate) is_closed: bool,
-    /// The document of the answer if the form is Atom.
-    pub(crate) atom: atom::Document<'a>,
+    /// The Atom document that the answer is rendered as; `None` for the other forms.
+    pub(crate) atom: Option<atom::Document<'a>>,
 }
 
 /// Renders an answer.
@@ -166,11 +166,13 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
-        Body::Events { items, .. } if rendering.form == Form::Atom => {
-            let next = has_more.then_some(next_cursor.as_str());
-            with_content_type(full_body(rendering.atom.render(&items, next).into()), atom::ATOM)
-        }
-        Body::Events { items, .. } => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
+        Body::Events { items, .. } => match &rendering.atom {
+            Some(document) => {
+                let next = has_more.then_some(next_cursor.as_str());
+                with_content_type(full_body(document.render(&items, next).into()), atom::ATOM)
+            }
+            None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
+        },
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;

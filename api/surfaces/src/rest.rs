@@ -107,9 +107,11 @@ where
         let (context, credentials) = (Arc::clone(context), credentials.clone());
         Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
     };
-    let given = arguments.as_ref().ok().and_then(Value::as_object).cloned().unwrap_or_default();
+    let given = arguments.as_ref().ok().and_then(Value::as_object);
+    let is_positioned = given.is_some_and(|given| ["cursor", "start"].iter().any(|name| given.contains_key(*name)));
+    // Only an Atom document repeats the arguments, in its links.
+    let repeated = given.filter(|_| is_atom).cloned();
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let is_closed = answer.has_more && ["cursor", "start"].iter().any(|name| given.contains_key(*name));
     let rendering = reply::Rendering {
         list: operation.list,
         form,
@@ -119,8 +121,8 @@ where
         if_none_match: if_none_match.as_deref(),
         part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
-        is_closed,
-        atom: atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments: &given },
+        is_closed: answer.has_more && is_positioned,
+        atom: repeated.map(|arguments| atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments }),
     };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }
