@@ -100,11 +100,10 @@ impl Document<'_> {
                 let path = site::record_path(self.mounted.service.name, id);
                 out.link("alternate", "text/html", &format!("{}{path}", self.site_url));
             }
-            let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20");
-            let path = RECORD_PATH.replace("{id}", &id);
+            let path = RECORD_PATH.replace("{id}", &site::url::segment(id));
             out.link("alternate", "application/json", &format!("{}{path}", self.mounted.settings.base_url));
         }
-        if let Some(url) = text_of(record, "url").filter(|url| is_link(url)) {
+        if let Some(url) = text_of(record, "url").filter(|url| site::url::followed_host(url).is_some()) {
             out.link("related", "text/html", url);
         }
         out.text("content", text);
@@ -139,11 +138,6 @@ fn entry_id(service: &str, change: &Value) -> String {
 /// The text in a field of an object.
 fn text_of<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
     object.get(field).and_then(Value::as_str)
-}
-
-/// Whether a text of a record can be a link: a URL of the web without spaces and control characters. A script is none.
-fn is_link(url: &str) -> bool {
-    (url.starts_with("https://") || url.starts_with("http://")) && !url.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 /// Leaves out the characters that XML 1.0 forbids, even escaped.

@@ -148,9 +148,9 @@ async fn hostile_texts() {
         [
             format!("{BASE}/docs"),
             format!("{SITE}/explore/fake/CPSC:1"),
-            format!("{BASE}/v1/records/CPSC%3A1"),
+            format!("{BASE}/v1/records/CPSC:1"),
             format!("{SITE}/explore/fake/CPSC:a%2Fb%20c%3Fd"),
-            format!("{BASE}/v1/records/CPSC%3Aa%2Fb%20c%3Fd"),
+            format!("{BASE}/v1/records/CPSC:a%2Fb%20c%3Fd"),
         ]
     );
     for link in &links(&read.body, "alternate")[1..] {
