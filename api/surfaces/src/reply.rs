@@ -177,9 +177,6 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
     }
-    if !etag.is_empty() {
-        set_text(&mut response, ETAG, &etag);
-    }
     if !next_cursor.is_empty() {
         set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
     }
@@ -188,9 +185,17 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         (false, _) => "no-store",
         (true, keyed) => read_caching(keyed, rendering.is_closed),
     };
-    set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
-    set(&mut response, VARY, HeaderValue::from_static("Accept, Authorization, X-API-Key"));
+    set_caching(&mut response, &etag, caching, "Accept, Authorization, X-API-Key");
     response
+}
+
+/// Tells caches what they need to know of an answer: its ETag unless that is empty, how they keep it, and which headers of requests it differs by.
+pub(crate) fn set_caching(response: &mut Response, etag: &str, caching: &'static str, vary: &'static str) {
+    if !etag.is_empty() {
+        set_text(response, ETAG, etag);
+    }
+    set(response, CACHE_CONTROL, HeaderValue::from_static(caching));
+    set(response, VARY, HeaderValue::from_static(vary));
 }
 
 /// How caches keep the answer to a read. `keyed`: a key was used; `is_closed`: see [`Rendering::is_closed`].

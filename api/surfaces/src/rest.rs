@@ -23,9 +23,9 @@ use warp::reply::Response;
 
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
-use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply, response};
+use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -124,7 +124,9 @@ where
         is_closed: answer.has_more && is_positioned,
         atom: repeated.map(|arguments| atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments }),
     };
-    Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+    let mut response = reply::answer(answer, &rendering);
+    admitted.set_headers(&mut response);
+    Ok(response)
 }
 
 /// The validated arguments of a request, from its path and its query or body.
@@ -185,13 +187,6 @@ fn payload(text: &str) -> Result<Value, String> {
     let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| "is not base64".to_owned())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| "is not JSON".to_owned())?;
     if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
-}
-
-fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
-    for (name, value) in admitted.headers() {
-        response::set_text(&mut response, HeaderName::from_static(name), &value);
-    }
-    response
 }
 
 /// The requested form: NDJSON for list operations, server-sent events for feeds.
