@@ -133,6 +133,8 @@ async fn labs_are_hidden() {
             recorded(90 * 24, other("nih:1", json!({ "noticeDate": "2026-08-14", "category": "Computing" }))),
             recorded(100, with(&lead, json!({ "amount": 400_000, "amountBand": "250k-500k" }))),
             recorded(90, other("nih:2", json!({ "noticeDate": "2026-11-12", "state": "CA", "amount": 501_000 }))),
+            // Recorded before the day of its notice.
+            recorded(70, other("nih:5", json!({ "noticeDate": "2026-11-20", "category": "Computing", "state": "NY" }))),
             recorded(
                 40,
                 other("nih:3", json!({ "noticeDate": "2026-11-17", "category": "Computing", "amount": 90_000, "amountBand": "<100k" })),
