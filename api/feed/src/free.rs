@@ -1,5 +1,5 @@
 //! From when callers below the paid tier see records and changes: the free window. This is the one place that counts it, for lists, feeds, records,
-//! histories, samples and previews of every service.
+//! histories, samples, previews and live answers of upstreams, of every service.
 //!
 //! Promise: the window is counted from the clock. `asOf` cuts it and never moves it back, so that no choice of `asOf` shows what is outside of it.
 
@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+use schemas::details::ChangeRecord;
 use schemas::views::records::Redact;
 
 /// A day in seconds.
@@ -61,6 +62,13 @@ impl FreeWindow {
     #[must_use]
     pub fn shows<R: Redact>(&self, record: &R) -> bool {
         !self.is_over(R::FREE_DAYS) && [self.clock_time, self.now].into_iter().all(|at| record.is_free(day(at)))
+    }
+
+    /// Whether a record that an upstream shows now is free, if what happened in the last `days` days is: by the day that the record reports. A record
+    /// without a day is not.
+    #[must_use]
+    pub fn shows_live<R: ChangeRecord>(&self, days: i64, record: &R) -> bool {
+        record.news().is_some_and(|news| news.day() >= *self.days(days).start())
     }
 
     /// What of the window an answer depends on, as a part of its ETag.

@@ -7,6 +7,7 @@ use feed::query::DIGEST_MAX;
 use feed::suppression::without_hidden;
 use feed::watchable::WatchableFeed;
 use futures_util::future::join_all;
+use jiff::civil::Date;
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
@@ -91,6 +92,7 @@ impl<S: WatchableFeed> Reader<S> {
         let read = |fact: &FactData| self.record_of(fact);
         match collect(self.context(), question, self.at.now, Place::default(), limit, read).await {
             Ok(mut collected) => {
+                self.hide_total(&mut collected);
                 self.note(collected.failure.take().map(|reason| format!("{upstream}: {reason}")));
                 Some(collected)
             }
@@ -101,12 +103,26 @@ impl<S: WatchableFeed> Reader<S> {
         }
     }
 
-    /// The record of a fact that an upstream returned, as readers see it.
+    /// The record of a fact that an upstream returned, as the caller sees it. `None` if it is not within the days that the caller sees.
     fn record_of(&self, fact: &FactData) -> Option<RecordOf<S>>
     where
         S: UpstreamRecords,
     {
-        without_hidden(&*self.at.view, S::record_of(fact)?)
+        let record = without_hidden(&*self.at.view, S::record_of(fact)?)?;
+        let days = S::FEED.source.sample_days_for(self.call());
+        days.is_none_or(|days| self.at.free_window().shows_live(days, &record)).then_some(record)
+    }
+
+    /// The first day of which the caller is shown records of upstreams, none of them before `first`.
+    #[must_use]
+    pub fn live_from(&self, first: Date) -> Date {
+        self.free_from().map_or(first, |free| free.max(first))
+    }
+
+    /// The first day that the caller sees of what upstreams show; `None` if all of it.
+    #[must_use]
+    pub fn free_from(&self) -> Option<Date> {
+        S::FEED.source.sample_days_for(self.call()).map(|days| *self.at.free_window().days(days).start())
     }
 
     /// Asks questions of several upstreams, each from the place where the search continues. `None` if an upstream is not asked, or does not answer the
@@ -154,7 +170,14 @@ impl<S: WatchableFeed> Reader<S> {
         for reason in reasons {
             self.note(reason);
         }
-        Ok(answers.ok())
+        let mut answers = answers.ok();
+        answers.iter_mut().flatten().for_each(|collected| self.hide_total(collected));
+        Ok(answers)
+    }
+
+    /// An upstream counts the records of all days.
+    fn hide_total(&self, collected: &mut Collected<RecordOf<S>>) {
+        collected.total = collected.total.filter(|_| self.free_from().is_none());
     }
 
     /// The extent of an answer of upstreams, given where each question continues.
@@ -232,5 +255,40 @@ impl<S: WatchableFeed> Reader<S> {
 
     fn encode(&self, next: &Next) -> String {
         next.encode(self.context(), S::FEED.source.service, self.at.seq, &self.fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::testing::{HOUR_MS, START_MS, World, call};
+    use schemas::facts::awards::AwardFact;
+    use schemas::views::accounts::Tier;
+
+    use super::*;
+    use crate::awards::followed::Awards;
+
+    /// Proves that of what an upstream shows, a caller without a key gets the records of the last days, today included, and no total; and that a caller
+    /// with a key gets all.
+    #[tokio::test]
+    async fn live_records_have_the_free_window() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS + 30 * 24 * HOUR_MS);
+        let fact =
+            |signed: &str| FactData::Award(Box::new(AwardFact { award_id: "A".into(), signed: signed.into(), ..AwardFact::default() }));
+        let days = ["2026-06-01", "2026-11-24", "2026-11-25", "2026-12-01", ""];
+        for (tier, key_id, shown, total, first) in [
+            (Tier::Anonymous, "", &["2026-11-25", "2026-12-01"][..], None, "2026-11-25"),
+            (Tier::Free, "key_test", &days[..], Some(5), "2026-06-01"),
+        ] {
+            let mut call = call(&ctx);
+            (call.caller.tier, call.caller.key_id) = (tier, key_id.to_owned());
+            let reader = Reader::<Awards>::as_of(call, None).await.unwrap();
+            let seen: Vec<&str> = days.into_iter().filter(|day| reader.record_of(&fact(day)).is_some()).collect();
+            let mut collected = Collected::nothing();
+            collected.total = Some(5);
+            reader.hide_total(&mut collected);
+            assert_eq!((seen.as_slice(), collected.total), (shown, total), "{tier:?}");
+            assert_eq!(reader.live_from("2026-06-01".parse().unwrap()).to_string(), first, "{tier:?}");
+        }
     }
 }
