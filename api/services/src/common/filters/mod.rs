@@ -17,6 +17,7 @@ use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::known::spell_known_values;
 use operation::problem::Problem;
+use operation::schema::Repeated;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 
 /// A saved filter.
@@ -28,6 +29,7 @@ pub struct Saved<F> {
     pub name: String,
     /// The filter in the form in which it is saved, with the spelling of known values.
     #[serde(serialize_with = "spelled", bound(serialize = "F: Serialize + JsonSchema"))]
+    #[schemars(with = "Repeated<F>")]
     pub filter: F,
     /// When the name was first saved, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
