@@ -13,6 +13,7 @@ use feed::query::{DIGEST_MAX, Newest, newest, since_days};
 use feed::redaction::Redaction;
 use feed::through;
 use feed::unknown::{Recorded, unknown_values};
+use feed::unseen::hide_outside;
 use feed::watchable::WatchableFeed;
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -22,6 +23,7 @@ use operation::{Call, Stage};
 use schemars::JsonSchema;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
+use schemas::views::records::Record;
 use serde::Serialize;
 
 use super::RecordOf;
@@ -202,7 +204,9 @@ impl<S: WatchableFeed> Reader<S> {
     /// # Errors
     /// When rows cannot be read.
     pub async fn newest(&self, criteria: Criteria<'_, RecordOf<S>>, after: Seq, limit: usize) -> Result<Newest<RecordOf<S>>, Problem> {
-        newest(self.context(), &S::FEED, &self.at, criteria, after.max(self.notes.after), limit).await
+        let mut found = newest(self.context(), &S::FEED, &self.at, criteria, after.max(self.notes.after), limit).await?;
+        hide_outside(found.changes.iter_mut(), self.notes.after, Record::id);
+        Ok(found)
     }
 
     /// The changes above `after` that the criteria select, newest first, for counts and sums. A note says so if some were not read.
