@@ -38,6 +38,8 @@ mod tests;
 mod things;
 pub mod through;
 pub mod unknown;
+pub mod unseen;
+mod version_seqs;
 pub mod versions;
 pub mod watchable;
 

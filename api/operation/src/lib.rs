@@ -144,6 +144,27 @@ pub struct Caller {
     pub address: IpAddr,
 }
 
+impl Caller {
+    /// Requires a key of a tier or above. `needing` names what needs it: "saved filters need".
+    ///
+    /// # Errors
+    /// `key-invalid` without a key, `tier-too-low` with a key of a lower tier.
+    pub fn require_tier(&self, least: Tier, needing: &str) -> Result<(), Problem> {
+        if self.tier >= least { Ok(()) } else { Err(self.tier_refusal(least, needing)) }
+    }
+
+    /// The refusal of a caller who needs a key of a tier or above: [`Self::require_tier`].
+    #[must_use]
+    pub fn tier_refusal(&self, least: Tier, needing: &str) -> Problem {
+        let needed = format!("{needing} a key of tier {} or above", least.as_str());
+        if !self.key_id.is_empty() {
+            return Problem::new(ErrorCode::TierTooLow, format!("{needed}; the key of this call is of tier {}", self.tier.as_str()));
+        }
+        let free = if least == Tier::Free { "; POST /api/keys creates a free one" } else { "" };
+        Problem::new(ErrorCode::KeyInvalid, format!("{needed}, and this call has none: send it in the header X-API-Key{free}"))
+    }
+}
+
 /// The requested form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
@@ -167,7 +188,7 @@ impl Form {
             Self::Lines => "ndjson",
             Self::Events => "events",
             // Increase the number when the same changes make another document.
-            Self::Atom => "atom-1",
+            Self::Atom => "atom-2",
         }
     }
 
@@ -306,8 +327,6 @@ pub struct Operation {
     /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
     /// is refused, and gets no payment terms: they would be for something else.
     pub sold_by: &'static str,
-    /// For feeds: the fields of a record whose values name it in the title of an Atom entry, in this order.
-    pub headline: &'static [&'static str],
     /// Whether the operation is read by the Durable Streams protocol. Its answers are [`Body::Events`], and their `next_cursor` is the next offset.
     pub is_durable_stream: bool,
     /// The handler. It receives validated arguments.
@@ -403,12 +422,6 @@ impl Operation {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
-    /// The same feed, see [`Operation::headline`].
-    #[must_use]
-    pub fn with_headline(self, headline: &'static [&'static str]) -> Self {
-        Self { headline, ..self }
-    }
-
     /// The same operation, see [`Operation::is_durable_stream`].
     #[must_use]
     pub fn as_durable_stream(self) -> Self {
@@ -496,7 +509,6 @@ impl Operation {
             files: &[],
             aliases,
             sold_by: "",
-            headline: &[],
             is_durable_stream: false,
             run,
         }
@@ -522,8 +534,8 @@ pub struct Service {
     pub page: RecordPage,
 }
 
-/// How the pages for browsers show the records of a service. Everything that is not said here follows from the operations and their schemas. Fields are
-/// named as in answers; a dot leads into an object: `body.action`.
+/// How the pages for browsers show the records of a service, and how Atom entries name them. Everything that is not said here follows from the operations
+/// and their schemas. Fields are named as in answers; a dot leads into an object: `body.action`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordPage {
     /// The operation that lists current records to a caller without a key, and without required arguments; empty if there is none. The explorer then

@@ -13,7 +13,6 @@ use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,7 +43,6 @@ pub fn operation<S: WatchableFeed>(definition: Definition) -> Operation {
     };
     let fields: Arc<[String]> = filter_properties::<S>(&mut SchemaGenerator::default()).into_iter().map(|(name, _)| name).collect();
     Operation::define::<Arguments<S>, Page<S>, _, _>(definition, move |call, arguments| answer::<S>(call, arguments, Arc::clone(&fields)))
-        .with_headline(<<S::Filter as Filter>::Record as ChangeRecord>::HEADLINE)
 }
 
 async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S>, fields: Arc<[String]>) -> Result<Answer, Problem> {

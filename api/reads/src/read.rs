@@ -4,8 +4,10 @@
 
 mod arguments;
 mod free_rows;
+mod new_records;
 pub mod pages;
 mod reader;
+mod upstream_search;
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -23,8 +25,10 @@ use serde_json::Value;
 use arguments::Arguments;
 pub use arguments::{filter_properties, properties_of, read_filter};
 pub use free_rows::{FreeRows, order_by_shown};
+pub use new_records::NewRecords;
 pub use pages::Extent;
-pub use reader::{Completeness, NewRecords, Period, Reader, Search, Searched, UpstreamRecords, Window, filled};
+pub use reader::{Completeness, Period, Reader, Window};
+pub use upstream_search::{Search, Searched, UpstreamRecords, filled};
 
 /// The filter of a service.
 pub type FilterOf<S> = <S as WatchableFeed>::Filter;

@@ -13,6 +13,7 @@ use feed::filter::Element;
 use feed::notes::notes;
 use feed::position::{Position, position};
 use feed::redaction::Redaction;
+use feed::unseen::hide_unseen;
 use feed::versions::{Version, changed_fields, version_at, versions_of};
 use operation::metrics;
 use operation::problem::Problem;
@@ -198,7 +199,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
     let mut notes = notes(&call, &source, &at).await?;
     let id = id_at::<R>(&call, &source, find_ids, &at, id).await?;
     let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
-    let change = Element { record: change.record.on_day(at.today()), ..change };
+    let mut change = Element { record: change.record.on_day(at.today()), ..change };
     // A list shows every record that is free on the day, whenever it changed.
     let redacted = match redaction {
         Some(redaction) => {
@@ -211,6 +212,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
     if change.seq <= after {
         return Err(too_old(source));
     }
+    let is_without_before = hide_unseen(&source, &at, &id, &mut change, after).await?;
     if let Some(record) = redacted {
         let mut shown = redacted_change(&change, record);
         let note = note.map(|note| ("note".to_owned(), note.into()));
@@ -226,6 +228,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
             &id,
             &change.seq.to_string(),
             &day,
+            if is_without_before { "without before" } else { "" },
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),

@@ -23,7 +23,7 @@ pub mod url;
 use futures_util::future::BoxFuture;
 use operation::context::ServiceSettings;
 use operation::problem::Problem;
-use operation::{Operation, Service};
+use operation::{Operation, RecordPage, Service};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
@@ -66,8 +66,20 @@ impl<'a> Shown<'a> {
 
     /// The path of the page of a record.
     fn record(&self, id: &str) -> String {
-        format!("{}/{}", self.explorer(), url::segment(id))
+        record_path(self.service.name, id)
     }
+}
+
+/// The path of the page of a record of a service.
+#[must_use]
+pub fn record_path(service: &str, id: &str) -> String {
+    format!("{EXPLORE}/{service}/{}", url::segment(id))
+}
+
+/// The words that name a record, from the fields that it shows: "Northford: cutter drydock repairs". `None` if it shows none of those that can name one.
+#[must_use]
+pub fn record_name(record: &Value, page: &RecordPage) -> Option<String> {
+    fields::given_name(record, page)
 }
 
 /// What pages read. The implementation calls the operations in this process, as a caller without a key whose calls count against no quota.

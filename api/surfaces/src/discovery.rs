@@ -101,14 +101,8 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
 /// The path of an operation with its example arguments, which are percent-encoded: an id may contain a slash.
 pub(crate) fn example_path(operation: &Operation) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(name) => percent_encoded(&operation.example.get(name).map(plain_text).unwrap_or_default()),
+        Some(name) => site::url::segment(&operation.example.get(name).map(plain_text).unwrap_or_default()),
         None => part.to_owned(),
     };
     operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
-}
-
-/// A text as one segment of a path.
-fn percent_encoded(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

@@ -23,9 +23,9 @@ use warp::reply::Response;
 
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
-use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply, response};
+use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -107,9 +107,11 @@ where
         let (context, credentials) = (Arc::clone(context), credentials.clone());
         Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
     };
-    let given = arguments.as_ref().ok().and_then(Value::as_object).cloned().unwrap_or_default();
+    let given = arguments.as_ref().ok().and_then(Value::as_object);
+    let is_positioned = given.is_some_and(|given| ["cursor", "start"].iter().any(|name| given.contains_key(*name)));
+    // Only an Atom document repeats the arguments, in its links.
+    let repeated = given.filter(|_| is_atom).cloned();
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let is_closed = answer.has_more && ["cursor", "start"].iter().any(|name| given.contains_key(*name));
     let rendering = reply::Rendering {
         list: operation.list,
         form,
@@ -119,10 +121,12 @@ where
         if_none_match: if_none_match.as_deref(),
         part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
-        is_closed,
-        atom: atom::Document { mounted, operation, arguments: &given },
+        is_closed: answer.has_more && is_positioned,
+        atom: repeated.map(|arguments| atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments }),
     };
-    Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+    let mut response = reply::answer(answer, &rendering);
+    admitted.set_headers(&mut response);
+    Ok(response)
 }
 
 /// The validated arguments of a request, from its path and its query or body.
@@ -183,13 +187,6 @@ fn payload(text: &str) -> Result<Value, String> {
     let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| "is not base64".to_owned())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| "is not JSON".to_owned())?;
     if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
-}
-
-fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
-    for (name, value) in admitted.headers() {
-        response::set_text(&mut response, HeaderName::from_static(name), &value);
-    }
-    response
 }
 
 /// The requested form: NDJSON for list operations, server-sent events for feeds.

@@ -122,8 +122,6 @@ pub struct ItemDetails {
 
 impl ChangeRecord for Item {
     type Details = ItemDetails;
-
-    const HEADLINE: &'static [&'static str] = &["item", "store"];
 }
 
 impl Record for Item {

@@ -182,8 +182,6 @@ impl CatalystDetails {
 impl ChangeRecord for Catalyst {
     type Details = CatalystDetails;
 
-    const HEADLINE: &'static [&'static str] = &["company", "drug", "kind", "date"];
-
     const ON_DAY: Option<fn(&mut Self, Date)> = Some(|record, day| record.status = record.status_on(day).to_owned());
 
     /// By the last day that its date can mean.

@@ -227,8 +227,6 @@ pub fn counts_term() -> String {
 impl ChangeRecord for Lead {
     type Details = NoDetails;
 
-    const HEADLINE: &'static [&'static str] = &["business", "coverageLine", "state"];
-
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }

@@ -182,8 +182,6 @@ pub fn naics_list(digits: &str) -> String {
 impl ChangeRecord for Exclusion {
     type Details = NoDetails;
 
-    const HEADLINE: &'static [&'static str] = &["name"];
-
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }

@@ -82,8 +82,6 @@ pub struct Filing {
 impl ChangeRecord for Filing {
     type Details = NoDetails;
 
-    const HEADLINE: &'static [&'static str] = &["company", "form", "topLabel"];
-
     fn is_in_tables(&self) -> bool {
         self.is_listed()
     }

@@ -142,8 +142,6 @@ impl TrademarkDetails {
 impl ChangeRecord for Trademark {
     type Details = TrademarkDetails;
 
-    const HEADLINE: &'static [&'static str] = &["mark", "owner"];
-
     /// By the filing date: the register shows old marks first when their status changes.
     fn news(&self) -> Option<News> {
         News::of_text(&self.filing_date, TRADEMARK_NEWS_DAYS)

@@ -310,8 +310,6 @@ impl Parcel {
 
 impl ChangeRecord for Parcel {
     type Details = NoDetails;
-
-    const HEADLINE: &'static [&'static str] = &["address", "classLabel", "township", "pin"];
 }
 
 impl Record for Parcel {

@@ -50,8 +50,6 @@ pub const FLAT: &str = "FLAT";
 
 impl ChangeRecord for Phrase {
     type Details = PhraseDetails;
-
-    const HEADLINE: &'static [&'static str] = &["phrase"];
 }
 
 impl Record for Phrase {

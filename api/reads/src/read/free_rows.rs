@@ -39,6 +39,12 @@ impl<S: WatchableFeed> Reader<S> {
         if self.is_limited() { self.at.free_window().days(days) } else { self.at.last_days(days) }
     }
 
+    /// The days of [`Self::last_days`] for reads of records whose day callers below the paid tier do not see: for them `asOf` does not cut the days.
+    #[must_use]
+    pub fn hidden_days(&self, days: i64) -> RangeInclusive<Date> {
+        if self.is_limited() { self.at.free_window().hidden_days(days) } else { self.at.last_days(days) }
+    }
+
     /// A page of a ranked list. Without `selects` every record of the list matches, and only the records of the page are read. With `asOf`, callers below
     /// the paid tier get only records that are free now and were then.
     ///

@@ -25,6 +25,7 @@ use feed::Source;
 use feed::position::position;
 use operation::Call;
 use operation::problem::Problem;
+use operation::schema::Repeated;
 
 /// A watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -35,6 +36,7 @@ pub struct Watch<N> {
     pub id: String,
     /// What is watched.
     #[serde(flatten)]
+    #[schemars(with = "Repeated<N>")]
     pub named: N,
     /// The host of the webhook; the rest of the URL is never shown. Left out if there is no webhook.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ use feed::filter::{Element, Filter};
 use feed::watchable::WatchableFeed;
 use operation::context::Context;
 use operation::problem::Problem;
+use operation::schema::Repeated;
 use operation::{Answer, Call, Operation};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
@@ -125,6 +126,7 @@ pub struct TimedWatch<N> {
     pub id: String,
     /// What is watched.
     #[serde(flatten)]
+    #[schemars(with = "Repeated<N>")]
     pub named: N,
     /// When the watch was created, RFC 3339 in UTC. Changes that were recorded before do not match.
     #[schemars(with = "schemas::json_type::Time")]

@@ -91,7 +91,8 @@ impl Read for Arguments {
             Some(part) => agencies(part, reader).await?,
             None => Vec::new(),
         };
-        let question = question(filter.naics.clone(), String::new(), agencies, (first, today), AwardOrder::Newest);
+        let asked = reader.live_from(first).min(today);
+        let question = question(filter.naics.clone(), String::new(), agencies, (asked, today), AwardOrder::Newest);
         let of_agency = Filter { agency: filter.agency.clone(), ..Filter::default() };
         let found = reader
             .search(Search {
@@ -104,6 +105,7 @@ impl Read for Arguments {
             })
             .await?;
         let awards: Vec<Shown> = found.records.into_iter().map(Shown::from).collect();
+        let start = if found.extent.live { asked.to_string() } else { start };
         Ok(Found { count: awards.len(), awards, start, extent: found.extent })
     }
 }

@@ -129,6 +129,11 @@ impl Read for Arguments {
             filings.retain(|filing| !known.contains(&filing.id));
             filings.extend(listed);
         }
+        // Who sees only the last days does not see how many filings were before.
+        if let Some(first) = reader.free_from() {
+            from = from.map(|from| from.max(first.to_string()));
+            truncated = true;
+        }
         filings.sort_by(last_filed_first);
         let velocity = velocity(filings.iter().map(|filing| filing.filing_date.as_str()), reader.today(), from.as_deref());
         let clusters = clusters(trades.iter());

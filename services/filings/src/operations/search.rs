@@ -89,7 +89,8 @@ impl Read for Arguments {
         let mut filter = filter;
         let note = filter.look_up(reader.context(), &reader.at, reader.after()).await?;
         reader.note(note);
-        let question = Question::Filings { forms: filter.form.clone(), start: first, end: last, page: String::new() };
+        let asked = reader.live_from(first).min(last);
+        let question = Question::Filings { forms: filter.form.clone(), start: asked, end: last, page: String::new() };
         let found = reader
             .search(Search {
                 upstream: EDGAR,
@@ -103,6 +104,7 @@ impl Read for Arguments {
         let mut filings = found.records;
         filings.sort_by(last_filed_first);
         let filings: Vec<Filed> = filings.into_iter().map(Filed::from).collect();
+        let start = if found.extent.live { asked.to_string() } else { start };
         Ok(Found { count: filings.len(), filings, start, end, extent: found.extent })
     }
 }

@@ -66,7 +66,7 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Labs>) -> Result<Categories, Problem> {
-        let part = Segment::newest_first(&reader.last_days(DAYS));
+        let part = Segment::newest_first(&reader.hidden_days(DAYS));
         let mut categories = Vec::with_capacity(LEXICON.entries.len());
         for category in &LEXICON.entries {
             categories.push(Category {

@@ -1,9 +1,6 @@
 //! `GET /sample` and the tool `newly_funded_labs`: the newest leads of the free window, as signals alone.
 
-use std::ops::RangeInclusive;
-
 use crate::record::{FREE_DAYS, Lead, Sample, list};
-use jiff::civil::Date;
 use schemars::JsonSchema;
 use schemas::views::records::Redact;
 use serde::{Deserialize, Serialize};
@@ -71,16 +68,17 @@ pub fn tool() -> Operation {
 
 /// The rows of the whole free window.
 pub(crate) async fn rows(filter: &Filter, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
-    rows_of(filter, &reader.last_days(FREE_DAYS), reader).await
+    rows_of(filter, FREE_DAYS, reader).await
 }
 
-async fn rows_of(filter: &Filter, days: &RangeInclusive<Date>, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
+async fn rows_of(filter: &Filter, days: i64, reader: &Reader<Labs>) -> Result<FreeRows<Lead>, Problem> {
     let list = list(filter.category.as_deref(), filter.state.as_deref());
-    reader.free_rows((&list, Segment::newest_first(days)), ROWS_MAX, None).await
+    reader.free_rows((&list, Segment::newest_first(&reader.hidden_days(days))), ROWS_MAX, None).await
 }
 
-async fn samples(filter: &Filter, days: RangeInclusive<Date>, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-    let found = rows_of(filter, &days, reader).await?;
+async fn samples(filter: &Filter, days: i64, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
+    let found = rows_of(filter, days, reader).await?;
+    let days = reader.last_days(days);
     reader.note(NOTE.to_owned());
     Ok(Samples {
         updated: reader.updated().await?,
@@ -113,8 +111,7 @@ impl Read for RouteArguments {
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
-        let days = reader.last_days(FREE_DAYS);
-        samples(&filter, days, reader).await
+        samples(&filter, FREE_DAYS, reader).await
     }
 }
 
@@ -140,7 +137,6 @@ impl Read for ToolArguments {
     async fn answer(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Samples, Problem> {
         // A choice of days would tell the hidden day of each lead.
         let days = if reader.is_limited() { FREE_DAYS } else { self.days };
-        let days = reader.last_days(days);
         samples(&filter, days, reader).await
     }
 }

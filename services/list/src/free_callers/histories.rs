@@ -26,6 +26,9 @@ pub(super) struct Recorded {
     pub(super) record: Value,
 }
 
+/// The details of a change, from the record before it and the record after it.
+pub(super) type Details<R> = fn(Option<&R>, &R) -> Value;
+
 /// Two histories, each with its context.
 pub(super) struct Histories<R> {
     /// The versions of both, in pairs and in the order of recording.
@@ -44,22 +47,27 @@ impl<R: Redact> Histories<R> {
             let lists: BTreeSet<String> = record.places().into_iter().map(|place| place.list).collect();
             window.shows(record).then(|| json!([record.redacted(), record.is_listed(), lists]))
         };
-        Self::new(tables, records, |record, _| shown(record)).await
+        Self::new(tables, records, |record, _| shown(record), |_, _| json!({})).await
     }
 }
 
 impl<R: Record> Histories<R> {
-    /// Histories that have the same changes within the last days.
-    pub(super) async fn sampled(tables: &'static RecordTables, records: Vec<Recorded>) -> Self {
+    /// Histories that have the same changes within the last days. `details` gives the details of a change from the record before and after it.
+    pub(super) async fn sampled(tables: &'static RecordTables, records: Vec<Recorded>, details: Details<R>) -> Self {
         let shown = |record: &R, hours_ago: i64| {
             let is_free = hours_ago <= SAMPLE_HOURS;
             // Ids of all times are known: they are numbers of the upstreams.
             Some(if is_free { json!(record) } else { json!(record.id()) })
         };
-        Self::new(tables, records, shown).await
+        Self::new(tables, records, shown, details).await
     }
 
-    async fn new(tables: &'static RecordTables, records: Vec<Recorded>, shown: impl Fn(&R, i64) -> Option<Value>) -> Self {
+    async fn new(
+        tables: &'static RecordTables,
+        records: Vec<Recorded>,
+        shown: impl Fn(&R, i64) -> Option<Value>,
+        details: Details<R>,
+    ) -> Self {
         let worlds = [World::new().await, World::new().await];
         let mut views = [RecordView::new(&*worlds[0].store, tables).await, RecordView::new(&*worlds[1].store, tables).await];
         let mut pairs = Vec::new();
@@ -67,7 +75,7 @@ impl<R: Record> Histories<R> {
             let left: R = serde_json::from_value(record).unwrap();
             let right = twin(&left, |record| shown(record, hours_ago));
             for (view, record) in views.iter_mut().zip([&left, &right]) {
-                view.change(NOW_MS - hours_ago * HOUR_MS, record);
+                view.change_with(NOW_MS - hours_ago * HOUR_MS, record, |before| details(before, record));
             }
             pairs.push([left, right]);
         }

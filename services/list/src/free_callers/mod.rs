@@ -8,10 +8,11 @@ mod questions;
 use feed::testing::call;
 use operation::{Call, Caller, Form, Method, Price, Stage};
 use schemas::views::accounts::Tier;
+use schemas::views::awards::Dollars;
 use schemas::views::records::{Record, RecordTables, Redact};
 use serde_json::{Value, json};
 
-use histories::{Histories, Recorded};
+use histories::{Details, Histories, Recorded};
 use questions::{answer, questions};
 use reads::registration::Registration;
 
@@ -86,8 +87,8 @@ async fn redacted<R: Redact>(service: Registration, tables: &'static RecordTable
 }
 
 /// Compares a service whose last days are free.
-async fn sampled<R: Record>(service: Registration, tables: &'static RecordTables, records: Vec<Recorded>) {
-    let histories = Histories::<R>::sampled(tables, records).await;
+async fn sampled<R: Record>(service: Registration, tables: &'static RecordTables, records: Vec<Recorded>, details: Details<R>) {
+    let histories = Histories::<R>::sampled(tables, records, details).await;
     assert!(differ_for_whole_callers(&service, &histories).await, "{}", service.service.name);
     assert_nothing_is_learned(&service, &histories, &[Tier::Anonymous]).await;
 }
@@ -132,6 +133,8 @@ async fn labs_are_hidden() {
             recorded(90 * 24, other("nih:1", json!({ "noticeDate": "2026-08-14", "category": "Computing" }))),
             recorded(100, with(&lead, json!({ "amount": 400_000, "amountBand": "250k-500k" }))),
             recorded(90, other("nih:2", json!({ "noticeDate": "2026-11-12", "state": "CA", "amount": 501_000 }))),
+            // Recorded before the day of its notice.
+            recorded(70, other("nih:5", json!({ "noticeDate": "2026-11-20", "category": "Computing", "state": "NY" }))),
             recorded(
                 40,
                 other("nih:3", json!({ "noticeDate": "2026-11-17", "category": "Computing", "amount": 90_000, "amountBand": "<100k" })),
@@ -238,6 +241,7 @@ async fn old_research_is_hidden() {
             recorded(5 * 24, other("nih:3", json!({ "org": "LAKE UNIVERSITY", "topics": [{ "slug": "oncology" }] }))),
             recorded(2, with(&grant, json!({ "amount": 6_000 }))),
         ],
+        |_, _| json!({}),
     )
     .await;
 }
@@ -264,11 +268,12 @@ async fn old_filings_are_hidden() {
             recorded(5 * 24, trade.clone()),
             recorded(2, with(&filing, json!({ "eventScore": 80 }))),
         ],
+        |_, _| json!({}),
     )
     .await;
 }
 
-/// Proves the same of awards.
+/// Proves the same of awards, also of what a change of the last 7 days tells of the amount before it.
 #[tokio::test]
 async fn old_awards_are_hidden() {
     let award = json!({
@@ -286,6 +291,10 @@ async fn old_awards_are_hidden() {
             recorded(5 * 24, other("CONT_AWD_3", json!({ "naics": "236220", "recipient": "LAKE CORP" }))),
             recorded(2, with(&award, json!({ "amountCents": 600_000 }))),
         ],
+        |before, after| {
+            let before = before.map_or(Some(0), |before| before.amount_cents);
+            json!({ "amountDelta": after.amount_cents.zip(before).map(|(after, before)| Dollars { cents: after - before }) })
+        },
     )
     .await;
 }
