@@ -2,7 +2,8 @@
 //!
 //! Promises: a client that does not send its head in time is disconnected, one that does not send its body in time gets an error, and one that stops
 //! reading is disconnected and costs little until then. Heads, bodies and the number of connections are limited, in total and per address. On
-//! shutdown no new connections are accepted, and requests in flight are completed. Operators have a listener of their own.
+//! shutdown no new connections are accepted, and requests in flight are completed; a client that has not sent a whole head, or does not read, delays it
+//! by a second at most. Operators have a listener of their own.
 
 mod compressed;
 mod connections;
@@ -61,6 +62,9 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long a response waits for a client that does not read.
 const STALL_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long, after shutdown started, a response waits for a client that does not read, and a connection for the rest of a head.
+const STOP_STALL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The pause after a failed accept, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -219,7 +223,7 @@ impl Server {
                 .header_read_timeout(connections.head_timeout(head_timeout))
                 .max_header_size(HEAD_BYTES_READ_MAX)
                 .max_buf_size(WRITE_BUFFER_BYTES_MAX.max(HEAD_BYTES_READ_MAX));
-            let connection = connection(&http, stream, service, watching.clone());
+            let connection = connection(&http, stream, service, watching.clone(), Arc::clone(&room));
             measure(&connections);
             let open = Arc::clone(&connections);
             tokio::spawn(async move {
@@ -324,6 +328,7 @@ fn connection<S, B>(
 where
     S: hyper::service::Service<hyper::Request<Incoming>, Response = hyper::Response<B>> + Send + 'static,
     S::Future: Send,
+    room: Arc<Room>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -333,7 +338,10 @@ where
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let (read, write) = stream.into_split();
-    let stream = tokio::io::join(Strict::new(read), Stalling::new(write, STALL_TIME_MAX));
+    let at = stage.clone();
+    // The connection is polled when shutdown starts, and a write that waits then gets the shorter time.
+    let stall_time_max = move || if *at.borrow() >= Stage::Finishing { STOP_STALL_TIME_MAX } else { STALL_TIME_MAX };
+    let stream = tokio::io::join(Strict::new(read), Stalling::new(write, stall_time_max));
     let connection = http.serve_connection(TokioIo::new(stream), service);
     async move {
         let mut connection = std::pin::pin!(connection);
@@ -348,6 +356,7 @@ where
             }
         };
         if let Err(error) = result {
+                    () = without_request(&room) => Ok(()),
             tracing::debug!(%error, "a connection ended early");
         }
     }
@@ -357,6 +366,20 @@ where
 async fn reached(watching: &mut watch::Receiver<Stage>, stage: Stage) {
     // Bound to a name, so that the guard is dropped before the function returns.
     let outcome = watching.wait_for(|at| *at >= stage).await.map(|_| ());
+/// Waits until a connection has had no request in flight for [`STOP_STALL_TIME_MAX`], at two looks at it. Its client has sent a part of a head at most, or
+/// does not take the end of the last response.
+async fn without_request(room: &Room) {
+    let mut was_without = false;
+    loop {
+        let is_without = !room.has_request();
+        if is_without && was_without {
+            return;
+        }
+        was_without = is_without;
+        tokio::time::sleep(STOP_STALL_TIME_MAX).await;
+    }
+}
+
     if outcome.is_err() {
         tracing::debug!("the server stopped before its connections");
     }

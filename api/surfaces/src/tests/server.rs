@@ -263,3 +263,27 @@ async fn loopback_is_not_paced() {
     assert!(way.starts_with(b"reno"), "{way:?}");
     drop(caller.unwrap());
 }
+/// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight goes on, and is completed.
+#[tokio::test]
+async fn unfinished_heads_do_not_delay_a_stop() {
+    let running = start(|settings| settings.request_timeout_s = 60);
+    let gate = Arc::clone(&running.fixture.gate);
+    let mut parts = Vec::new();
+    for part in ["GET /healthz HTTP/1.1\r\nHost: lo", "G", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal"] {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(part.as_bytes()).await.unwrap();
+        parts.push(stream);
+    }
+    let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
+    gate.notified().await;
+    running.stop.send(()).unwrap();
+    for (number, mut stream) in parts.into_iter().enumerate() {
+        let rest = read_all(&mut stream).await;
+        assert_eq!(rest.is_empty(), number < 2, "{rest}");
+    }
+    gate.notify_one();
+    let answer = begun.await.unwrap();
+    assert!(answer.ends_with("{\"waited\":true}"), "the parts were closed before the request in flight: {answer}");
+    tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+}
+
