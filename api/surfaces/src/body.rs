@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use http::HeaderMap;
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::i_json::{self, Rule};
@@ -16,7 +16,7 @@ use crate::arguments::echo;
 /// Reads a body.
 ///
 /// # Errors
-/// `body-too-large` beyond `bytes_max`; `request-timeout` when the body is not complete in time; `request-invalid` when the client disconnects. All
+/// `media-type-unsupported` for a compressed body; `body-too-large` beyond `bytes_max`; `request-timeout` when the body is not complete in time; `request-invalid` when the client disconnects. All
 /// of them close the connection, because the rest of the body would be read as the next request.
 pub(crate) async fn read<S, B>(stream: S, headers: &HeaderMap, bytes_max: usize, time_max: Duration) -> Result<Bytes, Problem>
 where
@@ -25,6 +25,11 @@ where
 {
     let too_large =
         || Problem::new(ErrorCode::BodyTooLarge, format!("the body is larger than {bytes_max} bytes")).header(CONNECTION.as_str(), "close");
+    let is_encoded = |value: &HeaderValue| !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if headers.get_all(CONTENT_ENCODING).iter().any(is_encoded) {
+        let problem = Problem::new(ErrorCode::MediaTypeUnsupported, "the body must not be compressed: leave out Content-Encoding");
+        return Err(problem.header(ACCEPT_ENCODING.as_str(), "identity").header(CONNECTION.as_str(), "close"));
+    }
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse::<u64>().ok());
     if announced.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > bytes_max)) {
         return Err(too_large());

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use http::{Method, Uri};
 use hyper::body::Incoming;
-use hyper::header::HOST;
+use hyper::header::{EXPECT, HOST};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -262,7 +262,7 @@ async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_prox
     }
 }
 
-/// Checks what routes cannot check: the method, the form of the URL, the size of the head, and that there is exactly one valid Host. A request without
+/// Checks what routes cannot check: the method, the form of the URL, the size of the head, its expectation, and that there is exactly one valid Host. A request without
 /// a path gets one, so that it can be refused with a response.
 fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     if request.method() == Method::CONNECT || request.uri().path().is_empty() {
@@ -271,6 +271,10 @@ fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     }
     if head_bytes(request) > HEAD_BYTES_MAX {
         return Err(Malformed::head_too_large(HEAD_BYTES_MAX));
+    }
+    let is_other = |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if request.headers().get_all(EXPECT).iter().any(is_other) {
+        return Err(Malformed::new("Expect", "the expectation is not known; only 100-continue is"));
     }
     let mut values = request.headers().get_all(HOST).iter();
     let is_host = |value: &http::HeaderValue| {
@@ -324,11 +328,11 @@ fn connection<S, B>(
     stream: TcpStream,
     service: S,
     mut stage: watch::Receiver<Stage>,
+    room: Arc<Room>,
 ) -> impl Future<Output = ()> + Send + use<S, B>
 where
     S: hyper::service::Service<hyper::Request<Incoming>, Response = hyper::Response<B>> + Send + 'static,
     S::Future: Send,
-    room: Arc<Room>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -352,20 +356,16 @@ where
                 tokio::select! {
                     result = connection.as_mut() => result,
                     () = reached(&mut stage, Stage::Over) => Ok(()),
+                    () = without_request(&room) => Ok(()),
                 }
             }
         };
         if let Err(error) = result {
-                    () = without_request(&room) => Ok(()),
             tracing::debug!(%error, "a connection ended early");
         }
     }
 }
 
-/// Waits until shutdown has reached a stage. A closed channel means that the server is gone, which counts as reached.
-async fn reached(watching: &mut watch::Receiver<Stage>, stage: Stage) {
-    // Bound to a name, so that the guard is dropped before the function returns.
-    let outcome = watching.wait_for(|at| *at >= stage).await.map(|_| ());
 /// Waits until a connection has had no request in flight for [`STOP_STALL_TIME_MAX`], at two looks at it. Its client has sent a part of a head at most, or
 /// does not take the end of the last response.
 async fn without_request(room: &Room) {
@@ -380,6 +380,10 @@ async fn without_request(room: &Room) {
     }
 }
 
+/// Waits until shutdown has reached a stage. A closed channel means that the server is gone, which counts as reached.
+async fn reached(watching: &mut watch::Receiver<Stage>, stage: Stage) {
+    // Bound to a name, so that the guard is dropped before the function returns.
+    let outcome = watching.wait_for(|at| *at >= stage).await.map(|_| ());
     if outcome.is_err() {
         tracing::debug!("the server stopped before its connections");
     }

@@ -165,6 +165,35 @@ async fn slow_and_large_bodies() {
     assert!(larger.starts_with("HTTP/1.1 431"), "{larger}");
 }
 
+/// Proves that a body that is said to be compressed, and an expectation that is not known, are refused by name, and that an encoding that changes nothing
+/// and the known expectation are not.
+#[tokio::test]
+async fn encoded_bodies_and_expectations() {
+    let running = start(|_| {});
+    let post = |path: &str, headers: &str| {
+        let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}";
+        let head = "Host: localhost\r\nContent-Type: application/json\r\nConnection: close";
+        exchange_owned(
+            running.address,
+            format!("POST {path} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n{headers}\r\n\r\n{body}", body.len()),
+        )
+    };
+    for encoding in ["gzip", "br", "GZIP, identity", "identity\r\nContent-Encoding: deflate"] {
+        for path in ["/fake/mcp", "/fake/api/items"] {
+            let refused = post(path, &format!("Content-Encoding: {encoding}")).await;
+            assert!(refused.starts_with("HTTP/1.1 415") && refused.contains("must not be compressed"), "{path} {encoding}: {refused}");
+        }
+    }
+    for expectation in ["200-maybe", "100-continue\r\nExpect: more", "100"] {
+        let refused = post("/fake/mcp", &format!("Expect: {expectation}")).await;
+        assert!(refused.contains("HTTP/1.1 400") && refused.contains("\"parameter\":\"Expect\""), "{expectation}: {refused}");
+    }
+    for header in ["Content-Encoding: identity", "Expect: 100-continue", "Expect: 100-Continue", "X: y"] {
+        let taken = post("/fake/mcp", header).await;
+        assert!(taken.contains("HTTP/1.1 200") && taken.contains("\"result\":{}"), "{header}: {taken}");
+    }
+}
+
 /// Proves that requests for a proxy, whose URLs have no path, are refused with a document before routing.
 #[tokio::test]
 async fn proxy_requests() {
@@ -240,29 +269,6 @@ async fn graceful_stop() {
     tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
 }
 
-async fn exchange_owned(address: SocketAddr, bytes: String) -> String {
-    exchange(address, &bytes).await
-}
-
-/// Proves that the error for a port in use names the port.
-#[tokio::test]
-async fn port_in_use() {
-    let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let error = Server::bind(server.address()).unwrap_err();
-    assert!(matches!(error, BindError::InUse { address } if address == server.address()));
-    assert!(error.to_string().contains("in use by another program"), "{error}");
-}
-
-/// Proves that connections of a loopback listener are not paced, whatever the system's congestion control is.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn loopback_is_not_paced() {
-    let listener = crate::server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let (caller, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
-    let way = socket2::SockRef::from(&accepted.unwrap().0).tcp_congestion().unwrap();
-    assert!(way.starts_with(b"reno"), "{way:?}");
-    drop(caller.unwrap());
-}
 /// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight goes on, and is completed.
 #[tokio::test]
 async fn unfinished_heads_do_not_delay_a_stop() {
@@ -287,3 +293,26 @@ async fn unfinished_heads_do_not_delay_a_stop() {
     tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
 }
 
+async fn exchange_owned(address: SocketAddr, bytes: String) -> String {
+    exchange(address, &bytes).await
+}
+
+/// Proves that the error for a port in use names the port.
+#[tokio::test]
+async fn port_in_use() {
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let error = Server::bind(server.address()).unwrap_err();
+    assert!(matches!(error, BindError::InUse { address } if address == server.address()));
+    assert!(error.to_string().contains("in use by another program"), "{error}");
+}
+
+/// Proves that connections of a loopback listener are not paced, whatever the system's congestion control is.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn loopback_is_not_paced() {
+    let listener = crate::server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let (caller, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+    let way = socket2::SockRef::from(&accepted.unwrap().0).tcp_congestion().unwrap();
+    assert!(way.starts_with(b"reno"), "{way:?}");
+    drop(caller.unwrap());
+}
