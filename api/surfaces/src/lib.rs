@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: nothing here knows a service. Every route, tool, document and validator is derived from the definitions.
 
+mod accept;
 pub mod arguments;
 mod asyncapi;
 mod atom;
