@@ -290,11 +290,8 @@ fn document(context: &Context, base_url: &str, document: &Document, request: &Re
     read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()))
 }
 
-/// A page or file of a service; `None` if there is none at the path.
+/// A page or file of a service, or the refusal of a method; `None` if there is none at the path.
 async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
-    if !matches!(*request.method, Method::GET | Method::HEAD) {
-        return None;
-    }
     if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }

@@ -161,6 +161,38 @@ async fn making() {
     }
 }
 
+/// Proves that a file supports reads only, says so to other methods, and that a path without a file stays unknown to every method.
+#[tokio::test]
+async fn methods_of_files() {
+    let fixture = Fixture::new(|_| {});
+    let files: operation::Files = |_, path| {
+        let tile = || operation::File {
+            bytes: Bytes::from_static(b"tile"),
+            content_type: "application/octet-stream",
+            is_immutable: true,
+            policy: "",
+        };
+        Box::pin(async move { Ok((path == "tile/0/000").then(tile)) })
+    };
+    let services = fixture.services().into_iter().map(|service| Service { files: Some(files), ..service }).collect();
+    let site = Arc::new(Site::new(Arc::clone(&fixture.context), services, Arc::new(|| Ok(()))).unwrap());
+    for (method, status, body) in [("GET", 200, "tile"), ("HEAD", 200, "tile"), ("OPTIONS", 204, "")] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        assert_eq!((read.status.as_u16(), read.body.as_str()), (status, body), "{method}");
+        if method == "OPTIONS" {
+            assert_eq!((read.header("allow"), read.header("access-control-allow-origin")), ("GET, HEAD, OPTIONS", "*"));
+        }
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE"] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        let found = (read.status.as_u16(), read.problem().0, read.header("allow").to_owned());
+        assert_eq!(found, (405, "method-not-allowed".to_owned(), "GET, HEAD, OPTIONS".to_owned()), "{method}");
+    }
+    for method in ["GET", "OPTIONS", "POST", "DELETE"] {
+        assert_eq!(ask().method(method).path("/fake/tile/0/001").reply(Arc::clone(&site)).await.status, 404, "{method}");
+    }
+}
+
 /// Proves that a handler's problem keeps its status, pause and headers, and that a panic becomes a problem, too.
 #[tokio::test]
 async fn problems() {
