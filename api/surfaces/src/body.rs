@@ -55,6 +55,21 @@ where
     })
 }
 
+/// The byte order mark that some programs write before a text in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A text without its byte order mark, which JSON does not have.
+pub(crate) fn without_mark(body: Bytes) -> Bytes {
+    if body.starts_with(MARK) { body.slice(MARK.len()..) } else { body }
+}
+
+/// Why a JSON text cannot be read if that is its encoding.
+pub(crate) fn encoding_problem(body: &[u8]) -> Option<&'static str> {
+    // A JSON text begins with two ASCII characters, or with one alone.
+    let is_wide = matches!(body, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..]);
+    is_wide.then_some("it is UTF-16 or UTF-32; JSON is sent as UTF-8")
+}
+
 /// Whether the content type is JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let essence = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).and_then(|value| value.split(';').next());
@@ -77,10 +92,14 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
     if !is_json(headers) {
         return Err(not_json());
     }
+    let body = &without_mark(body.clone());
     let unreadable = |reason: &dyn std::fmt::Display| Problem::new(ErrorCode::BodyInvalid, format!("the body cannot be parsed: {reason}"));
     let value = match i_json::read(body, |_, _| true) {
         Ok(Some(value)) => value,
-        Ok(None) => serde_json::from_slice(body).map_err(|error| unreadable(&error))?,
+        Ok(None) => {
+            let read = serde_json::from_slice(body);
+            read.map_err(|error| encoding_problem(body).map_or_else(|| unreadable(&error), |words| unreadable(&words)))?
+        }
         Err(violation) => return Err(Problem { code: ErrorCode::BodyInvalid, ..not_i_json(&violation.path, violation.rule) }),
     };
     match value {

@@ -265,7 +265,7 @@ impl Mount {
         if path == "/mcp" {
             return match *request.method {
                 Method::POST => self.mcp.answer(context, base_url, request, stream).await,
-                Method::OPTIONS => reply::options(MCP_ONLY),
+                Method::OPTIONS => self.mcp.preflight(context, base_url, request).await,
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }

@@ -161,6 +161,29 @@ async fn making() {
     }
 }
 
+/// Proves that a byte order mark before a body is no part of it, and that a body in another encoding is refused with its name.
+#[tokio::test]
+async fn encodings_of_bodies() {
+    let fixture = Fixture::new(|_| {});
+    for body in ["\u{feff}{\"name\": \"a\"}", "\u{feff}\r\n{\"name\": \"a\"}\r\n", "{\"name\": \"a\"}"] {
+        assert_eq!(send(&fixture, post(body)).await.status, 201, "{body:?}");
+    }
+    let wide = |bytes: fn(u16) -> [u8; 2], mark: &str| -> Vec<u8> {
+        format!("{mark}{{\"name\": \"a\"}}").encode_utf16().flat_map(bytes).collect()
+    };
+    for body in
+        [wide(u16::to_le_bytes, "\u{feff}"), wide(u16::to_be_bytes, "\u{feff}"), wide(u16::to_le_bytes, ""), wide(u16::to_be_bytes, "")]
+    {
+        let read = send(&fixture, post("").body(body)).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (400, "body-invalid"));
+        assert!(read.body.contains("JSON is sent as UTF-8"), "{}", read.body);
+    }
+    for body in ["\u{feff}\u{feff}{}", "\u{feff}", "\u{feff}[]", "{\u{feff}}"] {
+        let read = send(&fixture, post(body)).await;
+        assert!(read.status == 400 && !read.body.contains("UTF-16"), "{body:?}: {}", read.body);
+    }
+}
+
 /// Proves that a file supports reads only, says so to other methods, and that a path without a file stays unknown to every method.
 #[tokio::test]
 async fn methods_of_files() {
