@@ -56,6 +56,7 @@ use warp::Filter;
 use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
+use crate::mcp::card;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -140,6 +141,7 @@ impl Site {
                 ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
                 ("/.well-known/x402", x402.clone()),
                 ("/.well-known/x402.json", x402),
+                (card::CATALOG, Document::json(&card::catalog(all()))),
             ]
             .map(|(path, document)| (path.to_owned(), document)),
         );
@@ -220,6 +222,7 @@ impl Mount {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::docs::reference(service, settings));
+        let server_card = Document::new(card::card(service, settings).to_string(), card::CARD_TYPE);
         let documents = HashMap::from([
             ("", reference.clone()),
             ("/", reference.clone()),
@@ -229,6 +232,9 @@ impl Mount {
             ("/llms.txt", Document::text(discovery::llms(service, settings))),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),
+            (card::CARD, server_card.clone()),
+            (card::WELL_KNOWN_CARD, server_card),
+            (card::REGISTRY_ENTRY, Document::json(&card::registry_entry(service, settings))),
         ]);
         let prefix = settings.prefix.trim_end_matches('/').to_owned();
         let mounted = Arc::new(mounted);

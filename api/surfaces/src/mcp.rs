@@ -4,6 +4,7 @@
 //! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
 //! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
+pub(crate) mod card;
 mod messages;
 pub(crate) mod tools;
 
@@ -60,7 +61,6 @@ const PAYMENT_RESPONSE: &str = "x402/payment-response";
 /// Where a message has the arguments of a tool.
 const ARGUMENTS: [&str; 2] = ["params", "arguments"];
 
-/// Loopback names, which are accepted with any port.
 /// The header with the version of the protocol, and the only version with batches.
 const VERSION: &str = "mcp-protocol-version";
 const BATCHES_VERSION: &str = "2025-03-26";
@@ -71,6 +71,7 @@ const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 /// The most messages of a batch.
 const BATCH_MESSAGES_MAX: usize = 20;
 
+/// Loopback names, which are accepted with any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// What became of a message.
@@ -116,7 +117,6 @@ impl Endpoint {
             Err(problem) => return reply::problem(base_url, &problem),
         };
         let is_json = body::is_json(&request.headers);
-        let is_call = is_json && messages::is_call(&body);
         let body = if is_json { body::without_mark(body) } else { body };
         match messages::batch(&body).filter(|_| is_json && takes_batches(&request.headers)) {
             Some(batch) => self.answer_batch(context, base_url, request, batch).await,
@@ -164,6 +164,7 @@ impl Endpoint {
 
     /// Answers one message.
     async fn answer_message(&self, context: &Context, base_url: &str, request: &Request<'_>, body: Bytes, is_json: bool) -> Response {
+        let is_call = is_json && messages::is_call(&body);
         let admit = || {
             let admitted = Access::of(context).admit_open(context, Open::Message, request.address);
             admitted.err().map(|limited| reply::problem(base_url, &limited))
@@ -234,7 +235,6 @@ impl Endpoint {
     }
 }
 
-/// A message as the library takes it, with what the handler of calls needs from the request.
 /// The problem of a Host or an Origin that is not accepted.
 fn foreign() -> Problem {
     Problem::new(ErrorCode::OriginRefused, "the MCP endpoint does not accept this Host or Origin; add it to `api.allowed_hosts`")
@@ -250,6 +250,7 @@ fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(media_type.as_bytes()))
 }
 
+/// A message as the library takes it, with what the handler of calls needs from the request.
 fn message(request: &Request<'_>, body: Bytes, arguments: Option<Result<Map<String, Value>, Problem>>) -> http::Request<Full<Bytes>> {
     let mut message = http::Request::new(Full::new(body));
     *message.method_mut() = http::Method::POST;
