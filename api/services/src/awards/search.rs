@@ -18,7 +18,7 @@ use super::followed::Awards;
 use super::records::Shown;
 use crate::common::read::{Extent, Read, Reader, Search};
 use feed::filter::{Criteria, Filter as _, TermQuery};
-use feed::position::parse_date;
+use feed::position::parse_day;
 use operation::Definition;
 use operation::problem::Problem;
 
@@ -81,9 +81,9 @@ impl Read for Arguments {
         let limit = reader.limit();
         let today = reader.today();
         let first = match self.start.as_deref() {
-            Some(text) => parse_date(text)
-                .filter(|start| *start <= today)
-                .ok_or_else(|| Problem::parameter("start", format!("{text:?} is not a date of the form YYYY-MM-DD up to today")))?,
+            Some(text) => parse_day(text).filter(|start| *start <= today).ok_or_else(|| {
+                Problem::parameter("start", format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time, up to today"))
+            })?,
             None => today.saturating_sub(DAYS_DEFAULT.days()),
         };
         let start = first.to_string();
