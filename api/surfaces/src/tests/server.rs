@@ -269,7 +269,7 @@ async fn graceful_stop() {
     tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
 }
 
-/// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight goes on, and is completed.
+/// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight continues, and is completed.
 #[tokio::test]
 async fn unfinished_heads_do_not_delay_a_stop() {
     let running = start(|settings| settings.request_timeout_s = 60);
