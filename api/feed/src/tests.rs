@@ -84,6 +84,15 @@ async fn starts() {
     let ctx = world.context(START_MS + 10 * DAY_MS);
     assert_eq!(value(&ctx, &operation, json!({})).await["from"], 3 * 144 + 1);
     assert_eq!(value(&ctx, &operation, json!({ "start": "2026-11-02" })).await["from"], 145);
+    for (time, from) in [
+        ("2026-11-02T00:00:00Z", 145),
+        ("2026-11-02T00:00:00.0001Z", 146),
+        ("2026-11-01T23:50:00.001Z", 145),
+        ("2026-11-01T23:50:00Z", 144),
+        ("2026-11-02T02:00:00+02:00", 145),
+    ] {
+        assert_eq!(value(&ctx, &operation, json!({ "start": time })).await["from"], from, "{time}");
+    }
     let latest = value(&ctx, &operation, json!({ "start": "latest" })).await;
     assert_eq!((&latest["from"], &latest["to"], &latest["hasMore"]), (&json!(1_501), &json!(1_500), &json!(false)));
     let as_of = value(&ctx, &operation, json!({ "start": "latest", "asOf": "2026-11-01" })).await;

@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: nothing here knows a service. Every route, tool, document and validator is derived from the definitions.
 
+mod accept;
 pub mod arguments;
 mod asyncapi;
 mod atom;
@@ -55,6 +56,7 @@ use warp::Filter;
 use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
+use crate::mcp::card;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -139,6 +141,7 @@ impl Site {
                 ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
                 ("/.well-known/x402", x402.clone()),
                 ("/.well-known/x402.json", x402),
+                (card::CATALOG, Document::json(&card::catalog(all()))),
             ]
             .map(|(path, document)| (path.to_owned(), document)),
         );
@@ -219,6 +222,7 @@ impl Mount {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::docs::reference(service, settings));
+        let server_card = Document::new(card::card(service, settings).to_string(), card::CARD_TYPE);
         let documents = HashMap::from([
             ("", reference.clone()),
             ("/", reference.clone()),
@@ -228,6 +232,9 @@ impl Mount {
             ("/llms.txt", Document::text(discovery::llms(service, settings))),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),
+            (card::CARD, server_card.clone()),
+            (card::WELL_KNOWN_CARD, server_card),
+            (card::REGISTRY_ENTRY, Document::json(&card::registry_entry(service, settings))),
         ]);
         let prefix = settings.prefix.trim_end_matches('/').to_owned();
         let mounted = Arc::new(mounted);
@@ -264,7 +271,7 @@ impl Mount {
         if path == "/mcp" {
             return match *request.method {
                 Method::POST => self.mcp.answer(context, base_url, request, stream).await,
-                Method::OPTIONS => reply::options(MCP_ONLY),
+                Method::OPTIONS => self.mcp.preflight(context, base_url, request).await,
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }
@@ -289,11 +296,8 @@ fn document(context: &Context, base_url: &str, document: &Document, request: &Re
     read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()))
 }
 
-/// A page or file of a service; `None` if there is none at the path.
+/// A page or file of a service, or the refusal of a method; `None` if there is none at the path.
 async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
-    if !matches!(*request.method, Method::GET | Method::HEAD) {
-        return None;
-    }
     if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }

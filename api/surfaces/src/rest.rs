@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, IF_RANGE, RANGE};
+use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderName};
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
@@ -25,7 +25,7 @@ use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
 use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply};
+use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -189,25 +189,21 @@ fn payload(text: &str) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
 }
 
-/// The requested form: NDJSON for list operations, server-sent events for feeds.
+/// The requested form: NDJSON for list operations, server-sent events for feeds, if the caller prefers them to JSON.
 fn form(operation: &Operation, headers: &HeaderMap) -> Form {
-    if operation.is_feed() && accepts(headers, events::EVENTS) {
-        Form::Events
-    } else if !operation.list.is_empty() && accepts(headers, reply::NDJSON) {
-        Form::Lines
-    } else {
-        Form::Json
+    let events = operation.is_feed().then_some(events::EVENTS);
+    let lines = (!operation.list.is_empty()).then_some(reply::NDJSON);
+    let offered: Vec<&str> = [Some(accept::JSON), events, lines].into_iter().flatten().collect();
+    match accept::preferred(headers, &offered) {
+        Some(events::EVENTS) => Form::Events,
+        Some(reply::NDJSON) => Form::Lines,
+        _ => Form::Json,
     }
 }
 
-/// Whether the caller accepts a media type explicitly.
+/// Whether the caller names a media type and prefers it to JSON.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
-        named && !parts.any(refused)
-    })
+    accept::preferred(headers, &[media_type, accept::JSON]) == Some(media_type)
 }
 
 /// The `Idempotency-Key`: printable ASCII of limited length.

@@ -210,6 +210,8 @@ async fn wrong_arguments() {
         (json!({ "from": "2026-13-01" }), "from"),
         (json!({ "to": "2026-02-30" }), "to"),
         (json!({ "to": "20260201" }), "to"),
+        (json!({ "from": "2026-02-01T00:00:00" }), "from"),
+        (json!({ "from": "2026-02-01T23:00:00-02:00", "to": "2026-02-01" }), "from"),
         (json!({ "agency": "FAA" }), "agency"),
         (json!({ "limit": 0 }), "limit"),
         (json!({ "limit": 301 }), "limit"),
@@ -320,6 +322,9 @@ async fn an_agency_shows_its_own_notice() {
     assert_eq!(shown(json!({ "agency": "FDA" })).await, fda);
     assert_eq!(shown(json!({ "agency": "USDA" })).await, usda);
     assert_eq!(shown(json!({ "agency": "USDA", "from": "2026-10-11" })).await, usda[..1]);
+    for (from, to) in [("2026-10-11T23:59:59Z", "2026-12-31"), ("2026-10-12T01:00:00+02:00", "2026-12-31T00:00:00Z")] {
+        assert_eq!(shown(json!({ "agency": "USDA", "from": from, "to": to })).await, usda[..1], "a time names its day in UTC");
+    }
     assert_eq!(shown(json!({ "agency": "USDA", "category": "food", "to": "2026-10-12" })).await, usda[1..]);
     assert_eq!(shown(json!({ "agency": "USDA", "from": "2026-10-05", "to": "2026-10-12" })).await, [] as [Value; 0]);
     assert_eq!(shown(json!({ "agency": "FDA", "from": "2026-10-11" })).await, [] as [Value; 0]);

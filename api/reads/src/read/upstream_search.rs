@@ -104,7 +104,7 @@ impl<S: WatchableFeed> Reader<S> {
     }
 
     /// The record of a fact that an upstream returned, as the caller sees it. `None` if it is not within the days that the caller sees.
-    fn record_of(&self, fact: &FactData) -> Option<RecordOf<S>>
+    pub fn record_of(&self, fact: &FactData) -> Option<RecordOf<S>>
     where
         S: UpstreamRecords,
     {
@@ -176,7 +176,7 @@ impl<S: WatchableFeed> Reader<S> {
     }
 
     /// An upstream counts the records of all days.
-    fn hide_total(&self, collected: &mut Collected<RecordOf<S>>) {
+    pub fn hide_total(&self, collected: &mut Collected<RecordOf<S>>) {
         collected.total = collected.total.filter(|_| self.free_from().is_none());
     }
 
@@ -255,40 +255,5 @@ impl<S: WatchableFeed> Reader<S> {
 
     fn encode(&self, next: &Next) -> String {
         next.encode(self.context(), S::FEED.source.service, self.at.seq, &self.fingerprint)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use feed::testing::{HOUR_MS, START_MS, World, call};
-    use schemas::facts::awards::AwardFact;
-    use schemas::views::accounts::Tier;
-
-    use super::*;
-    use crate::awards::followed::Awards;
-
-    /// Proves that of what an upstream shows, a caller without a key gets the records of the last days, today included, and no total; and that a caller
-    /// with a key gets all.
-    #[tokio::test]
-    async fn live_records_have_the_free_window() {
-        let world = World::new().await;
-        let ctx = world.context(START_MS + 30 * 24 * HOUR_MS);
-        let fact =
-            |signed: &str| FactData::Award(Box::new(AwardFact { award_id: "A".into(), signed: signed.into(), ..AwardFact::default() }));
-        let days = ["2026-06-01", "2026-11-24", "2026-11-25", "2026-12-01", ""];
-        for (tier, key_id, shown, total, first) in [
-            (Tier::Anonymous, "", &["2026-11-25", "2026-12-01"][..], None, "2026-11-25"),
-            (Tier::Free, "key_test", &days[..], Some(5), "2026-06-01"),
-        ] {
-            let mut call = call(&ctx);
-            (call.caller.tier, call.caller.key_id) = (tier, key_id.to_owned());
-            let reader = Reader::<Awards>::as_of(call, None).await.unwrap();
-            let seen: Vec<&str> = days.into_iter().filter(|day| reader.record_of(&fact(day)).is_some()).collect();
-            let mut collected = Collected::nothing();
-            collected.total = Some(5);
-            reader.hide_total(&mut collected);
-            assert_eq!((seen.as_slice(), collected.total), (shown, total), "{tier:?}");
-            assert_eq!(reader.live_from("2026-06-01".parse().unwrap()).to_string(), first, "{tier:?}");
-        }
     }
 }

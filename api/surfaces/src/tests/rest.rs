@@ -161,6 +161,61 @@ async fn making() {
     }
 }
 
+/// Proves that a byte order mark before a body is no part of it, and that a body in another encoding is refused with its name.
+#[tokio::test]
+async fn encodings_of_bodies() {
+    let fixture = Fixture::new(|_| {});
+    for body in ["\u{feff}{\"name\": \"a\"}", "\u{feff}\r\n{\"name\": \"a\"}\r\n", "{\"name\": \"a\"}"] {
+        assert_eq!(send(&fixture, post(body)).await.status, 201, "{body:?}");
+    }
+    let wide = |bytes: fn(u16) -> [u8; 2], mark: &str| -> Vec<u8> {
+        format!("{mark}{{\"name\": \"a\"}}").encode_utf16().flat_map(bytes).collect()
+    };
+    for body in
+        [wide(u16::to_le_bytes, "\u{feff}"), wide(u16::to_be_bytes, "\u{feff}"), wide(u16::to_le_bytes, ""), wide(u16::to_be_bytes, "")]
+    {
+        let read = send(&fixture, post("").body(body)).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (400, "body-invalid"));
+        assert!(read.body.contains("JSON is sent as UTF-8"), "{}", read.body);
+    }
+    for body in ["\u{feff}\u{feff}{}", "\u{feff}", "\u{feff}[]", "{\u{feff}}"] {
+        let read = send(&fixture, post(body)).await;
+        assert!(read.status == 400 && !read.body.contains("UTF-16"), "{body:?}: {}", read.body);
+    }
+}
+
+/// Proves that a file supports reads only, says so to other methods, and that a path without a file stays unknown to every method.
+#[tokio::test]
+async fn methods_of_files() {
+    let fixture = Fixture::new(|_| {});
+    let files: operation::Files = |_, path| {
+        let tile = || operation::File {
+            bytes: Bytes::from_static(b"tile"),
+            content_type: "application/octet-stream",
+            is_immutable: true,
+            policy: "",
+        };
+        Box::pin(async move { Ok((path == "tile/0/000").then(tile)) })
+    };
+    let services = fixture.services().into_iter().map(|service| Service { files: Some(files), ..service }).collect();
+    let site = Arc::new(Site::new(Arc::clone(&fixture.context), services, Arc::new(|| Ok(()))).unwrap());
+    for (method, status, body) in [("GET", 200, "tile"), ("HEAD", 200, "tile"), ("OPTIONS", 204, "")] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        assert_eq!((read.status.as_u16(), read.body.as_str()), (status, body), "{method}");
+        if method == "OPTIONS" {
+            assert_eq!((read.header("allow"), read.header("access-control-allow-origin")), ("GET, HEAD, OPTIONS", "*"));
+        }
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE"] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        let found = (read.status.as_u16(), read.problem().0, read.header("allow").to_owned());
+        assert_eq!(found, (405, "method-not-allowed".to_owned(), "GET, HEAD, OPTIONS".to_owned()), "{method}");
+    }
+    for method in ["GET", "OPTIONS", "POST", "DELETE"] {
+        assert_eq!(ask().method(method).path("/fake/tile/0/001").reply(Arc::clone(&site)).await.status, 404, "{method}");
+    }
+}
+
 /// Proves that a handler's problem keeps its status, pause and headers, and that a panic becomes a problem, too.
 #[tokio::test]
 async fn problems() {

@@ -17,7 +17,7 @@ use super::followed::Awards;
 use super::records::Shown;
 use crate::Change;
 use feed::filter::{Criteria, Filter as _, TermQuery};
-use feed::position::parse_date;
+use feed::position::parse_day;
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Extent, Read, Reader, Search};
@@ -81,9 +81,9 @@ impl Read for Arguments {
         let limit = reader.limit();
         let today = reader.today();
         let first = match self.start.as_deref() {
-            Some(text) => parse_date(text)
-                .filter(|start| *start <= today)
-                .ok_or_else(|| Problem::parameter("start", format!("{text:?} is not a date of the form YYYY-MM-DD up to today")))?,
+            Some(text) => parse_day(text).filter(|start| *start <= today).ok_or_else(|| {
+                Problem::parameter("start", format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time, up to today"))
+            })?,
             None => today.saturating_sub(DAYS_DEFAULT.days()),
         };
         let start = first.to_string();
@@ -144,4 +144,41 @@ pub(crate) fn question(
     order: AwardOrder,
 ) -> Question {
     Question::Awards { naics, recipient, agencies, start, end, order, page: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::testing::{HOUR_MS, START_MS, World, call};
+    use schemas::facts::awards::AwardFact;
+    use schemas::views::accounts::Tier;
+
+    use reads::read::Collected;
+    use reads::read::UpstreamRecords as _;
+
+    use super::*;
+
+    /// Proves that of what an upstream shows, a caller without a key gets the records of the last days, today included, and no total; and that a caller
+    /// with a key gets all.
+    #[tokio::test]
+    async fn live_records_have_the_free_window() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS + 30 * 24 * HOUR_MS);
+        let fact =
+            |signed: &str| FactData::Award(Box::new(AwardFact { award_id: "A".into(), signed: signed.into(), ..AwardFact::default() }));
+        let days = ["2026-06-01", "2026-11-24", "2026-11-25", "2026-12-01", ""];
+        for (tier, key_id, shown, total, first) in [
+            (Tier::Anonymous, "", &["2026-11-25", "2026-12-01"][..], None, "2026-11-25"),
+            (Tier::Free, "key_test", &days[..], Some(5), "2026-06-01"),
+        ] {
+            let mut call = call(&ctx);
+            (call.caller.tier, call.caller.key_id) = (tier, key_id.to_owned());
+            let reader = Reader::<Awards>::as_of(call, None).await.unwrap();
+            let seen: Vec<&str> = days.into_iter().filter(|day| reader.record_of(&fact(day)).is_some()).collect();
+            let mut collected = Collected::nothing();
+            collected.total = Some(5);
+            reader.hide_total(&mut collected);
+            assert_eq!((seen.as_slice(), collected.total), (shown, total), "{tier:?}");
+            assert_eq!(reader.live_from("2026-06-01".parse().unwrap()).to_string(), first, "{tier:?}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::followed::Filings;
 use super::records::Filed;
 use feed::filter::Filter as _;
-use feed::position::parse_date;
+use feed::position::parse_day;
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Extent, Read, Reader, Search};
@@ -116,8 +116,8 @@ pub(crate) fn last_filed_first(a: &Filing, b: &Filing) -> Ordering {
 
 /// Reads the day of a parameter.
 fn day(name: &'static str, text: Option<&str>) -> Result<Option<Date>, Problem> {
-    let invalid = |text: &str| Problem::parameter(name, format!("{text:?} is not a date of the form YYYY-MM-DD"));
-    text.map(|text| parse_date(text).ok_or_else(|| invalid(text))).transpose()
+    let invalid = |text: &str| Problem::parameter(name, format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time"));
+    text.map(|text| parse_day(text).ok_or_else(|| invalid(text))).transpose()
 }
 
 #[cfg(test)]
