@@ -1,7 +1,7 @@
 //! Answers as of a past time: they equal those of an engine that had only the data up to that time.
 
-use operation::context::Part;
 use names::operations::register::Register;
+use operation::context::Part;
 use recalls::operations::search::Search;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -152,8 +152,8 @@ mod tests {
     use schemas::facts::awards::AwardFact;
     use schemas::views::accounts::Tier;
 
-    use reads::read::Collected;
     use reads::read::UpstreamRecords as _;
+    use reads::read::pages::Collected;
 
     use super::*;
 
