@@ -220,10 +220,10 @@ async fn a_year_of_odd_filings_stops_no_run() {
     let odd = [Kind::NoTicker(1), Kind::NoTicker(2), Kind::NoTicker(200), Kind::NoPrice, Kind::NoTrade];
     let mut n = 0;
     while business_day(n).year() == FIRST.year() {
-        // Kinds and positions take turns, so that each meets each; how many ordinary ones there are beside, and whether a second odd one, is drawn.
+        // Kinds and positions take turns, so that each meets each; how many ordinary ones there are next to it, and whether a second odd one, is drawn.
         let (kind, position) = (n % odd.len(), n / odd.len() % 5);
-        let beside = if position == 0 { random.below(2) } else { 4 + random.below(4) };
-        let mut filings = vec![Kind::Ordinary; usize::try_from(beside).unwrap()];
+        let others = if position == 0 { random.below(2) } else { 4 + random.below(4) };
+        let mut filings = vec![Kind::Ordinary; usize::try_from(others).unwrap()];
         filings.insert(position, odd[kind]);
         if random.below(3) == 0 {
             filings.push(random.pick(&odd));
