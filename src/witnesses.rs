@@ -45,12 +45,12 @@ pub(crate) fn witnessing(config: &Config, record: RecordPlace) -> Result<Witness
         known.push(log);
     }
     if known.is_empty() {
-        return Ok(Witnessing::new(witnesses, None).with_trees(services::trees()));
+        return Ok(Witnessing::new(witnesses, None).with_trees(services::trees));
     }
     let key_file = data_dir::witness_key(config);
     let own = OwnWitness::new(&checkpoints.witness_name, &secrets::seed(&key_file)?, known, record);
     let reason = "must be a name without spaces and \"+\" if witness_for is set, for example \"witness.example.org/w1\"";
-    Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)).with_trees(services::trees()))
+    Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)).with_trees(services::trees))
 }
 
 /// The verifier key of this process, if it is a witness.

@@ -64,7 +64,6 @@ impl Tree {
 }
 
 /// The tree over the changes of a service, by the name of the service.
-#[derive(Debug)]
 pub(crate) struct ChangeTree(pub(crate) &'static str);
 
 #[async_trait]

@@ -1,6 +1,5 @@
 //! The signed trees of this log, what they prove about themselves, and who signs their checkpoints.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,7 +12,7 @@ use schemas::views::receipts::SignedCheckpoint;
 
 /// A tree of this log whose checkpoints are signed.
 #[async_trait]
-pub trait SignedTree: Debug + Send + Sync {
+pub trait SignedTree: Send + Sync {
     /// The service that serves the tree.
     fn service(&self) -> &'static str;
 

@@ -40,10 +40,13 @@ pub struct Witnessing {
     pub(crate) asked: Vec<Witness>,
     /// The witness that this process runs for other logs, if any are configured.
     pub(crate) own: Option<OwnWitness>,
-    /// The signed trees of all services.
-    trees: Vec<Arc<dyn SignedTree>>,
+    /// Returns the signed trees of all services; `None` if there are none.
+    trees: Option<Trees>,
     standings: Mutex<BTreeMap<Pair, Standing>>,
 }
+
+/// Returns the signed trees of all services. They are made when they are needed.
+pub type Trees = fn() -> Vec<Arc<dyn SignedTree>>;
 
 /// A service's tree and the name of a witness.
 type Pair = (&'static str, String);
@@ -63,13 +66,13 @@ impl Witnessing {
     /// The witnesses to ask, and the witness that this process runs.
     #[must_use]
     pub fn new(asked: Vec<Witness>, own: Option<OwnWitness>) -> Self {
-        Self { asked, own, trees: Vec::new(), standings: Mutex::default() }
+        Self { asked, own, trees: None, standings: Mutex::default() }
     }
 
     /// Asks the witnesses about these trees, of which those are left out whose service is not served.
     #[must_use]
-    pub fn with_trees(self, trees: Vec<Arc<dyn SignedTree>>) -> Self {
-        Self { trees, ..self }
+    pub fn with_trees(self, trees: Trees) -> Self {
+        Self { trees: Some(trees), ..self }
     }
 
     /// The witness that this process runs for other logs, if any are configured.
@@ -103,5 +106,6 @@ impl Witnessing {
 /// The signed trees of all services that are served.
 fn served_trees(ctx: &Context) -> Vec<Arc<dyn SignedTree>> {
     let is_served = |name: &str| ctx.settings.services.get(name).is_some_and(|settings| settings.enabled);
-    Witnessing::of(ctx).trees.iter().filter(|tree| is_served(tree.service())).cloned().collect()
+    let trees = Witnessing::of(ctx).trees.map_or_else(Vec::new, |trees| trees());
+    trees.into_iter().filter(|tree| is_served(tree.service())).collect()
 }

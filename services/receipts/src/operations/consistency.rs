@@ -24,7 +24,6 @@ pub fn operation() -> Operation {
 }
 
 /// The tree over receipts.
-#[derive(Debug)]
 pub(crate) struct ReceiptTree;
 
 #[async_trait]
