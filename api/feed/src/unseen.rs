@@ -81,3 +81,30 @@ fn unreadable(error: serde_json::Error) -> Problem {
     tracing::error!(%error, "a stored change cannot be decoded");
     Problem::new(ErrorCode::Internal, "a stored change cannot be read")
 }
+
+#[cfg(test)]
+mod tests {
+    use schemas::views::awards::Award;
+    use schemas::views::records::Record;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that changes of the free window keep what they compare with a version that is among them, and tell nothing of any other; and that a caller
+    /// who sees everything is shown everything.
+    #[test]
+    fn versions_outside_stay_hidden() {
+        let change = |seq: u64, id: &str, event: &str| {
+            let stored = json!({ "event": event, "seq": seq, "recordedAt": "", "amountDelta": 5.25, "record": { "id": id } });
+            serde_json::from_value::<Element<Award>>(stored).unwrap()
+        };
+        let has_delta = |free_after: u64| {
+            let mut changes = [(9, "a", "modified"), (8, "b", "modified"), (7, "c", "modified"), (6, "c", "new"), (5, "a", "modified")]
+                .map(|(seq, id, event)| change(seq, id, event));
+            hide_outside(changes.iter_mut(), Seq(free_after), Record::id);
+            changes.map(|change| change.details.amount_delta.is_some())
+        };
+        assert_eq!(has_delta(4), [true, false, true, true, false]);
+        assert_eq!(has_delta(0), [true; 5]);
+    }
+}
