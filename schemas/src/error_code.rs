@@ -53,7 +53,7 @@ codes! {
     AsOfInvalid = ("as-of-invalid", 400, false);
     /// The request itself is not well formed.
     RequestInvalid = ("request-invalid", 400, false);
-    /// A key is needed and none is given, or the key is unknown, revoked or mistyped.
+    /// The key is unknown, revoked or mistyped.
     KeyInvalid = ("key-invalid", 401, false);
     /// The operation is paid for by the call, and this call is not paid for.
     PaymentRequired = ("payment-required", 402, false);

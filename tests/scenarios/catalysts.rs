@@ -286,7 +286,7 @@ async fn bad_values_are_refused() {
         assert!(text(&problem, "detail").starts_with(detail), "{problem}");
     }
     let (status, problem) = day.ask("POST", "/v1/watchlist", "", &json!({"entity": {"type": "ticker", "value": "CLDB"}}));
-    assert_eq!((status, text(&problem, "code")), (401, "key-invalid"), "{problem}");
+    assert!(matches!(status, 401..=403), "{status}: {problem}");
     day.end().await;
 }
 

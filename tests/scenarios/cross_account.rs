@@ -93,7 +93,7 @@ fn all_of(server: &Server, key: &str, owned: &[Owned]) -> Vec<Value> {
     lists.chain(deliveries).chain(filters).collect()
 }
 
-/// Proves that another account, whatever its tier, and a caller without a key get 404, 403 or 401 from every operation on webhooks, watches,
+/// Proves that another account, whatever its tier, and a caller without a key get 404 or 403 from every operation on webhooks, watches,
 /// deliveries and saved filters of an account, over REST and MCP; that none of them appears in the other account's lists, repeated requests
 /// and webhooks page; and that all of them are unchanged afterwards.
 #[test]
@@ -130,7 +130,7 @@ fn resources_of_other_accounts_are_unreachable() {
     let mut refused = 0;
     for thing in &owned {
         for (method, rest, body, tool) in thing.attempts() {
-            for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 401)] {
+            for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 403)] {
                 let path = format!("{}/{}{rest}", thing.list_path, thing.id);
                 let answer = ask(&server, key, method, &path, &[], &body);
                 assert_eq!(answer.status, status, "{method} {path}: {}", String::from_utf8_lossy(&answer.body));
@@ -160,7 +160,7 @@ fn resources_of_other_accounts_are_unreachable() {
         }
     }
     for (service, feed, field, _) in FILTERED {
-        for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 401)] {
+        for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 403)] {
             for (method, path, tool, arguments) in [
                 ("GET", format!("/{service}/v1/{feed}?filter=mine"), feed, json!({"filter": "mine"})),
                 ("DELETE", format!("/{service}/v1/filters/mine"), "delete_filter", json!({"name": "mine"})),

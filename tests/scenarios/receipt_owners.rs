@@ -98,7 +98,7 @@ fn only_owner_and_named_writers_append() {
         }
     };
     assert_forbidden(&writers("POST", &stranger, "a", &other));
-    assert_eq!(writers("POST", "", "a", &other).status, 401, "the change of writers must require a key");
+    assert_eq!(writers("POST", "", "a", &other).status, 403, "the change of writers must require a key");
     assert_eq!(writers("POST", &owner, "none", &other).status, 404);
     assert_eq!(writers("POST", &owner, "a", "somebody").status, 400);
     assert_eq!(writers("POST", &owner, "a", &other).status, 201);

@@ -107,8 +107,12 @@ impl Access {
         is_continuation: bool,
     ) -> Result<Admission, Problem> {
         let caller = self.caller(ctx, credentials, address).await?;
-        if let Price::Tier(least) = operation.price {
-            caller.require_tier(least, &format!("{} needs", operation.name))?;
+        if let Price::Tier(least) = operation.price
+            && caller.tier < least
+        {
+            let detail =
+                format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
+            return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
         if let Price::PerCall { free_from, .. } = operation.price
             && caller.tier < free_from

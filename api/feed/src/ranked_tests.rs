@@ -216,5 +216,5 @@ async fn changes_are_redacted_below_the_tier() {
     assert!(whole.iter().all(|change| change["record"]["id"].is_string()));
     let feed = Feed { source, ..feed };
     let refused = super::things::answer(&free, &feed, query(super::things::Wants::default())).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::KeyInvalid);
+    assert_eq!(refused.code, ErrorCode::TierTooLow);
 }

@@ -144,27 +144,6 @@ pub struct Caller {
     pub address: IpAddr,
 }
 
-impl Caller {
-    /// Requires a key of a tier or above. `needing` names what needs it: "saved filters need".
-    ///
-    /// # Errors
-    /// `key-invalid` without a key, `tier-too-low` with a key of a lower tier.
-    pub fn require_tier(&self, least: Tier, needing: &str) -> Result<(), Problem> {
-        if self.tier >= least { Ok(()) } else { Err(self.tier_refusal(least, needing)) }
-    }
-
-    /// The refusal of a caller who needs a key of a tier or above: [`Self::require_tier`].
-    #[must_use]
-    pub fn tier_refusal(&self, least: Tier, needing: &str) -> Problem {
-        let needed = format!("{needing} a key of tier {} or above", least.as_str());
-        if !self.key_id.is_empty() {
-            return Problem::new(ErrorCode::TierTooLow, format!("{needed}; the key of this call is of tier {}", self.tier.as_str()));
-        }
-        let free = if least == Tier::Free { "; POST /api/keys creates a free one" } else { "" };
-        Problem::new(ErrorCode::KeyInvalid, format!("{needed}, and this call has none: send it in the header X-API-Key{free}"))
-    }
-}
-
 /// The requested form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {

@@ -92,26 +92,24 @@ pub fn layout(page: &Page<'_>) -> String {
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let title = match problem.code {
         ErrorCode::NotFound => "Nothing here",
-        ErrorCode::KeyInvalid | ErrorCode::TierTooLow => "This needs a key",
+        ErrorCode::TierTooLow => "This needs a key",
         ErrorCode::RateLimited => "Too many requests",
         ErrorCode::Unavailable => "Not available at the moment",
         code if code.status() >= 500 => "Something went wrong",
         _ => "This cannot be shown",
     };
-    // A page takes no key, so it never asks the browser for one with 401.
-    let status = if problem.code == ErrorCode::KeyInvalid { ErrorCode::TierTooLow.status() } else { problem.code.status() };
     let main = html! {
         h1 { (title) }
         (notice(&problem.detail, problem.code))
         p { a href="/" { "All services" } }
     };
-    Page { title: title.to_owned(), description: String::new(), canonical: String::new(), search: "", status, main }
+    Page { title: title.to_owned(), description: String::new(), canonical: String::new(), search: "", status: problem.code.status(), main }
 }
 
 /// Why something is not shown, and what to do about it.
 pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
     let action = match code {
-        ErrorCode::KeyInvalid | ErrorCode::TierTooLow => "A key of that tier shows it over the API.",
+        ErrorCode::TierTooLow => "A key of that tier shows it over the API.",
         ErrorCode::NotFound => "Check the address, or search for a part of the name or the number.",
         ErrorCode::ParameterInvalid | ErrorCode::AsOfInvalid => "Change the filter, or reset all of them.",
         ErrorCode::RateLimited => "Wait a minute, then load the page again.",

@@ -9,7 +9,6 @@ use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price, Service};
 use payments::repeats;
 use schemas::error_code::ErrorCode;
-use schemas::views::accounts::Tier;
 use serde_json::{Map, Value, json};
 
 use crate::atom::ATOM;
@@ -225,8 +224,7 @@ pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
     if operation.path.contains('{') {
         codes.push(ErrorCode::NotFound);
     }
-    // No key has a tier below the lowest one.
-    if matches!(operation.price, Price::Tier(least) if least > Tier::Free) {
+    if matches!(operation.price, Price::Tier(_)) {
         codes.push(ErrorCode::TierTooLow);
     }
     if matches!(operation.price, Price::PerCall { .. }) {

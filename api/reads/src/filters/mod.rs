@@ -59,10 +59,17 @@ impl<F: Filter> Saved<F> {
 /// The filter of a feed request: the given fields, and the fields of the named saved filter that the request does not give.
 ///
 /// # Errors
-/// `not-found` if the account has no filter of that name; `key-invalid` without a key, and `tier-too-low` if the caller's tier has no saved filters.
+/// `not-found` if the account has no filter of that name, `tier-too-low` if the caller's tier has no saved filters.
 pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
     let Some(name) = name else { return Ok(given) };
-    call.caller.require_tier(SAVED_ITEMS_MIN_TIER, "saved filters need").map_err(|problem| problem.about("filter"))?;
+    if call.caller.tier < SAVED_ITEMS_MIN_TIER {
+        let detail = format!(
+            "saved filters need a key of tier {} or above; this call is {}",
+            SAVED_ITEMS_MIN_TIER.as_str(),
+            call.caller.tier.as_str()
+        );
+        return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
+    }
     let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
     let merged = given.with_defaults_from(&read(&kept)?)?;
     // One end of a range may be the request's, the other the saved filter's.

@@ -4,7 +4,7 @@ use access::saved::SavedItems;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
-use schemas::views::accounts::Tier;
+use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
 use serde::Serialize;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub fn operation<S: SoldWatches>() -> Operation {
         when: "Use it to see what is watched and until when.",
         description: "Needs a key of any tier. A watch that was bought without a key belongs to no account: read it with its token. The list is that of now: \
             a watch is no record of an upstream, so that there is no `asOf`.",
-        price: Price::Tier(Tier::Free),
+        price: Price::Free,
         surface: Surface::Both,
         counted: true,
         list: "watches",
@@ -46,6 +46,9 @@ pub fn operation<S: SoldWatches>() -> Operation {
 }
 
 async fn answer<S: SoldWatches>(call: Call, page: ListPage) -> Result<Answer, Problem> {
+    if call.caller.account.is_empty() {
+        return Err(Problem::new(ErrorCode::KeyInvalid, "the watches are those of the account of an API key, and this call has none"));
+    }
     let service = S::FEED.source.service;
     let mut all = SavedItems::watches(&call, service).list().await?;
     all.sort_by(|a, b| place(b).cmp(&place(a)));

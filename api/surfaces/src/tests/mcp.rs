@@ -118,7 +118,7 @@ async fn manage() {
         (json!({"action": "keep", "name": "a"}), "parameter-invalid", json!("name")),
         (json!({"action": "keep", "arguments": [1]}), "parameter-invalid", json!("arguments")),
         (json!({"action": "keep", "arguments": {"name": "a", "sise": 1}}), "parameter-invalid", json!("sise")),
-        (json!({"action": "set", "arguments": {"name": "a"}}), "key-invalid", Value::Null),
+        (json!({"action": "set", "arguments": {"name": "a"}}), "tier-too-low", Value::Null),
     ] {
         let called = call(arguments.clone()).await;
         assert_eq!(called["isError"], true, "{arguments}: {called}");
@@ -142,8 +142,8 @@ async fn failures() {
         (call("find", json!({"limti": 1})), "parameter-invalid", json!("limti")),
         (call("one", json!({})), "parameter-invalid", json!("id")),
         (call("one", json!({"id": "gone"})), "not-found", json!("id")),
-        (call("paid", json!({})), "key-invalid", Value::Null),
-        (call("address", json!({})), "key-invalid", Value::Null),
+        (call("paid", json!({})), "tier-too-low", Value::Null),
+        (call("address", json!({})), "tier-too-low", Value::Null),
         (call("find", json!({})).header("x-api-key", "nonsense"), "key-invalid", Value::Null),
         (call("find", json!({})).header("authorization", "Bearer a").header("x-api-key", "b"), "request-invalid", json!("Authorization")),
     ] {

@@ -108,12 +108,16 @@ async fn assess(checked: &[CheckedItem], reader: &Reader<Aviation>) -> Result<Ve
 /// Whether to store the fleet of a call.
 ///
 /// # Errors
-/// `key-invalid` without a key, and `tier-too-low` with one of a lower tier, if the caller asks for it and may not store fleets.
+/// `tier-too-low` if the caller asks for it and may not store fleets.
 fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, Problem> {
     let caller = &reader.call().caller;
     let may_store = caller.tier >= FLEETS_MIN_TIER && !caller.account.is_empty();
     match asked {
-        Some(true) if !may_store => Err(caller.tier_refusal(FLEETS_MIN_TIER, "store: stored fleets need").about("store")),
+        Some(true) if !may_store => {
+            let detail =
+                format!("store: fleets are stored for keys of tier {} or above; this call is {}", FLEETS_MIN_TIER.as_str(), reader.tier());
+            Err(Problem::new(ErrorCode::TierTooLow, detail).about("store"))
+        }
         Some(asked) => Ok(asked),
         None => Ok(may_store),
     }
@@ -178,7 +182,6 @@ fn definition() -> Definition {
             ErrorCode::LimitReached,
             ErrorCode::IdempotencyMismatch,
             ErrorCode::NotFound,
-            ErrorCode::TierTooLow,
         ],
         example: json!({ "aircraft": [{ "tail": "N5432W", "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }] }),
         ..Definition::read()
