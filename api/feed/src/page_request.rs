@@ -24,8 +24,8 @@ pub fn limit_default() -> usize {
 pub struct PageRequest {
     /// Where to continue: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
     pub cursor: Option<String>,
-    /// Where to start without a cursor: `earliest`, `latest` (only changes from now on), or a date YYYY-MM-DD (in UTC) or an RFC 3339 time from which
-    /// on changes were recorded. By default the last 7 days.
+    /// Where to start without a cursor: `earliest`, `latest` (from now on), or from a date YYYY-MM-DD in UTC or an RFC 3339 time on. By default the last
+    /// 7 days.
     pub start: Option<String>,
     /// The most changes to return.
     #[serde(default = "limit_default")]

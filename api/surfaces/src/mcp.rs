@@ -130,7 +130,7 @@ impl Endpoint {
         ping.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if self.service.handle(ping).await.status() == StatusCode::FORBIDDEN {
             let admitted = Access::of(context).admit_open(context, Open::Message, request.address);
-            return reply::problem(base_url, &admitted.map_or_else(|limited| limited, |()| foreign()));
+            return reply::problem(base_url, &admitted.err().unwrap_or_else(foreign));
         }
         reply::options(MCP_ONLY)
     }

@@ -332,7 +332,7 @@ async fn batches() {
 async fn batches_are_limited_by_address() {
     let site = Fixture::stopped().site(Arc::new(|| Ok(())));
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-    let batch = json!(vec![ping; 10]);
+    let batch = Value::from(vec![ping; 10]);
     for _ in 0..Open::Message.per_minute_max() / 10 {
         assert_eq!(message(&batch).reply(Arc::clone(&site)).await.json().as_array().unwrap().len(), 10);
     }
