@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -18,6 +18,7 @@ mod archives;
 mod cadence;
 mod catalysts;
 mod child_server;
+mod coverage;
 mod cql;
 mod engine;
 mod facts;
@@ -28,6 +29,7 @@ mod kafka;
 mod labs;
 mod lists;
 mod load;
+mod loads;
 mod names;
 mod page;
 mod pages;
@@ -35,6 +37,7 @@ mod postgres;
 mod receipts;
 mod replay;
 mod report;
+mod sample;
 mod servers;
 mod sizes;
 mod stream;
@@ -144,6 +147,9 @@ enum Command {
     Names,
     /// One large archive of trademarks: mapped and loaded, compared with unpacking and parsing it alone.
     Archives,
+    /// Leads of a state and a line of insurance and counts of leads, compared with PostgreSQL; the load, and a day of 10,000 facts. `--records` is the
+    /// number of leads: the targets are for 2,000,000.
+    Coverage,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -156,6 +162,9 @@ enum Command {
     /// The process that decides trials, measured by `catalysts`.
     #[command(hide = true)]
     CatalystsChild,
+    /// The process that loads leads, measured by `coverage`.
+    #[command(hide = true)]
+    CoverageChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -189,6 +198,7 @@ enum Command {
 const QUICK_RECORDS: u64 = 20_000;
 
 /// The settings of every benchmark.
+#[derive(Clone)]
 struct Settings {
     records: u64,
     dir: PathBuf,
@@ -197,6 +207,14 @@ struct Settings {
     partitions: Vec<u32>,
     replication: i32,
     only: Option<String>,
+    is_quick: bool,
+}
+
+impl Settings {
+    /// The settings of a benchmark of which a quick run takes fewer records.
+    fn with_quick_records(&self, records: u64) -> Self {
+        Self { records: if self.is_quick { records } else { self.records }, ..self.clone() }
+    }
 }
 
 fn main() -> Result<(), Failure> {
@@ -212,6 +230,7 @@ fn main() -> Result<(), Failure> {
         partitions: cli.partitions.clone(),
         replication: cli.replication,
         only: cli.only.clone(),
+        is_quick: cli.quick,
     };
     match cli.command {
         Command::MapArchiveChild => archives::map_child(&settings),
@@ -225,6 +244,7 @@ fn main() -> Result<(), Failure> {
         Command::ServeChild => page::child(&settings),
         Command::LabsChild => labs::child(&settings),
         Command::CatalystsChild => catalysts::child(&settings),
+        Command::CoverageChild => coverage::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -288,6 +308,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Archives) {
                 archives::run(&settings)?;
+            }
+            if wanted(Command::Coverage) {
+                coverage::run(&settings)?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));
