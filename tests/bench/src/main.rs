@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -33,6 +33,7 @@ mod loads;
 mod names;
 mod page;
 mod pages;
+mod parcels;
 mod postgres;
 mod receipts;
 mod replay;
@@ -150,6 +151,9 @@ enum Command {
     /// Leads of a state and a line of insurance and counts of leads, compared with PostgreSQL; the load, and a day of 10,000 facts. `--records` is the
     /// number of leads: the targets are for 2,000,000.
     Coverage,
+    /// Over-assessed parcels and the check of one parcel, compared with PostgreSQL; the load, and a cycle of a township. `--records` is the number of
+    /// parcels: the targets are for 2,500,000.
+    Parcels,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -165,6 +169,9 @@ enum Command {
     /// The process that loads leads, measured by `coverage`.
     #[command(hide = true)]
     CoverageChild,
+    /// The process that loads parcels, measured by `parcels`.
+    #[command(hide = true)]
+    ParcelsChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -245,6 +252,7 @@ fn main() -> Result<(), Failure> {
         Command::LabsChild => labs::child(&settings),
         Command::CatalystsChild => catalysts::child(&settings),
         Command::CoverageChild => coverage::child(&settings),
+        Command::ParcelsChild => parcels::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -311,6 +319,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Coverage) {
                 coverage::run(&settings)?;
+            }
+            if wanted(Command::Parcels) {
+                parcels::run(&settings)?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));
