@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -15,6 +15,8 @@
 
 mod append;
 mod archives;
+mod asker;
+mod aviation;
 mod cadence;
 mod catalysts;
 mod child_server;
@@ -154,6 +156,9 @@ enum Command {
     /// Over-assessed parcels and the check of one parcel, compared with PostgreSQL; the load, and a cycle of a township. `--records` is the number of
     /// parcels: the targets are for 2,500,000.
     Parcels,
+    /// Directives for a model, a fleet of 200 and its file, compared with PostgreSQL; documents read on one core. Five records are a directive: the
+    /// targets are for 20,000 directives, which is also the most.
+    Aviation,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -172,6 +177,9 @@ enum Command {
     /// The process that loads parcels, measured by `parcels`.
     #[command(hide = true)]
     ParcelsChild,
+    /// The process that loads directives, measured by `aviation`.
+    #[command(hide = true)]
+    AviationChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -253,6 +261,7 @@ fn main() -> Result<(), Failure> {
         Command::CatalystsChild => catalysts::child(&settings),
         Command::CoverageChild => coverage::child(&settings),
         Command::ParcelsChild => parcels::child(&settings),
+        Command::AviationChild => aviation::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -322,6 +331,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Parcels) {
                 parcels::run(&settings)?;
+            }
+            if wanted(Command::Aviation) {
+                aviation::run(&settings.with_quick_records(5_000))?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));

@@ -79,6 +79,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         "bench",
         &[
             "access",
+            "directives",
             "engines",
             "event-log",
             "feed",
