@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -23,6 +23,7 @@ mod child_server;
 mod coverage;
 mod cql;
 mod engine;
+mod exclusions;
 mod facts;
 mod filters;
 mod ingest;
@@ -159,6 +160,9 @@ enum Command {
     /// Directives for a model, a fleet of 200 and its file, compared with PostgreSQL; documents read on one core. Five records are a directive: the
     /// targets are for 20,000 directives, which is also the most.
     Aviation,
+    /// Evidence by number and by name, the scan and the check of names, compared with PostgreSQL and a comparison with all; the load, and a daily
+    /// file. `--records` is the number of exclusions: the targets are for 170,000.
+    Exclusions,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -180,6 +184,12 @@ enum Command {
     /// The process that loads directives, measured by `aviation`.
     #[command(hide = true)]
     AviationChild,
+    /// The process that loads exclusions, measured by `exclusions`.
+    #[command(hide = true)]
+    ExclusionsChild,
+    /// The process that reads a daily file of exclusions, measured by `exclusions`.
+    #[command(hide = true)]
+    ExclusionsDailyChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -262,6 +272,8 @@ fn main() -> Result<(), Failure> {
         Command::CoverageChild => coverage::child(&settings),
         Command::ParcelsChild => parcels::child(&settings),
         Command::AviationChild => aviation::child(&settings),
+        Command::ExclusionsChild => exclusions::child(&settings),
+        Command::ExclusionsDailyChild => exclusions::daily_child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -334,6 +346,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Aviation) {
                 aviation::run(&settings.with_quick_records(5_000))?;
+            }
+            if wanted(Command::Exclusions) {
+                exclusions::run(&settings.with_quick_records(4_000))?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));

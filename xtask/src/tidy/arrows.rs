@@ -85,6 +85,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "feed",
             "ingest",
             "marks",
+            "matching",
             "operation",
             "payments",
             "projector",
