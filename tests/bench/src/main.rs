@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions|phrases
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -37,6 +37,7 @@ mod names;
 mod page;
 mod pages;
 mod parcels;
+mod phrases;
 mod postgres;
 mod receipts;
 mod replay;
@@ -163,6 +164,9 @@ enum Command {
     /// Evidence by number and by name, the scan and the check of names, compared with PostgreSQL and a comparison with all; the load, and a daily
     /// file. `--records` is the number of exclusions: the targets are for 170,000.
     Exclusions,
+    /// Phrases that rise and the velocity of one, compared with PostgreSQL; the load, and an hour of 5,000 stories. `--records` is the number of
+    /// stories in 90 days: 108,000 are those of the site, 1,080,000 ten times as many.
+    Phrases,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -190,6 +194,9 @@ enum Command {
     /// The process that reads a daily file of exclusions, measured by `exclusions`.
     #[command(hide = true)]
     ExclusionsDailyChild,
+    /// The process that loads stories, measured by `phrases`.
+    #[command(hide = true)]
+    PhrasesChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -274,6 +281,7 @@ fn main() -> Result<(), Failure> {
         Command::AviationChild => aviation::child(&settings),
         Command::ExclusionsChild => exclusions::child(&settings),
         Command::ExclusionsDailyChild => exclusions::daily_child(&settings),
+        Command::PhrasesChild => phrases::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -349,6 +357,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Exclusions) {
                 exclusions::run(&settings.with_quick_records(4_000))?;
+            }
+            if wanted(Command::Phrases) {
+                phrases::run(&settings.with_quick_records(6_000))?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));

@@ -94,6 +94,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "simulator",
             "surfaces",
             "upstreams",
+            "velocity",
             "view-store",
             "webhooks",
         ],
