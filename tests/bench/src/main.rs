@@ -148,7 +148,8 @@ enum Command {
     /// Predictions and boards of restocks, the scores of past forecasts, and a poll of a large store, compared with PostgreSQL. `--records` is
     /// the number of items, at most 200,000.
     Cadence,
-    /// The index of names: build, memory, checks and snapshot. Ten simulated marks a record: a million by default.
+    /// The index of names: build, memory, checks, snapshot, the changes of a day and watches, compared with PostgreSQL's trigrams. Ten simulated marks a
+    /// record: a million by default.
     Names,
     /// One large archive of trademarks: mapped and loaded, compared with unpacking and parsing it alone.
     Archives,
