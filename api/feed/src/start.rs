@@ -34,7 +34,7 @@ pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
         None => at.now.as_millisecond() - RECENT_MS,
         Some(text) => parse_date(text)
             .and_then(start_ms)
-            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
+            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, newest, latest nor a date YYYY-MM-DD")))?,
     };
     let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)

@@ -84,7 +84,7 @@ pub trait Reads: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// How many changes were recorded by the end of each past day, as far as it is known.
+    /// How many changes were recorded on each past day, as far as it is known.
     fn activity(&self) -> &Activity;
 }
 

@@ -97,7 +97,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
                     if view == "changes" {
                         Row::of_change(item)
                     } else {
-                        Row { event: String::new(), recorded_at: String::new(), seq: 0, record: item }
+                        Row { event: String::new(), recorded_at: String::new(), record: item }
                     }
                 }));
             }
