@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use operation::problem::Problem;
 use operation::{Operation, Price};
+use pages::Page;
 use serde_json::Value;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
-use crate::layout::{Page, note, notice};
+use crate::layout::{note, notice};
 use crate::this_view::{View, this_view};
 use crate::{Pairs, Reads, Shown, filters, url};
 

@@ -3,12 +3,12 @@
 use futures_util::future::join_all;
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::Page;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
-use crate::layout::Page;
 use crate::this_view::copyable;
 use crate::{EXPLORE, Reads, Shown, live};
 

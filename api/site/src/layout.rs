@@ -1,92 +1,9 @@
-//! What all pages have in common: head, header, footer, and the page of a problem.
+//! What pages say about a problem and about the limits of an answer.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::Page;
 use schemas::error_code::ErrorCode;
-
-use crate::EXPLORE;
-use crate::assets::{ICON, SCRIPT, STYLE};
-
-/// The longest description of a page, in characters.
-const DESCRIPTION_CHARS_MAX: usize = 200;
-
-/// A page before it is put into the layout.
-pub struct Page<'a> {
-    /// The title.
-    pub title: String,
-    /// One sentence for search engines and previews.
-    pub description: String,
-    /// The address under which the page is known, without a query; empty for a page without one.
-    pub canonical: String,
-    /// The words of the search field in the header.
-    pub search: &'a str,
-    /// The HTTP status.
-    pub status: u16,
-    /// The content of `main`.
-    pub main: Markup,
-}
-
-/// The HTML of a page.
-#[must_use]
-pub fn layout(page: &Page<'_>) -> String {
-    let description: String = page.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-    let title = if page.canonical == "/" { page.title.clone() } else { format!("{} · Highwater", page.title) };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                @if !description.is_empty() { meta name="description" content=(description); }
-                @if page.canonical.is_empty() {
-                    meta name="robots" content="noindex";
-                } @else {
-                    link rel="canonical" href=(page.canonical);
-                }
-                meta name="color-scheme" content="light dark";
-                link rel="icon" type="image/svg+xml" href=(ICON.path);
-                link rel="stylesheet" href=(STYLE.path);
-                script src=(SCRIPT.path) defer {}
-            }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                header.top {
-                    div.wide {
-                        a.brand href="/" { img src=(ICON.path) alt="" width="24" height="24"; "Highwater" }
-                        // The home page has a search of its own.
-                        @if page.canonical != "/" {
-                            form.find role="search" action=(EXPLORE) method="get" {
-                                label.hidden for="find" { "Search all services" }
-                                input #find type="search" name="q" value=(page.search) placeholder="Search all services" maxlength="200" autocomplete="off";
-                                button { "Search" }
-                            }
-                        }
-                        nav aria-label="Site" {
-                            a href="/#services" { "Services" }
-                            a href="/#live" { "Live" }
-                            a href="/#use" { "API" }
-                        }
-                    }
-                }
-                main #main .wide { (page.main) }
-                footer {
-                    div.wide {
-                        p { "Public records as change feeds. Pages show what the API shows without a key." }
-                        nav aria-label="More" {
-                            a href="/webhooks" { "Your webhooks" }
-                            a href="/docs/errors" { "Errors" }
-                            a href="/asyncapi.json" { "AsyncAPI" }
-                            a href="/schemas/" { "Avro schemas" }
-                            a href="/llms.txt" { "llms.txt" }
-                        }
-                    }
-                }
-            }
-        }
-    };
-    page.into_string()
-}
 
 /// The page of a request that was refused.
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {

@@ -5,7 +5,6 @@
 //! own: both are files with a fingerprint in their path, so that the content security policy can forbid everything else.
 
 mod activity;
-pub mod assets;
 mod chart;
 mod explorer;
 mod fields;
@@ -28,13 +27,8 @@ use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
 pub use activity::Activity;
-pub use layout::{Page, layout};
-
-/// The path below which the explorers are.
-pub const EXPLORE: &str = "/explore";
-/// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.
-pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
-                          form-action 'self'; frame-ancestors 'none'";
+pub use pages::{EXPLORE, POLICY, assets};
+use pages::{Page, layout};
 
 /// The names and values of a query.
 pub type Pairs = Vec<(String, String)>;

@@ -4,11 +4,11 @@ use futures_util::future::join_all;
 use maud::html;
 use operation::Price;
 use operation::problem::Problem;
+use pages::Page;
 use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty};
-use crate::layout::Page;
 use crate::{Pairs, Reads, Shown, filters, url};
 
 /// The longest search, in characters.

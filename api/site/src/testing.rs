@@ -155,7 +155,7 @@ fn every_page_is_inert_and_complete() {
             "rel=\"icon\"",
             "<nav",
             "<h1>",
-            crate::assets::STYLE.path.as_str(),
+            pages::assets::STYLE.path.as_str(),
         ] {
             assert!(html.contains(part), "{path} has no {part}");
         }

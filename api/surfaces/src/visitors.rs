@@ -45,7 +45,7 @@ impl Visitors {
 
     /// The files of the pages, with their paths.
     pub(crate) fn files() -> impl Iterator<Item = (String, Document)> {
-        site::assets::all().map(|asset| (asset.path.clone(), Document::new(asset.bytes, asset.content_type).immutable()))
+        pages::assets::all().map(|asset| (asset.path.clone(), Document::new(asset.bytes, asset.content_type).immutable()))
     }
 
     /// Answers a request for a page of the site; `None` if the path has none, or if the home page is requested by a program.
@@ -95,7 +95,7 @@ pub(crate) fn problem_page(problem: &Problem) -> Response {
 
 fn page(rendered: Rendered, if_none_match: Option<&str>) -> Response {
     let is_ok = rendered.status == 200;
-    let mut response = Document::site_page(rendered.html).response(if_none_match.filter(|_| is_ok));
+    let mut response = Document::html(rendered.html).response(if_none_match.filter(|_| is_ok));
     if !is_ok {
         *response.status_mut() = StatusCode::from_u16(rendered.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     }

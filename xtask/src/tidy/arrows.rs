@@ -33,7 +33,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/access/", "access", &["event-log", "operation", "schemas", "view-store"]),
     ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
     ("api/operation/", "operation", &["disk-files", "event-log", "schemas", "view-store"]),
-    ("api/pages/", "pages", &[]),
+    ("api/pages/", "pages", &["schemas"]),
     ("api/payments/", "payments", &["access", "feed", "operation", "schemas", "view-store"]),
     (
         "api/services/",
@@ -55,7 +55,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "webhooks",
         ],
     ),
-    ("api/site/", "site", &["operation", "schemas"]),
+    ("api/site/", "site", &["operation", "pages", "schemas"]),
     (
         "api/surfaces/",
         "surfaces",
