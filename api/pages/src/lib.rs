@@ -101,6 +101,8 @@ pub fn layout(page: &Page<'_>) -> String {
                             a href="/#services" { "Services" }
                             a href="/#live" { "Live" }
                             a href="/#use" { "API" }
+                            a href="/guides" { "Guides" }
+                            a href="/status" { "Status" }
                         }
                     }
                 }

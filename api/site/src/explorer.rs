@@ -153,15 +153,13 @@ fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
 
 /// Whether a query has arguments that an operation does not take, so that the filtered feed has to say what is wrong with them.
 fn unknown(operation: Option<&Operation>, pairs: &Pairs) -> bool {
-    arguments_of(pairs)
-        .iter()
-        .any(|(name, _)| operation.is_some_and(|operation| !filters::takes(operation, name)) && !name.starts_with("utm_"))
+    arguments_of(pairs).iter().any(|(name, _)| operation.is_some_and(|operation| !filters::takes(operation, name)))
 }
 
 /// The arguments for the operation: everything in the query that is not the page's own.
 fn arguments_of(pairs: &Pairs) -> Pairs {
     let own = ["view", "sort", "until", "limit"];
-    pairs.iter().filter(|(name, _)| !own.contains(&name.as_str()) && !name.starts_with("utm_")).cloned().collect()
+    pairs.iter().filter(|(name, _)| !own.contains(&name.as_str())).cloned().collect()
 }
 
 /// The answer of a list or of the filtered feed.
@@ -367,7 +365,7 @@ fn class_of(is_number: bool, value: &Value) -> Option<&'static str> {
 
 /// Why a table has no rows, and what to do.
 fn nothing(shown: &Shown<'_>, kind: Kind, pairs: &Pairs) -> Markup {
-    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()) && !name.starts_with("utm_"));
+    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
     html! {
         p.empty {
             @if is_filtered {

@@ -2,14 +2,19 @@
 
 use maud::{Markup, html};
 use operation::problem::Problem;
-use pages::Page;
+use pages::{Page, inline};
 use schemas::error_code::ErrorCode;
+
+use crate::{STATUS, guides};
 
 /// The page of a request that was refused.
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let title = match problem.code {
         ErrorCode::NotFound => "Nothing here",
         ErrorCode::TierTooLow => "This needs a key",
+        ErrorCode::KeyInvalid => "The key is not valid",
+        ErrorCode::PaymentRequired => "This is paid for by the call",
+        ErrorCode::MethodNotAllowed => "This address cannot do that",
         ErrorCode::RateLimited => "Too many requests",
         ErrorCode::Unavailable => "Not available at the moment",
         code if code.status() >= 500 => "Something went wrong",
@@ -18,9 +23,10 @@ pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let main = html! {
         h1 { (title) }
         (notice(&problem.detail, problem.code))
-        p { a href="/" { "All services" } }
+        @if problem.retry_after_s > 0 { p { "It may work again in " (problem.retry_after_s) " seconds." } }
+        p { a href="/" { "All services" } " · " a href=(STATUS) { "Status" } " · " a href=(guides::PATH) { "Guides" } }
     };
-    Page { title: title.to_owned(), description: String::new(), canonical: String::new(), search: "", status: problem.code.status(), main }
+    Page { title: title.to_owned(), status: problem.code.status(), main, ..Page::default() }
 }
 
 /// Why something is not shown, and what to do about it.
@@ -32,11 +38,14 @@ pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
         ErrorCode::RateLimited => "Wait a minute, then load the page again.",
         ErrorCode::Unavailable => "Load the page again in a few seconds.",
         ErrorCode::CursorInvalid | ErrorCode::FilterChanged => "Start again from the first page.",
+        ErrorCode::MethodNotAllowed => "Open the address again without sending anything to it.",
+        code if code.status() >= 500 => "Load the page again later. If it stays like this, tell the operator of this server.",
         _ => "",
     };
     html! {
         p.notice role="status" {
-            bdi { (sentence(detail)) } " " @if !action.is_empty() { (action) " " }
+            bdi { (sentence(detail)) } " "
+            @if !action.is_empty() { (action) " " } @else { (inline(&sentence(code.advice()))) " " }
             a href={ "/docs/errors#" (code.as_str()) } { "What " code { (code.as_str()) } " means" }
         }
     }
@@ -75,6 +84,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Proves that the page of every error says what to do.
+    #[test]
+    fn every_refusal_has_advice() {
+        for code in ErrorCode::ALL {
+            let page = problem(&Problem::new(*code, "<b>no</b>"));
+            let html = page.main.into_string();
+            let notice = html.split("</bdi> ").nth(1).and_then(|rest| rest.split(" <a href").next()).unwrap_or_default();
+            assert_eq!(page.status, code.status());
+            assert!(notice.len() > 20 && html.contains("&lt;b&gt;no"), "{}: {html}", code.as_str());
+        }
+    }
 
     /// Proves that a note is one sentence, and that only a note about keys says why a key matters.
     #[test]

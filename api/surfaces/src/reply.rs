@@ -223,6 +223,8 @@ pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
     for (name, value) in &problem.headers {
         set_text(&mut response, HeaderName::from_static(name), value);
     }
+    // A browser may get it as a page.
+    response.extensions_mut().insert(problem.clone());
     response
 }
 

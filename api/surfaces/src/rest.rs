@@ -203,14 +203,26 @@ fn form(operation: &Operation, headers: &HeaderMap) -> Form {
     }
 }
 
+/// The media types and ranges that the caller accepts, in the order in which they are named.
+fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    ranges.filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next()?;
+        let is_refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
+        (!parts.any(is_refused)).then_some(name)
+    })
+}
+
 /// Whether the caller accepts a media type explicitly.
 pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
-        named && !parts.any(refused)
-    })
+    accepted(headers).any(|name| name.eq_ignore_ascii_case(media_type))
+}
+
+/// Whether the caller names a media type, and none of some others before it.
+pub(crate) fn accepts_before(headers: &HeaderMap, media_type: &str, others: &[&str]) -> bool {
+    let is_other = |name: &str| others.iter().any(|other| name.eq_ignore_ascii_case(other));
+    accepted(headers).find(|name| name.eq_ignore_ascii_case(media_type) || is_other(name)).is_some_and(|name| !is_other(name))
 }
 
 /// The `Idempotency-Key`: printable ASCII of limited length.
