@@ -80,7 +80,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         description: "Poll with the cursor of the last answer to receive every change exactly once. `hasMore` says whether more changes are available \
                     now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
-                    A page may be shorter than `limit` while `hasMore` is true. As NDJSON, with one change per line, the next cursor is in the header \
+                    A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given. As NDJSON, with one change per line, the next cursor is in the header \
                     `Next-Cursor`.",
         price: source.price_of_records(),
         surface: Surface::Both,
@@ -106,20 +106,24 @@ pub fn example() -> Value {
 /// Answers with a page. `compared`: see [`ChangeRecord::COMPARED`].
 pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
-    request.check(&call)?;
+    request.check(&call, true)?;
     let limit = request.limit_of(&call);
     let mut at = position::position(ctx, &source, request.as_of.as_deref()).await?;
+    let mut end = None;
     let after = match &request.cursor {
         Some(text) => {
             let seq = cursor::decode(&ctx.secrets, source.service, "", text)?;
             if seq > at.last {
                 at = catch_up(ctx, &source, seq, at, request.as_of.is_some()).await?;
             }
-            seq
+            if request.start.is_some() {
+                let upto = *end.insert(seq.min(at.seq));
+                newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), upto, limit).await?
+            } else {
+                seq
+            }
         }
-        None if call.form == Form::Atom && request.start.is_none() => {
-            newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?
-        }
+        None if request.is_newest(&call) => newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?,
         None => start(ctx, &source, request.start.as_deref(), &at).await?,
     };
     let after = sample(&call, &source, &at, after, &mut notes).await?;
@@ -127,7 +131,7 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
     let redaction = source.redaction_for(&call);
     let (reader, page, redacted) = loop {
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
-        let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
+        let page = reader.page(after, end.unwrap_or(at.seq), limit).await.map_err(store_problem)?;
         let redacted = match redaction {
             Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.free_window()).await?),
             None => None,

@@ -97,7 +97,7 @@ impl Feed {
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
-        page_request.check(call)?;
+        page_request.check(call, false)?;
         let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
         let given = page_request.cursor.as_ref().map(|text| cursor::read(&ctx.secrets, self.source.service, text)).transpose()?;
@@ -124,7 +124,7 @@ impl Feed {
                 }
                 seq
             }
-            None if call.form == Form::Atom && page_request.start.is_none() => {
+            None if page_request.is_newest(call) => {
                 let found = newest(ctx, self, &at, query.filter.news(), free_after, limit).await?;
                 let searched_after = if found.is_complete() { at.seq } else { found.complete_from().previous() };
                 found.changes.last().map_or(searched_after, |oldest| oldest.seq.previous())

@@ -38,7 +38,7 @@ pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
             None => text.parse().ok().map(first_ms),
         }
         .ok_or_else(|| {
-            let words = "is neither earliest, latest, a date YYYY-MM-DD nor an RFC 3339 time (2026-01-31T12:00:00Z)";
+            let words = "is neither earliest, newest, latest, a date YYYY-MM-DD nor an RFC 3339 time (2026-01-31T12:00:00Z)";
             Problem::parameter("start", format!("{text:?} {words}"))
         })?,
     };

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use feed::Source;
+use feed::days::{DayOfChanges, changes_by_day};
 use feed::history::{history_from, shallow_note};
 use feed::position::{Position, position};
+use feed::streams::{StreamState, stream_states};
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
@@ -23,6 +25,12 @@ const DAY_MS: i64 = 86_400_000;
 pub struct Arguments {
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
+    /// Count the changes of each of the last so many days.
+    #[schemars(range(min = 1, max = 90))]
+    pub days: Option<u32>,
+    /// List the streams that the service reads, with the state of their newest sync runs. Not with `asOf`.
+    #[serde(default)]
+    pub streams: bool,
 }
 
 /// What the health of a service says in addition to that of every service.
@@ -64,6 +72,12 @@ pub struct Health<F> {
     pub through_date: String,
     /// The number of recorded changes, which is the `seq` of the last one.
     pub changes: Seq,
+    /// With `days`: how many changes were recorded on each of the last days, the oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_by_day: Option<Vec<DayOfChanges>>,
+    /// With `streams`: the streams that the service reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Vec<StreamState>>,
     /// What only this service says.
     #[serde(flatten)]
     pub more: F,
@@ -80,7 +94,7 @@ pub fn operation<F: HealthFields>(source: Source) -> Operation {
         method: Method::Get,
         path: "/health",
         summary: "Liveness, last snapshot and depth of history.",
-        description: "Needs no key and counts against no quota. One address gets at most 6,000 answers a minute, with `asOf` 60.",
+        description: "Needs no key and counts against no quota. One address gets at most 6,000 answers a minute, with `asOf` or `days` 60.",
         price: Price::Free,
         surface: Surface::Route,
         counted: false,
@@ -97,6 +111,14 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
     let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
     let from = history_from(ctx, &source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
+    let changes_by_day = match arguments.days {
+        Some(days) => Some(changes_by_day(ctx, &source, &at, days.into()).await?),
+        None => None,
+    };
+    if arguments.streams && arguments.as_of.is_some() {
+        return Err(Problem::parameter("streams", "the state of streams is known for now only; leave out `asOf`"));
+    }
+    let streams = if arguments.streams { Some(stream_states(ctx, &source).await?) } else { None };
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {
         status: "ok",
@@ -107,6 +129,8 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         snapshot_count: standing.snapshot_count,
         through_date: standing.through_date,
         changes: at.seq,
+        changes_by_day,
+        streams,
         more: F::read(ctx, &at).await?,
         note: shallow_note(from, now_ms).map(str::to_owned),
     })

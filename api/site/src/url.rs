@@ -7,11 +7,14 @@ use crate::Pairs;
 /// The longest link that is shown as one, in bytes.
 const LINK_BYTES_MAX: usize = 2_000;
 
-/// The pairs of a query with a value: a form sends empty fields, too.
+/// Parameters that other sites add to links in order to count visitors.
+const TRACKING: [&str; 10] = ["fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "igshid", "ref_src"];
+
+/// The pairs of a query with a value: a form sends empty fields, too. Parameters that count visitors are left out.
 #[must_use]
 pub fn pairs(query: &str) -> Pairs {
     let all = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
-    all.filter(|(_, value)| !value.is_empty()).collect()
+    all.filter(|(name, value)| !value.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())).collect()
 }
 
 /// A query of pairs, with `?`; empty without pairs.
@@ -74,6 +77,7 @@ mod tests {
         assert_eq!([".", "..", "a.b"].map(segment), ["%2E", "%2E%2E", "a.b"]);
         assert_eq!(decoded("%ff"), None);
         assert_eq!(pairs("a=1&b=&c=+&d=x+y"), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), "x y".to_owned())]);
+        assert_eq!(pairs("utm_source=x&a=1&fbclid=y&gclid=z&utm_campaign=w"), [("a".to_owned(), "1".to_owned())]);
         assert_eq!(query(&[("a", "x&y")]), "?a=x%26y");
         assert_eq!(query::<&str, &str>(&[]), "");
     }

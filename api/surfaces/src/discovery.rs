@@ -50,6 +50,7 @@ pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a S
     for (service, settings) in services {
         text += &format!("- [{}]({}/llms.txt): {}\n", service.title, settings.base_url, service.about.replace('\n', " "));
     }
+    text += &format!("\n## Guides\n\n{}", site::guides::llms());
     text += "\n## Topics\n\n- [AsyncAPI 3](/asyncapi.json): the same changes, and the facts they were decided from, as Kafka topics\n\
              - [Schemas](/schemas/): the Avro schemas of their values, by fingerprint\n";
     text

@@ -28,6 +28,7 @@ mod rest;
 mod routes;
 mod schemas_served;
 pub mod server;
+mod sitemap;
 #[cfg(test)]
 mod tests;
 mod visitors;
@@ -133,11 +134,15 @@ impl Site {
         let all = || mounts.iter().map(|mount| (&mount.mounted.service, &mount.mounted.settings));
         let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).terms()));
         let mut documents: HashMap<String, Document> = schemas_served::documents().chain(Visitors::files()).collect();
+        let icon = &*::pages::assets::ICON;
         documents.extend(
             [
                 ("/", Document::html(pages::home::render(all()))),
                 ("/docs/errors", Document::html(pages::docs::errors())),
                 ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
+                ("/robots.txt", Document::text(sitemap::robots(context.settings.site_url()))),
+                ("/sitemap.xml", Document::new(sitemap::sitemap(context.settings.site_url(), all()), "application/xml")),
+                ("/favicon.ico", Document::new(icon.bytes, icon.content_type)),
                 ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
                 ("/.well-known/x402", x402.clone()),
                 ("/.well-known/x402.json", x402),
@@ -166,6 +171,8 @@ impl Site {
         let path = request.path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
+        let is_for_browser = visitors::accepts_html(&request.headers);
+        let mut is_api = false;
         let mut response = if let Some(response) = self.visitors.answer(&self.context, &request).await {
             response
         } else if let Some(response) = self.root(&request) {
@@ -181,13 +188,22 @@ impl Site {
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
+            is_api = mount.is_api(path);
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
-            let known =
-                self.documents.keys().map(String::as_str).chain(operators::PROBES).chain(["/webhooks", site::EXPLORE]).chain(prefixes);
+            let known = self
+                .documents
+                .keys()
+                .map(String::as_str)
+                .chain(operators::PROBES)
+                .chain(["/webhooks", site::EXPLORE, site::STATUS, site::guides::PATH])
+                .chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
+        if is_for_browser && !is_api {
+            response = visitors::as_page(response);
+        }
         if let Some(headers) = preflight.filter(|_| response.status().is_success()) {
             reply::allow_requested(&mut response, &headers);
         }
@@ -245,6 +261,11 @@ impl Mount {
     /// The path below this service's prefix; `None` if the path is not below it.
     fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Whether a path below the prefix is for programs. They get problem documents, whatever they accept.
+    fn is_api(&self, path: &str) -> bool {
+        path == "/mcp" || self.mounted.routes.find(path).is_some()
     }
 
     async fn answer<S, B>(&self, context: &Arc<Context>, path: &str, request: &Request<'_>, stream: S) -> Response
@@ -386,7 +407,7 @@ fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
 }
 
-/// The response for an unknown path: a page for a browser, otherwise a problem document. Such requests count against the limit of the address before anything else is done.
+/// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
 fn not_found<'a>(
     context: &Context,
     base_url: &str,
@@ -397,11 +418,7 @@ fn not_found<'a>(
     if let Err(problem) = Access::of(context).admit_open(context, Open::UnknownPath, request.address) {
         return reply::problem(base_url, &problem);
     }
-    let problem = unknown(path, known);
-    if matches!(*request.method, Method::GET | Method::HEAD) && visitors::accepts_html(request) {
-        return visitors::problem_page(&problem);
-    }
-    reply::problem(base_url, &problem)
+    reply::problem(base_url, &unknown(path, known))
 }
 
 fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {

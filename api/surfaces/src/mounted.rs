@@ -180,8 +180,8 @@ impl Mounted {
         let arguments = if is_refused { Ok(arguments?) } else { arguments };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
         if !operation.counted {
-            // An answer as of an earlier time may have to be computed again.
-            let is_past = arguments.as_ref().is_ok_and(|arguments| arguments.get("asOf").is_some());
+            // An answer about earlier times may have to be computed again.
+            let is_past = arguments.as_ref().is_ok_and(|arguments| ["asOf", "days"].iter().any(|name| arguments.get(*name).is_some()));
             let kind = if is_past { Open::PastCall } else { Open::Call };
             Access::of(context).admit_open(context, kind, address)?;
         }

@@ -33,9 +33,6 @@ const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, P
 /// The most further headers of a script's request that are allowed.
 const REQUESTED_MAX: usize = 32;
 
-/// The content security policy of pages: inline styles only.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// The most pieces that hyper puts into one write.
 const PIECES_PER_WRITE: usize = 16;
 
@@ -65,7 +62,7 @@ impl Document {
     pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
         let body = body.into();
         let etag = format!("\"{}\"", Hash32::of(&body));
-        let policy = if content_type.starts_with("text/html") { PAGE_POLICY } else { "" };
+        let policy = if content_type.starts_with("text/html") { pages::POLICY } else { "" };
         Self { body, content_type, etag, caching: "no-cache", policy }
     }
 
@@ -88,11 +85,6 @@ impl Document {
     /// A page for people.
     pub(crate) fn html(page: String) -> Self {
         Self::new(page, "text/html; charset=utf-8")
-    }
-
-    /// A page of the site.
-    pub(crate) fn site_page(page: String) -> Self {
-        Self { policy: site::POLICY, ..Self::html(page) }
     }
 
     /// A text for people and models.
@@ -238,6 +230,8 @@ pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
     for (name, value) in &problem.headers {
         set_text(&mut response, HeaderName::from_static(name), value);
     }
+    // A browser may get it as a page.
+    response.extensions_mut().insert(problem.clone());
     response
 }
 

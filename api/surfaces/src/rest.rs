@@ -206,6 +206,12 @@ pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     accept::preferred(headers, &[media_type, accept::JSON]) == Some(media_type)
 }
 
+/// Whether the caller names a media type, and prefers none of some others to it.
+pub(crate) fn accepts_before(headers: &HeaderMap, media_type: &str, others: &[&str]) -> bool {
+    let offered: Vec<&str> = std::iter::once(media_type).chain(others.iter().copied()).collect();
+    accept::preferred(headers, &offered) == Some(media_type)
+}
+
 /// The `Idempotency-Key`: printable ASCII of limited length.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let name = HeaderName::from_static("idempotency-key");

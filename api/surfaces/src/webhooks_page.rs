@@ -16,7 +16,7 @@ use maud::{Markup, html};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Body, Form};
-use pages::page;
+use pages::{POLICY, Page, layout, table};
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -32,8 +32,6 @@ const SHOWN_MAX: usize = 50;
 const ATTEMPTS_MAX: usize = 10;
 /// The supported methods.
 const METHODS: &str = "GET, HEAD, POST, OPTIONS";
-/// The content security policy: the page may only send its own forms.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 /// The actions of the page: the operation, and the label of its button.
 const ACTIONS: [(&str, &str); 3] =
     [("ping_webhook", "Send a test message"), ("replay_webhook", "Resume or replay"), ("resend_message", "Send again")];
@@ -46,16 +44,19 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
 {
-    let body = match *request.method {
+    let main = match *request.method {
         Method::GET | Method::HEAD => form(None),
         Method::OPTIONS => return reply::options(METHODS),
         Method::POST => match render_with_key(context, services, request, stream).await {
-            Ok(body) => body,
+            Ok(main) => main,
             Err(problem) => form(Some(&problem.detail)),
         },
         _ => return reply::problem(context.settings.site_url(), &not_allowed(request.method, METHODS)),
     };
-    let mut response = response::with_content_type(response::full_body(page("Webhooks", &body).into()), "text/html; charset=utf-8");
+    let mut response = response::with_content_type(
+        response::full_body(layout(&Page { title: "Webhooks".to_owned(), main, ..Page::default() }).into()),
+        "text/html; charset=utf-8",
+    );
     response::set_text(&mut response, CACHE_CONTROL, "no-store");
     response::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response
@@ -211,7 +212,7 @@ fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) 
     let button = |act: &str, fields: &Markup| {
         let label = ACTIONS.into_iter().find(|(name, _)| *name == act).map_or("", |(_, label)| label);
         html! {
-            form method="post" action="/webhooks" style="display:inline" {
+            form.inline method="post" action="/webhooks" {
                 @for (name, value) in [("key", key), ("act", act), ("service", service), ("id", &id)] {
                     input type="hidden" name=(name) value=(value);
                 }
@@ -238,20 +239,17 @@ fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) 
     };
     let attempts = deliveries["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
     html! {
-        section.card {
-            h3 style="margin-top:0" { (text(&target["webhookHost"])) " " span.soft { (id) } }
-            table {
+        section.panel {
+            h3 { (text(&target["webhookHost"])) " " span.soft { (id) } }
+            dl.facts {
                 @for (name, value) in state.iter().filter(|(_, value)| !value.is_empty()) {
-                    tr { th { (name) } td { (value) } }
+                    div { dt { (name) } dd { (value) } }
                 }
             }
             (button("ping_webhook", &html! {}))
             (button("replay_webhook", &range))
             @if !attempts.is_empty() {
-                table {
-                    tr {
-                        @for heading in ["Message", "Attempt", "At", "Status", "Reason of failure", ""] { th { (heading) } }
-                    }
+                (table(&format!("Attempts of {id}"), &["Message", "Attempt", "At", "Status", "Reason of failure", "Action"], &html! {
                     @for attempt in attempts.iter().take(ATTEMPTS_MAX) {
                         tr {
                             @for field in ["message", "attempt", "at", "status", "reason"] { td { (text(&attempt[field])) } }
@@ -260,7 +258,7 @@ fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) 
                             }
                         }
                     }
-                }
+                }))
             }
         }
     }

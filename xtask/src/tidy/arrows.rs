@@ -36,10 +36,10 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/clearance/", "clearance", &["marks", "operation"]),
     ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
     ("api/operation/", "operation", &["disk-files", "event-log", "schemas", "view-store"]),
-    ("api/pages/", "pages", &[]),
+    ("api/pages/", "pages", &["schemas"]),
     ("api/payments/", "payments", &["access", "feed", "operation", "schemas", "view-store"]),
     ("api/reads/", "reads", &["access", "event-log", "feed", "operation", "schemas", "table-file", "upstreams", "view-store", "webhooks"]),
-    ("api/site/", "site", &["operation", "schemas"]),
+    ("api/site/", "site", &["operation", "pages", "schemas"]),
     (
         "api/surfaces/",
         "surfaces",

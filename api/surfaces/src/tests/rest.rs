@@ -25,6 +25,26 @@ async fn unknown_paths_in_a_browser() {
     }
 }
 
+/// Proves that any refusal outside of the API is a page for a browser, with the status and headers that a program gets, and that operations answer with
+/// problem documents whatever the caller accepts.
+#[tokio::test]
+async fn refusals_in_a_browser() {
+    let fixture = Fixture::new(|_| {});
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/explore", "/llms.txt", "/status", "/fake/docs"] {
+        let read = send(&fixture, ask().method("DELETE").path(path).header("accept", browser)).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "text/html; charset=utf-8"), "{path}");
+        assert_eq!((read.header("allow"), read.header("cache-control"), read.header("vary")), ("GET, HEAD, OPTIONS", "no-store", "Accept"));
+        assert!(read.body.contains("<h1>This address cannot do that</h1>") && read.header("content-security-policy").contains("'none'"));
+        for program in ["*/*", "application/json", "application/json, text/html", "text/html;q=0, application/json"] {
+            let read = send(&fixture, ask().method("DELETE").path(path).header("accept", program)).await;
+            assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "application/problem+json"), "{path} {program}");
+        }
+    }
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items").header("accept", browser)).await;
+    assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "application/problem+json"));
+}
+
 /// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {
@@ -352,7 +372,10 @@ async fn answers_without_a_key_are_limited_by_address() {
         let documents = ["/", "/docs/errors", "/llms.txt", "/.well-known/x402", "/webhooks", "/fake", "/fake/docs", "/fake/openapi.json"];
         let mut all: Vec<(Open, Ask)> = documents.map(|path| (Open::Document, get(path))).into();
         all.push((Open::Page, get("/").header("accept", "text/html")));
-        all.extend(["/explore", "/explore/fake", "/explore/fake/1"].map(|path| (Open::Page, get(path))));
+        all.extend(
+            ["/explore", "/explore/fake", "/explore/fake/1", "/status", "/guides", "/guides/webhooks.md"]
+                .map(|path| (Open::Page, get(path))),
+        );
         all.extend(["/healthz", "/readyz"].map(|path| (Open::Probe, get(path))));
         all.extend(["/nothing", "/fake/nothing", "/metrics"].map(|path| (Open::UnknownPath, get(path))));
         all.extend(["/fake/api/items", "/fake/api/past"].map(|path| (Open::Call, get(path))));

@@ -149,11 +149,10 @@ pub(crate) fn question(
 #[cfg(test)]
 mod tests {
     use feed::testing::{HOUR_MS, START_MS, World, call};
+    use reads::read::pages::Collected;
+    use schemas::facts::FactData;
     use schemas::facts::awards::AwardFact;
     use schemas::views::accounts::Tier;
-
-    use reads::read::UpstreamRecords as _;
-    use reads::read::pages::Collected;
 
     use super::*;
 

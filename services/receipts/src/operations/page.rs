@@ -3,7 +3,7 @@
 use maud::html;
 use operation::File;
 use operation::problem::Problem;
-use pages::page;
+use pages::{POLICY, Page, layout};
 use schemas::receipt::{Receipt, is_id};
 use serde_json::json;
 
@@ -11,9 +11,6 @@ use crate::Receipts;
 
 /// The script that checks the receipt with the cryptography of the browser.
 const SCRIPT: &str = include_str!("../../data/verify.js");
-/// The content security policy: the page may run that script and request this service.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
 
 /// The file at a path; `None` if there is none.
 pub(crate) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>, Problem> {
@@ -54,11 +51,11 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         ("Content hash", &receipt.content_hash),
         ("Key", &receipt.signature.public_key_hex),
     ];
-    let page_body = html! {
+    let main = html! {
         h1 { "Receipt " (body.seq) " of its agent" }
         p { code { (receipt.id) } }
-        table {
-            @for (name, value) in rows { tr { th { (name) } td { (value) } } }
+        div.scroll tabindex="0" role="region" aria-label="The receipt" {
+            table.grid { tbody { @for (name, value) in rows { tr { th scope="row" { (name) } td { (value) } } } } }
         }
         h2 { "Verified in your browser" }
         ul #checks { li { "Not verified: this needs JavaScript. " code { "highwater verify" } " makes the same checks." } }
@@ -66,5 +63,5 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         template #receipt { (json!(receipt).to_string()) }
         script src="../verify.js" {}
     };
-    page("Receipt", &page_body)
+    layout(&Page { title: "Receipt".to_owned(), main, ..Page::default() })
 }
