@@ -201,11 +201,6 @@ fn form(operation: &Operation, headers: &HeaderMap) -> Form {
     }
 }
 
-/// Whether the caller names a media type and prefers it to JSON.
-pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    accept::preferred(headers, &[media_type, accept::JSON]) == Some(media_type)
-}
-
 /// Whether the caller names a media type, and prefers none of some others to it.
 pub(crate) fn accepts_before(headers: &HeaderMap, media_type: &str, others: &[&str]) -> bool {
     let offered: Vec<&str> = std::iter::once(media_type).chain(others.iter().copied()).collect();
