@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use parcels::record::{TABLES, strength};
+use ::parcels::record::{TABLES, strength};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use schemas::cook::{TOWNSHIPS, level};
