@@ -10,7 +10,7 @@ use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
 use event_log::kafka::{self, FramedLog, Framing, KafkaLog, registry};
 use schemas::topics;
-use schemas::views::{self, engine};
+use schemas::views::engine;
 use view_store::embedded::EmbeddedStore;
 use view_store::scylla;
 use view_store::{ScyllaStore, ViewStore};
@@ -128,7 +128,7 @@ pub(crate) async fn open_store(
     match &sections.store {
         StoreBackend::Embedded => {
             let is_new = is_empty(log).await?;
-            let projected = std::iter::once(&engine::VIEW).chain(views::SERVICES.iter().copied()).map(|view| view.name);
+            let projected = std::iter::once(&engine::VIEW).chain(services::views().iter().copied()).map(|view| view.name);
             let options = view_store::embedded::Options {
                 values_dir: Some(sections.data_dir.join("secrets")),
                 new_views_are_complete: is_new,

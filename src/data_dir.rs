@@ -4,12 +4,13 @@
 
 use std::error::Error as StdError;
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use operation::secrets;
+use reads::memory::Memory;
 use schemas::receipt::SigningKeys;
-use services::receipts::memory::Memory;
 use view_store::ViewStore;
 
 use crate::config::{self, Config, LogBackend, StoreBackend};
@@ -241,7 +242,23 @@ fn signer_memory_dir(config: &Config) -> Result<Option<PathBuf>, config::Error> 
         );
         return Err(config.invalid("checkpoints.memory", reason));
     }
+    if let Some(reason) = foreign_writers(&path) {
+        return Err(config.invalid("checkpoints.memory", format!("{}: {reason}", path.display())));
+    }
     Ok(Some(path))
+}
+
+/// Why other users could change the signer's memory, and let it sign a second history; `None` if they cannot, or if the directory does not exist yet.
+fn foreign_writers(path: &Path) -> Option<String> {
+    let (found, link) = (path.metadata().ok()?, path.symlink_metadata().ok()?);
+    let own = rustix::process::geteuid().as_raw();
+    if [&found, &link].iter().any(|entry| entry.uid() != own && entry.uid() != 0) {
+        return Some("the directory, or the link to it, belongs to another user, who can change what the signer remembers".to_owned());
+    }
+    let is_of_own_group = found.gid() == rustix::process::getegid().as_raw();
+    let writers = if is_of_own_group { 0o002 } else { 0o022 };
+    let mode = found.mode() & 0o777;
+    (mode & writers != 0).then(|| format!("other users can change what the signer remembers (mode {mode:03o}): chmod go-w"))
 }
 
 /// The signer's memory of a demo: next to its data directory, so that a demo leaves nothing in the user's state directory. Commands find it there, too.
@@ -255,5 +272,32 @@ fn user_state_dir(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
     match variable("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(below_home) {
         Some(state) => state.join("highwater"),
         None => PathBuf::from("/var/lib/highwater"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    /// Proves that a directory that other users can write in is refused with its mode, also through a link, and that one of our own is not.
+    #[test]
+    fn memories_that_others_can_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, link) = (dir.path().join("memory"), dir.path().join("link"));
+        assert_eq!(foreign_writers(&memory), None, "it is created when it is first used");
+        fs::create_dir(&memory).unwrap();
+        symlink(&memory, &link).unwrap();
+        for (mode, is_refused) in
+            [(0o700, false), (0o750, false), (0o755, false), (0o777, true), (0o1777, true), (0o702, true), (0o700, false)]
+        {
+            fs::set_permissions(&memory, fs::Permissions::from_mode(mode)).unwrap();
+            for path in [&memory, &link] {
+                let reason = foreign_writers(path);
+                assert_eq!(reason.is_some(), is_refused, "{mode:o}: {reason:?}");
+                assert!(reason.is_none_or(|reason| reason.contains(&format!("mode {:03o}", mode & 0o777))));
+            }
+        }
     }
 }

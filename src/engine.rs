@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use access::Access;
 use async_trait::async_trait;
+use cadence::operations::niches::Niches;
 use disk_files::space::SpaceWatch;
 use event_log::EventLog;
 use event_log::clock_guard::ClockGuard;
 use event_log::metered::Metered;
 use feed::live::Live;
+use fold::service::SigningCheck;
 use futures_util::future::try_join_all;
 use ingest::Runner;
 use operation::context::{Context, Part, Settings};
@@ -20,18 +22,15 @@ use operation::secrets::{self, Secrets};
 use operation::signing_state::SigningState;
 use projector::rebuild::Parts;
 use projector::runtime::{Projector, decider_lease};
-use projector::service::SigningCheck;
+use reads::memory::Memory;
+use reads::witness::RecordPlace;
+use receipts::operations::shared_refusals::Participant;
+use receipts::operations::signer::Signer;
 use schemas::receipt::SigningKeys;
 use schemas::tables::ViewDef;
 use schemas::topics::{self, Topic};
-use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
-use services::cadence::niches::Niches;
-use services::common::witness::RecordPlace;
-use services::receipts::memory::Memory;
-use services::receipts::shared_refusals::Participant;
-use services::receipts::signer::Signer;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Store, Upstream};
@@ -152,7 +151,7 @@ impl Engine {
             .with(SigningState::new(Arc::clone(&keys)))
             .with(niches(&config))
             .with(witnesses::witnessing(&config, witness_record)?);
-        let context = Arc::new(context);
+        let context = Arc::new(services::with_parts(context));
 
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
         let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
@@ -160,11 +159,12 @@ impl Engine {
             log: Arc::clone(&log),
             store: Arc::clone(&store),
             engine: engine_view,
+            services: services::defs(),
             clock,
             keys,
             signing_check: Some(signing_check),
         };
-        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        let projector = Arc::new(Projector::open(parts.clone(), services::projected_services()).await?);
         Ok(Arc::new(Self {
             config,
             log,
@@ -250,8 +250,8 @@ impl Engine {
                 }
             }
         };
-        let readers = SERVICES.iter().filter(|view| projector::services::reads(view.name, topic));
-        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (*service, partition)));
+        let readers = services::defs().iter().filter(|service| service.reads(topic)).map(|service| service.view);
+        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (service, partition)));
         try_join_all(waits.map(|(service, partition)| wait(service, partition))).await.map(drop)
     }
 

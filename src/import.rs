@@ -27,7 +27,7 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     let space = backend::watch_space(config);
     let log = backend::open_log(config, space.clone()).await?;
     let store = backend::open_store(config, &*log, false, space).await?;
-    let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases());
+    let names = projector::runtime::leases(services::defs()).into_iter().chain(ingest::runner::leases());
     let mut leases: Vec<Lease> = names.map(|name| Lease::new(&store, name, &holder)).collect();
     let result = async {
         renew(&mut leases).await?;

@@ -26,17 +26,20 @@ use crate::config::{Config, LogFormat};
 const LIBRARY_FIELD_CHARS_MAX: usize = 200;
 /// The longest field of an event of our crates, in characters.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
-/// Our crates, by the first part of an event's target.
-const OWN_CRATES: [&str; 16] = [
+/// Our crates but those of the services, by the first part of an event's target.
+const OWN_CRATES: [&str; 19] = [
     "access",
+    "clearance",
     "event_log",
     "feed",
+    "fold",
     "highwater",
     "ingest",
     "operation",
     "pages",
     "payments",
     "projector",
+    "reads",
     "schemas",
     "services",
     "simulator",
@@ -120,7 +123,8 @@ fn colour(level: Level) -> &'static str {
 /// Characters of one field of an event with this target.
 fn chars_max(target: &str) -> usize {
     let name = target.split("::").next().unwrap_or_default();
-    if OWN_CRATES.contains(&name) { OWN_FIELD_CHARS_MAX } else { LIBRARY_FIELD_CHARS_MAX }
+    let is_own = OWN_CRATES.contains(&name) || services::views().iter().any(|view| view.name == name);
+    if is_own { OWN_FIELD_CHARS_MAX } else { LIBRARY_FIELD_CHARS_MAX }
 }
 
 /// The fields of an event as they are written: texts are cut, and have no secrets and no control characters.

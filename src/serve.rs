@@ -11,10 +11,9 @@ use futures_util::future::BoxFuture;
 use ingest::schedule::Schedule;
 use operation::context::Part;
 use projector::follow;
-use schemas::views::SERVICES;
+use reads::registration::{TaskContext, TaskRole};
+use receipts::operations::signer::Signer;
 use schemas::views::receipts::TABLES as RECEIPTS;
-use services::receipts;
-use services::registration::{TaskContext, TaskRole};
 use surfaces::server::Server;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -149,7 +148,7 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
     let views: &[_] = match role {
         Role::Ingest => &[],
         Role::Project => &[RECEIPTS.view],
-        Role::Api | Role::All => SERVICES,
+        Role::Api | Role::All => services::views(),
     };
     tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
     let (own, is_ready) = (Arc::clone(engine), Arc::clone(is_ready));
@@ -163,7 +162,9 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
                     tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
                     tokio::time::sleep(CATCH_UP_RETRY_PAUSE).await;
                 }
-                while own.is_signer && !receipts::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty()) {
+                while own.is_signer
+                    && !receipts::operations::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty())
+                {
                     tokio::time::sleep(FIRST_KEY_POLL_PAUSE).await;
                 }
                 if own.is_signer {
@@ -181,8 +182,11 @@ fn spawn_background_tasks(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: R
     if is_projector || is_api {
         tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));
     }
-    let context =
-        Arc::new(TaskContext { context: Arc::clone(&engine.context), signer: Arc::clone(&engine.signer), holder: engine.holder.clone() });
+    let context = Arc::new(TaskContext {
+        context: Arc::clone(&engine.context),
+        signer: Arc::<Signer>::clone(&engine.signer),
+        holder: engine.holder.clone(),
+    });
     let roles = [(is_projector, TaskRole::Project), (is_api, TaskRole::Api)];
     for (_, role) in roles.into_iter().filter(|(is_own, _)| *is_own) {
         services::tasks(role, &context).into_iter().for_each(|task| drop(tasks.spawn(task)));

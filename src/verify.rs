@@ -36,9 +36,9 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     let mut failed = 0;
     for receipt in &receipts {
         let faults = faults(receipt, pubkeys);
-        let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id");
+        // Whoever wrote the file chose these texts, so they are escaped: they must not control a terminal.
+        let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id").escape_debug();
         if faults.is_empty() {
-            // The signer chooses this text, so it is escaped: it must not control a terminal.
             let issued_to = receipt.pointer("/body/issuedTo").and_then(Value::as_str).map(str::escape_debug);
             output.line(issued_to.map_or_else(|| format!("{id}: valid"), |owner| format!("{id}: valid, issued to {owner}")).as_bytes());
         } else {
@@ -103,7 +103,8 @@ pub(crate) fn verify_checkpoints(
     });
     let witnesses: Vec<VerifierKey> = witnesses.collect::<Result<_, _>>()?;
     let keys: Vec<String> = pubkeys.iter().map(|key| key.to_lowercase()).collect();
-    let note = |file: &Path| Ok::<_, Box<dyn StdError>>(String::from_utf8(read_bytes(file)?).unwrap_or_default());
+    // A signed text has the line ends of Unix.
+    let note = |file: &Path| Ok::<_, Box<dyn StdError>>(read_text(file)?.replace("\r\n", "\n"));
     let checkpoint = |note: &str, file: &Path| {
         let unsigned = || format!("{} is not a checkpoint signed by a key given as --pubkey", file.display());
         Checkpoint::read(note, keys.iter().map(String::as_str)).ok_or_else(unsigned)
@@ -152,7 +153,7 @@ fn cosigned_at(note: &str, witness: &VerifierKey) -> Result<String, &'static str
 /// Why a checkpoint cannot be verified to continue an older one; `None` if it does. The proof is an answer of `/v1/consistency`.
 fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> Option<String> {
     if old.origin != new.origin {
-        return Some(format!("the checkpoints are of different trees, {} and {}", old.origin, new.origin));
+        return Some(format!("the checkpoints are of different trees, {} and {}", old.origin.escape_debug(), new.origin.escape_debug()));
     }
     if new.size < old.size {
         return Some(format!("the new tree has {} leaves and the old one {}: leaves were removed", new.size, old.size));
@@ -178,12 +179,31 @@ fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> O
 }
 
 fn read(file: &Path) -> Result<Value, Box<dyn StdError>> {
-    let bytes = read_bytes(file)?;
-    let document = serde_json::from_slice(&bytes).map_err(|error| format!("{} is not JSON: {error}", file.display()))?;
+    let text = read_text(file)?;
+    let document = serde_json::from_str(&text).map_err(|error| format!("{} is not JSON: {error}", file.display()))?;
     // Another program may read the first of two fields with one name, which was not verified then.
-    i_json::read(&bytes, |_, rule| rule == Rule::FieldTwice)
+    i_json::read(text.as_bytes(), |_, rule| rule == Rule::FieldTwice)
         .map_err(|Violation { path, rule }| format!("{}: {}: {rule}", file.display(), path.join(".").escape_debug()))?;
     Ok(document)
+}
+
+/// Reads a file as a text.
+fn read_text(file: &Path) -> Result<String, Box<dyn StdError>> {
+    decoded(read_bytes(file)?).ok_or_else(|| format!("{} is neither UTF-8 nor UTF-16 with a byte order mark", file.display()).into())
+}
+
+/// Decodes a text in UTF-8, with a byte order mark or without, or in UTF-16 with one, as shells of Windows write files.
+fn decoded(bytes: Vec<u8>) -> Option<String> {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (units, rest) = bytes.as_chunks::<2>();
+        rest.is_empty().then(|| String::from_utf16(&units.iter().map(|pair| unit(*pair)).collect::<Vec<_>>()).ok()).flatten()
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, text @ ..] => wide(text, u16::from_le_bytes),
+        [0xfe, 0xff, text @ ..] => wide(text, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, text @ ..] => String::from_utf8(text.to_vec()).ok(),
+        _ => String::from_utf8(bytes).ok(),
+    }
 }
 
 /// Reads a file; `-` is standard input.
@@ -239,8 +259,10 @@ fn is_included(receipt: &Value, inclusion: &Value, pubkeys: &[String]) -> bool {
 /// Why two receipts are not consecutive receipts of one chain; `None` if they are.
 fn chain_fault(before: &Value, after: &Value) -> Option<String> {
     let text = |receipt: &Value, pointer: &str| receipt.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    // The texts of a file that are printed must not control a terminal.
+    let shown = |receipt: &Value| text(receipt, "/id").escape_debug().to_string();
     let seq = |receipt: &Value| receipt.pointer("/body/seq").and_then(Value::as_i64).unwrap_or_default();
-    let (first, second) = (text(before, "/id"), text(after, "/id"));
+    let (first, second) = (shown(before), shown(after));
     if text(before, "/body/agent_id") != text(after, "/body/agent_id") {
         return Some(format!("{first} and {second} are of different agents"));
     }
@@ -292,6 +314,44 @@ mod tests {
         assert!(of(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
         changed["artifactHash"] = json!("\u{1b}[2J");
         assert!(!of(&changed, &[]).1.contains('\u{1b}'));
+    }
+
+    /// Proves that what a hostile file says of itself does not control a terminal, valid or not.
+    #[test]
+    fn hostile_texts() {
+        let receipt = |id: &str, seq: i64| json!({ "id": id, "body": { "seq": seq, "agent_id": "a", "issuedTo": id }, "contentHash": id });
+        let hostile = "\u{1b}[2J\u{7}\r: valid";
+        let list = json!({ "receipts": [receipt(hostile, 5), receipt(hostile, 3), receipt("x", 3)] });
+        for document in [receipt(hostile, 1), list, json!({ "receipt": receipt(hostile, 1), "inclusion": { "checkpoint": hostile } })] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), document.to_string()).unwrap();
+            let printed = Printed::default();
+            assert!(verify(file.path(), &[], &printed).is_err());
+            let printed = printed.0.into_inner().unwrap().join("|");
+            assert!(printed.contains("NOT VALID") && !printed.chars().any(char::is_control), "{printed:?}");
+        }
+    }
+
+    /// Proves that texts are read in the encodings in which programs save them, and that any other one is none.
+    #[test]
+    fn encodings() {
+        let text = "{\"a\": \"\u{fc}\u{1f600}\"}\r\n";
+        let wide = |unit: fn(u16) -> [u8; 2]| format!("\u{feff}{text}").encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+        for bytes in [text.as_bytes().to_vec(), format!("\u{feff}{text}").into_bytes(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+            assert_eq!(decoded(bytes.clone()).as_deref(), Some(text), "{bytes:?}");
+        }
+        let unmarked = wide(u16::to_le_bytes)[2..].to_vec();
+        assert!(decoded(unmarked).is_none_or(|read| read != text));
+        for bytes in [
+            vec![0xff, 0xfe, 0x41],
+            vec![0xff, 0xfe, 0x00, 0xd8],
+            vec![0xfe, 0xff, 0xdc, 0x00],
+            vec![0xff, 0x41],
+            vec![0xef, 0xbb, 0xbf, 0xff],
+        ] {
+            assert_eq!(decoded(bytes.clone()), None, "{bytes:?}");
+        }
+        assert_eq!(decoded(Vec::new()).as_deref(), Some(""));
     }
 
     /// A tree with some leaves; the leaves from `forked` on differ from those of other trees.

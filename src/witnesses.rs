@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 
 use operation::context::{Context, Part};
 use operation::secrets;
-use services::common::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
+use reads::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
 
 use crate::config::{Config, KnownLogEntry, WitnessEntry};
 use crate::data_dir;
@@ -45,12 +45,12 @@ pub(crate) fn witnessing(config: &Config, record: RecordPlace) -> Result<Witness
         known.push(log);
     }
     if known.is_empty() {
-        return Ok(Witnessing::new(witnesses, None));
+        return Ok(Witnessing::new(witnesses, None).with_trees(services::trees));
     }
     let key_file = data_dir::witness_key(config);
     let own = OwnWitness::new(&checkpoints.witness_name, &secrets::seed(&key_file)?, known, record);
     let reason = "must be a name without spaces and \"+\" if witness_for is set, for example \"witness.example.org/w1\"";
-    Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)))
+    Ok(Witnessing::new(witnesses, Some(own.map_err(|_| config.invalid(WITNESS_NAME, reason))?)).with_trees(services::trees))
 }
 
 /// The verifier key of this process, if it is a witness.

@@ -159,8 +159,9 @@ try {
   const withRecords = Object.values(records).filter((links) => links.length).length;
   if (withRecords < 8) fail("explorers", `only ${withRecords} lead to records`);
 
-  for (const [path, status] of [["/explore", 200], ["/explore?q=recall", 200], ["/explore?q=nothing-has-this", 200], ["/account", 200], ["/none", 404], ["/explore/none", 404],
-    ["/explore/recalls/none", 404], ["/explore/recalls?asOf=none", 400]]) {
+  for (const [path, status] of [["/explore", 200], ["/explore?q=recall", 200], ["/explore?q=nothing-has-this", 200], ["/none", 404], ["/explore/none", 404],
+    ["/explore/recalls/none", 404], ["/explore/recalls?asOf=none", 400], ["/status", 200], ["/guides", 200], ["/guides/webhooks", 200],
+    ["/guides/troubleshooting", 200], ["/guides/reference/limits", 200], ["/docs/errors", 200], ["/recalls/docs", 200], ["/account", 200], ["/webhooks", 200]]) {
     await go(page, path, status);
     await look(page, path);
     if (path.endsWith("q=recall")) await picture(page, "search");

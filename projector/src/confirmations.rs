@@ -13,7 +13,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Datum, Key, Table, Write};
 
 use crate::Error;
-use crate::service::Service;
+use fold::service::Service;
 
 /// The most changes that one read returns.
 const BATCH_CHANGES: usize = 2_000;

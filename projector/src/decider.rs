@@ -33,10 +33,10 @@ use view_store::{Checkpoint, View};
 use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
 use crate::Error;
-use crate::changes_read::is_silent;
 use crate::confirmations::Confirmations;
-use crate::rows::Rows;
-use crate::service::{Draft, Service, SigningCheck, Undecided};
+use fold::changes_read::is_silent;
+use fold::rows::Rows;
+use fold::service::{Draft, Service, SigningCheck, Undecided};
 
 /// The most facts that are decided in one batch, over all partitions. They are held with all their rows until the batch is committed, which
 /// is one batch later.

@@ -12,10 +12,9 @@ use schemas::tables::ViewDef;
 use schemas::topics::Topic;
 use view_store::Checkpoint;
 
+use crate::Error;
 use crate::rebuild::Parts;
-use crate::service::Service;
-use crate::services::indexed_topics;
-use crate::{Error, for_each_service};
+use crate::service_def::indexed_topics;
 
 /// How long to wait after the log or the store failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -56,16 +55,11 @@ pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
     let is_requested = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|requested| requested.name == view.name);
     let mut wakers = Vec::new();
     if is_requested(parts.engine.def()) {
-        wakers.push(wake_view(parts, parts.engine.def(), indexed_topics()));
+        wakers.push(wake_view(parts, parts.engine.def(), indexed_topics(parts.services)));
     }
-    macro_rules! service {
-        ($service:ty) => {
-            if is_requested(<$service>::VIEW) {
-                wakers.push(wake_view(parts, <$service>::VIEW, vec![<$service>::CHANGES]));
-            }
-        };
+    for service in parts.services.iter().filter(|service| is_requested(service.view)) {
+        wakers.push(wake_view(parts, service.view, vec![service.changes]));
     }
-    for_each_service!(service);
     future::join_all(wakers).await;
     future::pending().await
 }

@@ -24,7 +24,7 @@ use crate::Error;
 use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{Parts, Progress, Rows};
-use crate::service::Service;
+use fold::service::Service;
 
 /// The most records that one read returns.
 const BATCH_RECORDS: usize = 2_000;
@@ -261,7 +261,7 @@ pub(crate) async fn check_view<S: Service>(
 /// When the log or the store fails, or the index changes all the time.
 pub async fn check_heads(parts: &Parts, repair: bool) -> Result<CheckedView, Error> {
     let rebuilt = parts.store.begin_rebuild(&engine::VIEW).await?;
-    let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&rebuilt));
+    let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&rebuilt), parts.services);
     let mut changes = 0;
     for _ in 0..COMPARISONS_MAX {
         changes += heads.catch_up().await?;

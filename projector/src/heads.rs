@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use view_store::View;
 
-use crate::services::indexed_topics;
+use crate::service_def::{ServiceDef, indexed_topics};
 use crate::{Error, follow};
 
 /// The most facts that one read returns from a partition.
@@ -45,10 +45,10 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Creates the index over a log and the engine's view.
+    /// Creates the index over a log and the engine's view, of the topics that some services need.
     #[must_use]
-    pub fn new(log: Arc<dyn EventLog>, view: Arc<dyn View>) -> Self {
-        Self { log, view, topics: indexed_topics() }
+    pub fn new(log: Arc<dyn EventLog>, view: Arc<dyn View>, services: &[ServiceDef]) -> Self {
+        Self { log, view, topics: indexed_topics(services) }
     }
 
     /// Also indexes a change topic, for a service that is not in the list of services.

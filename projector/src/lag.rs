@@ -4,15 +4,13 @@
 //! extend the chain will never be applied.
 
 use futures_util::future::try_join_all;
-use schemas::tables::ViewDef;
 use schemas::topics::Topic;
 use schemas::views::engine;
 use view_store::Checkpoint;
 
+use crate::Error;
 use crate::rebuild::Parts;
-use crate::service::Service;
-use crate::services::indexed_topics;
-use crate::{Error, for_each_service};
+use crate::service_def::indexed_topics;
 
 /// The most bytes read to see when a record was appended.
 const LOOK_BYTES: usize = 1;
@@ -34,15 +32,11 @@ pub struct Lag {
 /// When the log or the store fails.
 pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
-    let mut lags = vec![measure_view(parts, engine::VIEW.name, indexed_topics().into_iter(), &checkpoint).await?];
-    macro_rules! service {
-        ($service:ty) => {
-            let view: &'static ViewDef = <$service>::VIEW;
-            let checkpoint = parts.store.live_to_project(view).await?.checkpoint().await?;
-            lags.push(measure_view(parts, view.name, <$service>::INPUTS.iter(), &checkpoint).await?);
-        };
+    let mut lags = vec![measure_view(parts, engine::VIEW.name, indexed_topics(parts.services).into_iter(), &checkpoint).await?];
+    for service in parts.services {
+        let checkpoint = parts.store.live_to_project(service.view).await?.checkpoint().await?;
+        lags.push(measure_view(parts, service.view.name, service.inputs.iter(), &checkpoint).await?);
     }
-    for_each_service!(service);
     Ok(lags)
 }
 

@@ -1,29 +1,22 @@
 //! Turns facts into what readers see. [`heads`] determines which facts extend their key's chain, [`decider`] what a fact means for each
-//! service, and [`service::Service::apply`] the rows and feed pages that follow.
+//! service, and [`fold::service::Service::apply`] the rows and feed pages that follow.
 //!
 //! Architecture invariants: `decide` and `apply` are pure (no clock, no randomness, no network). `apply` reads nothing, so that applying a
 //! change twice changes nothing. Whatever depends on the order of inputs is decided once and recorded in the change. No service names an
 //! upstream.
 
-pub mod changes_read;
 mod confirmations;
 pub mod decider;
 pub mod export;
-#[cfg(test)]
-mod folded;
 pub mod follow;
 pub mod fsck;
 pub mod heads;
 pub mod lag;
 pub mod metrics;
-#[cfg(test)]
-mod random;
 pub mod rebuild;
-pub mod rows;
 pub mod runtime;
-pub mod service;
+pub mod service_def;
 pub mod services;
-pub mod undecided;
 
 /// Why a projector stopped.
 #[derive(Debug, thiserror::Error)]

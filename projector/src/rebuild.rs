@@ -19,7 +19,8 @@ use view_store::{View, ViewStore};
 
 use crate::Error;
 use crate::decider::Decider;
-use crate::service::{Service, SigningCheck};
+use crate::service_def::ServiceDef;
+use fold::service::{Service, SigningCheck};
 
 /// Called with the progress of a long operation: the amount done, and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
@@ -38,6 +39,8 @@ pub struct Parts {
     pub store: Arc<dyn ViewStore>,
     /// The engine's view.
     pub engine: Arc<dyn View>,
+    /// The services that are projected.
+    pub services: &'static [ServiceDef],
     /// The clock of the engine.
     pub clock: Clock,
     /// The keys that receipts are signed with, if this process decides.

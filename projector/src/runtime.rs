@@ -13,7 +13,7 @@ use schemas::names;
 use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
 use schemas::topics::Topic;
-use schemas::views::{self, engine};
+use schemas::views::engine;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use view_store::lease::Lease;
@@ -23,9 +23,9 @@ use crate::decider::Decider;
 use crate::fsck::{self, CheckedView};
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
-use crate::service::Service;
-use crate::services::indexed_topics;
-use crate::{Error, follow, for_each_service, metrics};
+use crate::service_def::{ServiceDef, indexed_topics};
+use crate::{Error, follow, metrics};
+use fold::service::Service;
 
 /// How long to wait before the next attempt to get a lease that another process holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
@@ -49,10 +49,10 @@ pub fn decider_lease(service: &str) -> String {
     format!("decide/{service}")
 }
 
-/// Returns the names of all leases of projectors. Each lets one process at a time work.
+/// Returns the names of all leases of projectors of some services. Each lets one process at a time work.
 #[must_use]
-pub fn leases() -> Vec<String> {
-    std::iter::once(heads_lease()).chain(views::SERVICES.iter().map(|view| decider_lease(view.name))).collect()
+pub fn leases(services: &[ServiceDef]) -> Vec<String> {
+    std::iter::once(heads_lease()).chain(services.iter().map(|service| decider_lease(service.view.name))).collect()
 }
 
 /// Operations on the projection of one service.
@@ -254,7 +254,7 @@ async fn open_decider<S: Service>(parts: &Parts, mut view: Arc<dyn View>) -> Res
 async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
     let checkpoint = view.checkpoint().await?;
     let mut covered: Vec<(&'static Topic, u32, LogOffset)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
-    for topic in indexed_topics() {
+    for topic in indexed_topics(parts.services) {
         covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition))));
     }
     covered.retain(|(_, _, next)| *next > LogOffset(0));
@@ -271,6 +271,31 @@ async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Optio
     Ok(())
 }
 
+/// A service that a projector runs.
+#[derive(Clone, Copy)]
+pub struct ProjectedService {
+    /// The view and the topics of the service.
+    pub def: ServiceDef,
+    open: Open,
+}
+
+/// Opens the view of a service.
+type Open = for<'a> fn(&'a Parts, &'a StalledViews) -> BoxFuture<'a, Result<Arc<dyn Projection>, Error>>;
+
+/// Returns a service as a projector runs it.
+#[must_use]
+pub fn projected<S: Service>() -> ProjectedService {
+    ProjectedService { def: ServiceDef::of::<S>(), open: |parts, stalled| Box::pin(open_service::<S>(parts, stalled)) }
+}
+
+async fn open_service<S: Service>(parts: &Parts, stalled: &StalledViews) -> Result<Arc<dyn Projection>, Error> {
+    let view = parts.store.live_to_project(S::VIEW).await?;
+    refuse_view_ahead_of_log(parts, &*view, Some(S::CHANGES)).await?;
+    let decider: Decider<S> = open_decider(parts, view).await?;
+    let (parts, stalled) = (parts.clone(), Arc::clone(stalled));
+    Ok(Arc::new(ServiceProjection { parts, stalled, decider: Mutex::new(decider), rebuilding: Mutex::new(()) }))
+}
+
 /// The project role of a process.
 pub struct Projector {
     parts: Parts,
@@ -280,30 +305,16 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// Opens all views and loads their current state.
+    /// Opens the views of some services and loads their current state. They are those of the parts.
     ///
     /// # Errors
     /// When the log or the store fails.
-    pub async fn open(parts: Parts) -> Result<Self, Error> {
-        let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine));
+    pub async fn open(parts: Parts, services: &[ProjectedService]) -> Result<Self, Error> {
+        let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine), parts.services);
         refuse_view_ahead_of_log(&parts, &*parts.engine, None).await?;
         let stalled = StalledViews::default();
         // All at the same time: each reads its last change from the log.
-        let mut opening: Vec<BoxFuture<Result<Arc<dyn Projection>, Error>>> = Vec::new();
-        macro_rules! open {
-            ($service:ty) => {
-                opening.push(Box::pin(async {
-                    let view = parts.store.live_to_project(<$service>::VIEW).await?;
-                    refuse_view_ahead_of_log(&parts, &*view, Some(<$service>::CHANGES)).await?;
-                    let decider: Decider<$service> = open_decider(&parts, view).await?;
-                    let (parts, stalled) = (parts.clone(), Arc::clone(&stalled));
-                    let service = ServiceProjection { parts, stalled, decider: Mutex::new(decider), rebuilding: Mutex::new(()) };
-                    Ok(Arc::new(service) as Arc<dyn Projection>)
-                }));
-            };
-        }
-        for_each_service!(open);
-        let services = try_join_all(opening).await?;
+        let services = try_join_all(services.iter().map(|service| (service.open)(&parts, &stalled))).await?;
         Ok(Self { parts, stalled, heads, services })
     }
 
@@ -327,7 +338,7 @@ impl Projector {
     /// [`Error::Refused`] with the nearest known name.
     pub fn service(&self, name: &str) -> Result<&Arc<dyn Projection>, Error> {
         self.services.iter().find(|service| service.name() == name).ok_or_else(|| {
-            let hint = names::hint(name, views::SERVICES.iter().map(|view| view.name));
+            let hint = names::hint(name, self.services.iter().map(|service| service.name()));
             Error::Refused(format!("unknown view \"{name}\"{hint}"))
         })
     }

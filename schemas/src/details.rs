@@ -15,8 +15,9 @@ pub trait ChangeRecord {
     /// The change details of its changes: a struct, whose fields are serialized as members of the change.
     type Details: Serialize + DeserializeOwned + JsonSchema + Clone + Default + std::fmt::Debug + Send + Sync + 'static;
 
-    /// The fields whose values name the record in a title, in this order, as its JSON spells them. A redacted form shows those of them that it has.
-    const HEADLINE: &'static [&'static str] = &["title"];
+    /// The change details that tell something of the record before the change, as JSON spells them; they can be null. Who is not shown that version of the
+    /// record gets null.
+    const COMPARED: &'static [&'static str] = &[];
 
     /// Sets the fields that depend on the day on which the record is read; `None` if it has none. They are stored as they were decided, changes show
     /// them so, and every read of a record sets them for the day of its answer.

@@ -45,6 +45,12 @@ impl News {
         Some(Self::new(day.parse().ok()?, days))
     }
 
+    /// The day that the record reports.
+    #[must_use]
+    pub fn day(self) -> Date {
+        self.day
+    }
+
     /// Whether a record is no news any more if it is recorded first on this day.
     #[must_use]
     pub fn is_late(self, recorded: Date) -> bool {

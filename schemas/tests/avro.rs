@@ -14,8 +14,8 @@ use schemas::facts::trials::{Intervention, TrialFact};
 use schemas::facts::{self, FactData};
 use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
+use schemas::topics;
 use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
-use schemas::{topics, views};
 
 fn fact() -> Fact<RecallFact> {
     let data =
@@ -250,15 +250,12 @@ fn the_check_detects_a_field_without_default() {
     assert!(SchemaCompatibility::can_read(&old, &new).is_err());
 }
 
-/// Proves that the lists of tables and topics have no duplicates.
+/// Proves that the list of topics has no duplicates.
 #[test]
 fn names_are_unique() {
-    let mut tables: Vec<&str> = views::all().flat_map(|view| view.tables.iter().map(|table| table.name)).collect();
     let mut topics: Vec<&str> = topics::ALL.iter().map(|topic| topic.name).collect();
-    let (all_tables, all_topics) = (tables.len(), topics.len());
-    tables.sort_unstable();
-    tables.dedup();
+    let all_topics = topics.len();
     topics.sort_unstable();
     topics.dedup();
-    assert_eq!((tables.len(), topics.len()), (all_tables, all_topics));
+    assert_eq!(topics.len(), all_topics);
 }

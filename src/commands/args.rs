@@ -6,7 +6,6 @@ use clap::Subcommand;
 use event_log::transfer;
 use schemas::names;
 use schemas::position::Seq;
-use schemas::views;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use table_file::Format;
@@ -73,7 +72,7 @@ pub(crate) enum StatusFormat {
 
 /// The known values of arguments.
 pub(crate) mod values {
-    use super::{ALL, Format, RECORDS, Tier, transfer, views};
+    use super::{ALL, Format, RECORDS, Tier, transfer};
 
     /// The upstreams.
     pub(crate) fn upstreams() -> Vec<&'static str> {
@@ -82,7 +81,7 @@ pub(crate) mod values {
 
     /// The services, which are the views.
     pub(crate) fn services() -> Vec<&'static str> {
-        views::SERVICES.iter().map(|view| view.name).collect()
+        ::services::views().iter().map(|view| view.name).collect()
     }
 
     /// The views and the word for all of them.

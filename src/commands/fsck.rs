@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use event_log::transfer;
 use projector::fsck::{CheckedView, SignedTree, check_heads, check_receipts, check_topic};
+use receipts::operations::signer::TREE as RECEIPTS_TREE;
 use schemas::topics::TopicKind;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
-use services::receipts::signer::TREE as RECEIPTS_TREE;
 
 use super::progress::with_progress;
 use crate::engine::Engine;
@@ -48,7 +48,7 @@ pub(super) async fn run(engine: &Arc<Engine>, repair: bool, output: &dyn Output)
         checked.faults.iter().for_each(|text| fault(text));
         report_tree(tree.unwrap_or_default(), signed, &checked.tree_faults, output, &mut fault);
     }
-    let keys = services::receipts::pubkey::named(&engine.context).await?.keys;
+    let keys = receipts::operations::pubkey::named(&engine.context).await?.keys;
     let keys: Vec<String> = keys.into_iter().map(|key| key.public_key_hex).collect();
     let signed = of_tree(RECEIPTS_TREE);
     let checked = check_receipts(&*engine.log, &keys, signed, |_| ()).await.map_err(failure)?;

@@ -4,11 +4,11 @@ use operation::context::Part;
 use operation::problem::Problem;
 use operation::secrets;
 use operation::signing_state::SigningState;
+use receipts::operations::{chain, pubkey};
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::receipt::Refusal;
 use schemas::views::receipts::TABLES;
-use services::receipts::{chain, pubkey};
 
 use super::args::{ReceiptKeysCommand, ReceiptsCommand};
 use crate::data_dir::{read_receipt_keys, receipt_keys_dir};

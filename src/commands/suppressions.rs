@@ -27,7 +27,7 @@ pub(super) async fn run(engine: &Engine, command: SuppressionCommand, output: &d
         SuppressionCommand::Suppress { kind, key, reason } => {
             let key = suppression::suppress(context, &kind, &key, &reason).await?;
             let SuppressedKey { kind, normal, .. } = &key;
-            output.note(&format!("{} {normal:?} is suppressed; hidden: {}", kind.name, hidden_fields(kind).join(", ")));
+            output.note(&format!("{} {normal:?} is suppressed; hidden: {}", kind.name, hidden_fields(services::views(), kind).join(", ")));
             output.note(&count_note(&key, &suppressed_records::count(context, &key).await?));
         }
         SuppressionCommand::Unsuppress { kind, key, reason } => {

@@ -16,6 +16,7 @@ use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
 use operation::{Body, Call, Caller, Form, Service, Stage};
+use recalls::operations::search::Search;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -23,7 +24,6 @@ use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
 use schemas::facts::{self, FactData};
 use schemas::views::accounts::Tier;
 use serde_json::Value;
-use services::recalls::search::Search;
 use surfaces::arguments::Checker;
 use surfaces::server::Server;
 use tokio::task::JoinHandle;
@@ -173,7 +173,7 @@ fn context(
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
     let live = Live::new(live_upstreams.unwrap_or_default()).unwrap();
-    Arc::new(Context::new(own, clock, secrets, log, store).with(live).with(payments))
+    Arc::new(services::with_parts(Context::new(own, clock, secrets, log, store).with(live).with(payments)))
 }
 
 /// The API over an engine, served over HTTP on its own port.

@@ -1,7 +1,8 @@
 //! Answers as of a past time: they equal those of an engine that had only the data up to that time.
 
+use names::operations::register::Register;
 use operation::context::Part;
-use services::recalls::search::Search;
+use recalls::operations::search::Search;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ struct SnapshotEngine {
     simulated: SimulatedUpstreams,
     clock: &'static SimulatedClock,
     stop: watch::Sender<bool>,
-    indexing: JoinHandle<()>,
+    /// Keep the indexes of recalls and of names.
+    indexing: [JoinHandle<()>; 2],
 }
 
 impl SnapshotEngine {
@@ -50,7 +52,11 @@ impl SnapshotEngine {
         let simulated = SimulatedUpstreams::start(61, 150, Clock::Simulated(clock)).await;
         let mut api = LocalApi::open(dir, Clock::Simulated(clock), None).await;
         let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
-        let indexing = tokio::spawn(Search::of(&api.context).follow(Arc::clone(&api.engine.store), None));
+        let (search, register) = (Search::of(&api.context), Register::of(&api.context));
+        let indexing = [
+            tokio::spawn(search.follow(Arc::clone(&api.engine.store), None)),
+            tokio::spawn(register.follow(Arc::clone(&api.engine.store), None)),
+        ];
         Self { api, simulated, clock, stop, indexing }
     }
 
@@ -73,8 +79,10 @@ impl SnapshotEngine {
 
     async fn end(self) {
         self.stop.send_replace(true);
-        self.indexing.abort();
-        drop(self.indexing.await);
+        for follower in self.indexing {
+            follower.abort();
+            drop(follower.await);
+        }
         self.api.close().await;
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use access::suppression;
+use cadence::record::{Item, Restock, millis};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use projector::rebuild::Progress;
@@ -13,7 +14,6 @@ use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
 use schemas::facts::stock::{StockFact, kind};
 use schemas::views::accounts::Tier;
-use schemas::views::cadence::{Item, Restock, millis};
 use serde_json::{Value, json};
 use simulator::{STORES, StoreFault};
 
@@ -426,8 +426,8 @@ async fn only_true_restocks_are_found() {
 
 /// The current records, by id.
 async fn records(api: &LocalApi) -> BTreeMap<String, Item> {
-    let view = api.engine.store.live(schemas::views::cadence::TABLES.view).await.unwrap();
-    let (mut out, mut scan) = (BTreeMap::new(), view.scan(schemas::views::cadence::TABLES.records, view_store::store::Span::default()));
+    let view = api.engine.store.live(cadence::record::TABLES.view).await.unwrap();
+    let (mut out, mut scan) = (BTreeMap::new(), view.scan(cadence::record::TABLES.records, view_store::store::Span::default()));
     loop {
         let rows = scan.next(1_000).await.unwrap();
         if rows.is_empty() {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use catalysts::SOURCE;
+use catalysts::record::verify_hash;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use projector::rebuild::Progress;
 use schemas::clock::Clock;
 use schemas::views::accounts::Tier;
-use schemas::views::catalysts::verify_hash;
 use serde_json::{Value, json};
-use services::catalysts::SOURCE;
 
 use crate::api::HttpApi;
 use crate::commands::NOWHERE;

@@ -8,7 +8,7 @@ use futures_util::future::join;
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::runtime::Projector;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::avro;
 use schemas::change::Change;
 use schemas::clock::Clock;
@@ -176,7 +176,7 @@ async fn concurrent_ingestors_make_one_chain() {
 /// Maintains the latest-version index of an engine whose services do not decide. Returns the sender that stops this.
 pub(crate) async fn run_heads_only(engine: &mut Engine) -> watch::Sender<bool> {
     let (stop, stopping) = watch::channel(false);
-    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
+    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
     tokio::spawn(crate::engine::run_heads(heads, stopping));
     stop
 }
@@ -196,7 +196,10 @@ async fn alternating_deciders_emit_every_change_once() {
     let simulated = SimulatedUpstreams::start(26, 900, fixed_clock()).await;
     let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
     let stop = run_heads_only(&mut engine).await;
-    let deciders = [Projector::open(engine.parts.clone()).await.unwrap(), Projector::open(engine.parts.clone()).await.unwrap()];
+    let deciders = [
+        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
+        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
+    ];
     read_all(&engine, &simulated).await;
     let mut expected = Expected::at_first(simulated.sim.current(None));
     for round in 1..=6 {
@@ -224,7 +227,10 @@ async fn concurrent_deciders_emit_every_change_once() {
     let simulated = SimulatedUpstreams::start(27, 900, fixed_clock()).await;
     let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
     let stop = run_heads_only(&mut engine).await;
-    let deciders = [Projector::open(engine.parts.clone()).await.unwrap(), Projector::open(engine.parts.clone()).await.unwrap()];
+    let deciders = [
+        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
+        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
+    ];
     let mut expected = Expected::at_first(simulated.sim.current(None));
     for round in 1..=5 {
         let (ended, mut end) = watch::channel(false);

@@ -48,7 +48,10 @@ impl Fixture {
         let clock = SimulatedClock::new(noon(FIRST), Clock::Fixed(noon(FIRST)));
         let engine = Engine::open_without_projector(dir.path(), Clock::Simulated(clock)).await;
         let (stop, stopping) = watch::channel(false);
-        tokio::spawn(crate::engine::run_heads(Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine)), stopping));
+        tokio::spawn(crate::engine::run_heads(
+            Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services),
+            stopping,
+        ));
         Self { engine, clock, stop, _dir: dir }
     }
 

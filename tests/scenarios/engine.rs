@@ -195,8 +195,16 @@ impl Engine {
         let keys = SigningKeys::default();
         let receipt_key = keys.add(&RECEIPT_SEED);
         let keys = Arc::new(keys);
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys, signing_check: None };
-        let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
+        let parts = Parts {
+            log: Arc::clone(&log),
+            store: Arc::clone(&store),
+            engine,
+            services: services::defs(),
+            clock,
+            keys,
+            signing_check: None,
+        };
+        let projector = Arc::new(Projector::open(parts.clone(), services::projected_services()).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);
         Self { log, store, parts, projector, runner, receipt_key, stop, tasks: Vec::new() }

@@ -6,20 +6,20 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
 use access::suppression;
+use fold::records::Records;
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
+use labs::record::lexicon::{Category, GENERAL, LEXICON};
+use labs::rules::category::Classifier;
+use labs::rules::{Lexicon, RulesUnder};
 use operation::{Body, Call, Caller, Form, Stage};
 use projector::decider::Decider;
 use projector::rebuild::{self, Progress};
-use projector::services::labs::category::Classifier;
-use projector::services::labs::{Lexicon, RulesUnder};
-use projector::services::records::Records;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::deliveries::Delivery;
-use schemas::views::labs::lexicon::{Category, GENERAL, LEXICON};
 use schemas::views::watches::SavedItem;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -410,7 +410,7 @@ async fn another_lexicon_moves_leads_once() {
 
     let progress: Progress = Arc::new(|_, _| ());
     let parts = &fixture.api.engine.parts;
-    let view = fixture.api.engine.store.live(schemas::views::labs::TABLES.view).await.unwrap();
+    let view = fixture.api.engine.store.live(labs::record::TABLES.view).await.unwrap();
     let decider: Decider<Records<RulesUnder<OneWord>>> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operation::{Method, Operation, Service};
+use reads::memory::Memory;
+use reads::registration::{TaskContext, TaskRole};
+use receipts::operations::pubkey;
+use receipts::operations::signer::Signer;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use services::receipts::memory::Memory;
-use services::receipts::pubkey;
-use services::receipts::signer::Signer;
-use services::registration::{TaskContext, TaskRole};
 
 use crate::api::{HttpApi, LocalApi};
 use crate::child::run_check;
@@ -198,7 +198,8 @@ async fn every_example_is_answered() {
             Method::Post | Method::Patch | Method::Delete => {
                 let path = format!("/{}{}", service.name, operation.path);
                 let answer = send_async(fixture.http_api.address, "POST", path, &fixture.key, operation.example.to_string()).await;
-                assert_eq!(answer.status, 201, "{shown}: {}", String::from_utf8_lossy(&answer.body));
+                // 201 where something was created.
+                assert!([200, 201].contains(&answer.status), "{shown}: {} {}", answer.status, String::from_utf8_lossy(&answer.body));
                 serde_json::from_slice(&answer.body).unwrap()
             }
         };

@@ -15,6 +15,7 @@ use warp::http::{Response, StatusCode};
 
 use crate::engine::{Engine, noon, of_kind, settings};
 use crate::loopback::Loopback;
+use crate::random::{Random, seed};
 
 /// The stream under test. The other streams of EDGAR get no answers.
 const STREAM: &str = "edgar.ownership";
@@ -207,6 +208,39 @@ async fn odd_filings_stop_no_run() {
         n += 1;
     }
     assert_eq!(edgar.recorded().await, edgar.facts);
+    edgar.engine.close().await;
+}
+
+/// Proves for a year of filings, with odd ones in every position of a day, that no run stops and every row is recorded; and that an element that is renamed at
+/// the end of the year is noticed within two days.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_year_of_odd_filings_stops_no_run() {
+    let mut random = Random(seed("ODD_FILINGS_SEED", 1));
+    let mut edgar = Edgar::begin().await;
+    let odd = [Kind::NoTicker(1), Kind::NoTicker(2), Kind::NoTicker(200), Kind::NoPrice, Kind::NoTrade];
+    let mut n = 0;
+    while business_day(n).year() == FIRST.year() {
+        // Kinds and positions take turns, so that each meets each; how many ordinary ones there are next to it, and whether a second odd one, is drawn.
+        let (kind, position) = (n % odd.len(), n / odd.len() % 5);
+        let others = if position == 0 { random.below(2) } else { 4 + random.below(4) };
+        let mut filings = vec![Kind::Ordinary; usize::try_from(others).unwrap()];
+        filings.insert(position, odd[kind]);
+        if random.below(3) == 0 {
+            filings.push(random.pick(&odd));
+        }
+        let outcome = edgar.day(n, filings.clone()).await.unwrap_or_else(|error| panic!("{}: {filings:?}: {error}", business_day(n)));
+        assert_eq!(outcome.run.reason, "", "{}: {filings:?}", business_day(n));
+        n += 1;
+    }
+    assert!(n > 250, "{n} days");
+    assert_eq!(edgar.recorded().await, edgar.facts);
+
+    let warned = edgar.day(n, vec![Kind::Renamed; 12]).await.unwrap();
+    assert!(warned.run.reason.contains("issuerTradingSymbol"), "{}", warned.run.reason);
+    let Err(Error::Upstream { source, .. }) = edgar.day(n + 1, vec![Kind::Renamed; 12]).await else {
+        panic!("the renamed element is not noticed")
+    };
+    assert!(source.to_string().contains("issuerTradingSymbol"), "{source}");
     edgar.engine.close().await;
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ::recalls::rules::Recalls;
 use event_log::{Append, Stored};
 use futures_util::future::{self, Either};
 use ingest::{Error, Outcome, Runner};
@@ -12,7 +13,6 @@ use projector::decider::Decider;
 use projector::follow::wake_readers;
 use projector::heads::Heads;
 use projector::rebuild::Progress;
-use projector::services::recalls::Recalls;
 use schemas::clock::Clock;
 use schemas::key;
 use schemas::tables::ViewDef;
@@ -435,7 +435,7 @@ async fn paused_decider_is_fenced(steps: Steps) -> String {
     for (is_torn, goes_further) in [(false, true), (true, false)] {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
+        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
         let (gate, free) = (Gate::new(is_torn), Gate::new(false));
         let (mut slow, mut quick) = (decider(&engine, &gate, fixed_clock()).await, decider(&engine, &free, clock_after(1)).await);
         let (mut calls, mut held, mut missed, mut portion) = (first, 0, 0, 0);
@@ -484,7 +484,7 @@ async fn interleaved_deciders_emit_each_change_once() {
     let recorded = RecordedFacts::new(56, true).await;
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
+    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
     let gates = [Gate::new(true), Gate::new(false)];
     let (mut first, mut second) = (decider(&engine, &gates[0], fixed_clock()).await, decider(&engine, &gates[1], clock_after(1)).await);
     let mut portion = 0;

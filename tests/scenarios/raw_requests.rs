@@ -56,6 +56,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a bare LF in an extension", chunked(&format!("19;x\n\r\n{JSON}\r\n0\r\n\r\n"))),
         ("a space before an encoding's colon", post("Transfer-Encoding : chunked", &whole)),
         // Chunks.
+        ("a blank after a size", chunked(&format!("19 \r\n{JSON}\r\n0\r\n\r\n"))),
         ("a size that is no number", chunked(&format!("zz\r\n{JSON}\r\n0\r\n\r\n"))),
         ("a size below 0", chunked(&format!("-1\r\n{JSON}\r\n0\r\n\r\n"))),
         ("a size beyond numbers", chunked(&format!("ffffffffffffffffff\r\n{JSON}"))),

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use fold::rows::Rows;
+use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild::{self, Progress};
-use projector::rows::Rows;
-use projector::service::{Draft, Service, Undecided};
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;
@@ -200,7 +200,7 @@ async fn changed_rule_appends_its_differences_once() {
     let simulated = SimulatedUpstreams::start(32, 900, fixed_clock()).await;
     let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
     let (stop, stopping) = watch::channel(false);
-    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
+    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
     tokio::spawn(crate::engine::run_heads(heads, stopping));
     let parts = &engine.parts;
     let decider: Decider<RecallsUnderRule<0>> =

@@ -5,9 +5,9 @@ use operation::signing_state::SigningState;
 use std::time::Duration;
 
 use projector::runtime::decider_lease;
+use receipts::operations::shared_refusals::Participant;
 use schemas::receipt::Refusal;
 use serde_json::Value;
-use services::receipts::shared_refusals::Participant;
 use view_store::lease::DEFAULT_LEASE_LENGTH;
 
 use crate::api::{HttpApi, LocalApi};

@@ -77,6 +77,20 @@ fn every_service_has_its_pages() {
         page(&server, unknown, 404);
     }
 
+    assert!(page(&server, "/status", 200).contains("Last complete sync"));
+    let guides = page(&server, "/guides", 200);
+    for guide in links(&guides, "/guides/") {
+        page(&server, guide, 200);
+    }
+    for path in ["/guides/webhooks.md", "/robots.txt", "/sitemap.xml", "/favicon.ico"] {
+        assert_eq!(send(server.address, "GET", path, &[BROWSER], "").status, 200, "{path}");
+    }
+    for other in
+        ["/docs/errors", "/recalls/docs", "/account", "/?utm_source=x&fbclid=y", "/explore/recalls?gclid=x", "/status?utm_medium=z"]
+    {
+        page(&server, other, 200);
+    }
+
     let program = send(server.address, "GET", "/", &[("accept", "*/*")], "");
     assert!(text(&program).contains("/recalls/openapi.json"), "a program still gets the list of services");
     let answers = ["application/json", BROWSER.1].map(|accept| {
@@ -85,6 +99,13 @@ fn every_service_has_its_pages() {
         answer.body
     });
     assert_eq!(answers[0], answers[1]);
+    // A refusal is a page for a browser, except where a program is expected.
+    let refused = send(server.address, "POST", "/explore/recalls", &[BROWSER], "");
+    assert!(refused.status == 405 && text(&refused).contains("<h1>") && !refused.header("allow").is_empty(), "{}", text(&refused));
+    for (path, accept) in [("/recalls/v1/records/none", BROWSER.1), ("/explore/recalls", "application/json, text/html")] {
+        let refused = send(server.address, "DELETE", path, &[("accept", accept)], "");
+        assert_eq!((refused.status, refused.header("content-type")), (405, "application/problem+json"), "{path}");
+    }
     let missing = send(server.address, "GET", "/nothing", &[], "");
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&missing.body).unwrap()["code"], json!("not-found"));
 }

@@ -3,12 +3,16 @@
 
 use std::sync::Arc;
 
+use awards::operations::followed::{Awards, WatchedEntity};
+use awards::operations::{filter, records};
 use feed::filter::{Element, Filter as _};
 use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use jiff::Timestamp;
 use operation::problem::Problem;
 use operation::{Answer as OperationAnswer, Call, Service};
+use reads::registration::Registration;
+use reads::yearly::{self, SoldWatches};
 use schemas::clock::{Clock, SimulatedClock, rfc3339};
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
@@ -17,10 +21,6 @@ use schemas::views::accounts::Tier;
 use schemas::views::awards::{Award, TABLES};
 use schemas::views::watches::months_after;
 use serde_json::{Map, Value, json};
-use services::awards::followed::{Awards, WatchedEntity};
-use services::awards::{filter, records};
-use services::common::yearly::{self, SoldWatches};
-use services::registration::Registration;
 use webhooks::Matchers;
 
 use crate::api::{HttpApi, Writer};

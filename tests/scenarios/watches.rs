@@ -8,7 +8,6 @@ use jiff::civil::date;
 use schemas::clock::Clock;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use services::{awards, filings, research};
 
 use crate::api::HttpApi;
 use crate::commands::NOWHERE;

@@ -9,14 +9,14 @@ pub const UPSTREAMS: (&str, &str) = ("ingest/upstreams/src/lib.rs", "pub static 
 pub const TOPICS: (&str, &str) = ("schemas/src/topics.rs", "pub const ALL: &[Topic] =");
 /// THE LIST of schemas: every version of every topic's schema.
 pub const SCHEMAS: (&str, &str) = ("schemas/src/avro.rs", "pub const ALL: &[SchemaText] =");
-/// THE LIST of services' views.
-pub const VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const SERVICES: &[&ViewDef] =");
-/// THE LIST of services in the API.
-pub const SERVICES: (&str, &str) = ("api/services/src/lib.rs", "fn registrations() -> Vec<Registration>");
+/// THE LIST of services.
+pub const SERVICES: (&str, &str) = ("services/list/src/lib.rs", "fn list() -> Vec<Listed>");
+/// The manifest of the crate with THE LIST of services, which depends on each.
+pub const SERVICES_MANIFEST: &str = "services/list/Cargo.toml";
+/// The versions of all crates.
+pub const LOCK: &str = "Cargo.lock";
 /// The kinds of facts, one per line of a macro.
 pub const KINDS: &str = "schemas/src/facts/mod.rs";
-/// THE LIST of services' folds, one per line of a macro.
-pub const FOLDS: &str = "projector/src/services/mod.rs";
 /// The default settings, which document every setting.
 pub const SETTINGS: &str = "src/default.toml";
 /// The table of public errors.
@@ -74,10 +74,10 @@ pub fn list<'a>(text: &'a str, head: &str) -> Result<List<'a>, String> {
     Ok(List { line, open, close: open + inner.len(), inner })
 }
 
-/// Returns the module of a list item: `awards` for `awards::service()`.
+/// Returns the module of a list item: `awards` for `&awards::Awards`, and for a service, `listed::<awards::rules::Awards>(awards::service)`.
 #[must_use]
 pub fn module(item: &str) -> &str {
-    item.trim_start_matches('&').split("::").next().unwrap_or_default()
+    item.trim_start_matches('&').trim_start_matches("listed::<").split("::").next().unwrap_or_default()
 }
 
 /// Returns the name at the start of a table row.
@@ -181,10 +181,20 @@ pub fn kinds(text: &str) -> Vec<Kind> {
     text.lines().enumerate().filter_map(read).collect()
 }
 
-/// Returns the service of a line in THE LIST of folds.
+/// Returns the name of the crate on a line of a manifest that states a dependency.
 #[must_use]
-pub fn fold(line: &str) -> Option<&str> {
-    line.trim().strip_prefix("$act!($crate::services::")?.split_once("::").map(|(module, _)| module)
+pub fn dependency(line: &str) -> Option<&str> {
+    const OF_PACKAGE: [&str; 4] = ["edition", "license", "rust-version", "version"];
+    let is_dependency = line.contains(" = { ") || line.ends_with(".workspace = true");
+    line.split(['.', ' ']).next().filter(|name| is_dependency && !OF_PACKAGE.contains(name))
+}
+
+/// Reads the names of the third-party and own crates that the workspace's manifest lists.
+#[must_use]
+pub fn crates(manifest: &str) -> Vec<&str> {
+    let section = manifest.split_once("[workspace.dependencies]\n").map_or("", |(_, rest)| rest);
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = ").map(|(name, _)| name)).collect()
 }
 
 /// Reads the codes of public errors, each with its line and status.

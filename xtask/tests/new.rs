@@ -114,33 +114,34 @@ fn an_upstream_of_a_new_kind() {
     assert!(module.contains("    Recall(recalls::RecallFact) = RECALLS;\n    RrrFact(rrr_facts::RrrFactFact) = RRR_FACTS;\n"), "{module}");
 }
 
-/// Proves that a service needs its rows, schema, fold and operations, the definitions of its tables, and its lines in lists, wherever its
-/// name is sorted.
+/// Proves that a service needs its crate, its schema, the definitions of its tables, and its lines in lists, wherever its name is sorted.
 #[test]
 fn a_service() {
     let (copy, mut all) = (copy(), Vec::new());
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
-            "api/services/src/lib.rs",
+            "Cargo.lock",
             "ops/docs/contributing/architecture.md",
             "ops/docs/reference/topics.md",
-            "projector/src/services/mod.rs",
             "schemas/src/avro.rs",
             "schemas/src/topics.rs",
-            "schemas/src/views/mod.rs",
+            "services/list/Cargo.toml",
+            "services/list/src/lib.rs",
             "src/default.toml",
         ]
         .map(|path| format!("edit {path}"))
         .to_vec();
-        wanted.extend(["filter", "followed", "mod"].map(|file| format!("new  api/services/src/{name}/{file}.rs")));
+        wanted.extend(
+            ["lib", "operations/filter", "operations/followed", "operations/mod", "record", "rules"]
+                .map(|file| format!("new  services/{name}/src/{file}.rs")),
+        );
         wanted.extend(
             ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"]
                 .map(|table| format!("new  schemas/cql/{name}{table}.cql")),
         );
-        wanted.push(format!("new  projector/src/services/{name}.rs"));
         wanted.push(format!("new  schemas/avro/changes.{name}.avsc"));
-        wanted.push(format!("new  schemas/src/views/{name}.rs"));
+        wanted.push(format!("new  services/{name}/Cargo.toml"));
         wanted.sort_unstable_by(|a, b| a[5..].cmp(&b[5..]));
         assert_eq!(written, wanted);
         all.extend(written);
@@ -168,7 +169,8 @@ fn refusals() {
     }
     for (name, topic, reason) in [
         ("records", "recalls", "exists already"),
-        ("common", "recalls", "exists already"),
+        ("list", "recalls", "exists already"),
+        ("bytes", "recalls", "exists already"),
         ("award", "awards", "AwardChange already"),
         ("awards_feed", "awards", "schemas/cql/awards_feed.cql exists already"),
     ] {

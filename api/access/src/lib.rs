@@ -404,4 +404,6 @@ fn invalid(detail: &str) -> Problem {
     Problem::new(ErrorCode::KeyInvalid, detail)
 }
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

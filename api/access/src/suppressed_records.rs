@@ -2,17 +2,16 @@
 
 use std::collections::HashSet;
 
-use operation::context::{Context, store_problem};
+use operation::context::{Context, Part as _, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::suppressed_keys::SuppressedKeys;
 use schemas::suppression::RECORD;
 use schemas::tables::{Datum, Table, TableKind, ViewDef};
-use schemas::views::SERVICES;
 use view_store::store::Span;
 
-use crate::suppression::SuppressedKey;
+use crate::suppression::{ServiceViews, SuppressedKey};
 
 /// How many rows are read at once.
 const ROWS_AT_ONCE: usize = 1_000;
@@ -26,7 +25,7 @@ pub async fn count(ctx: &Context, key: &SuppressedKey) -> Result<Vec<(&'static s
     let keys = SuppressedKeys::new([(key.kind, key.normal.clone())]);
     let record = key.normal.split_once('/').filter(|_| key.kind.name == RECORD.name);
     let mut counts = Vec::new();
-    for def in SERVICES.iter().copied().filter(|def| keys.concern(def)) {
+    for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def)) {
         if record.is_none_or(|(service, _)| service == def.name) {
             counts.push((def.name, count_in(ctx, &keys, def, record.map(|(_, id)| id)).await?));
         }
@@ -65,21 +64,24 @@ fn unreadable(table: &Table, error: &serde_json::Error) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
     use feed::testing::accounts::world;
     use schemas::suppression::{KeyKind, PERSON, SuppressionRow};
     use schemas::tables::Write;
-    use schemas::views::{filings, labs};
     use serde_json::{Value, json};
     use view_store::{Checkpoint, ViewStore};
 
     use super::*;
+    use crate::testing::{VIEWS, filings, labs};
 
     /// Proves that records are counted by what they hold in any version, in each service that names persons, once each; and that a key that names
     /// nothing counts none.
     #[tokio::test]
     async fn hidden_records_are_counted() {
         let (world, ctx) = world().await;
+        let ctx = Arc::into_inner(ctx).unwrap().with(ServiceViews(VIEWS));
         let row = |record: Value| Bytes::from(json!({ "seq": 1, "record": record }).to_string());
         let put = |table: &'static Table, key, record| Write::put(table, key, row(record));
         let lead = |id: &str, pi: &str| json!({ "id": id, "pi": pi });

@@ -27,6 +27,7 @@ use super::page_request::PageRequest;
 use super::position::{self};
 use super::redaction::Redaction;
 use super::start::{catch_up, later, newest, start};
+use super::unseen::without_unseen;
 use super::{Source, cursor};
 use crate::Feeds;
 
@@ -79,7 +80,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         description: "Poll with the cursor of the last answer to receive every change exactly once. `hasMore` says whether more changes are available \
                     now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
-                    A page may be shorter than `limit` while `hasMore` is true. As NDJSON, with one change per line, the next cursor is in the header \
+                    A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given. As NDJSON, with one change per line, the next cursor is in the header \
                     `Next-Cursor`.",
         price: source.price_of_records(),
         surface: Surface::Both,
@@ -89,9 +90,9 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         example,
         ..Definition::read()
     };
-    let mut operation =
-        Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
-            .with_headline(R::HEADLINE);
+    let mut operation = Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| {
+        answer((source, R::COMPARED), call, arguments)
+    });
     source.document_redaction(&mut operation);
     operation
 }
@@ -102,22 +103,27 @@ pub fn example() -> Value {
     json!({ "start": "earliest", "limit": 10 })
 }
 
-pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answer, Problem> {
+/// Answers with a page. `compared`: see [`ChangeRecord::COMPARED`].
+pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
-    request.check(&call)?;
+    request.check(&call, true)?;
     let limit = request.limit_of(&call);
     let mut at = position::position(ctx, &source, request.as_of.as_deref()).await?;
+    let mut end = None;
     let after = match &request.cursor {
         Some(text) => {
             let seq = cursor::decode(&ctx.secrets, source.service, "", text)?;
             if seq > at.last {
                 at = catch_up(ctx, &source, seq, at, request.as_of.is_some()).await?;
             }
-            seq
+            if request.start.is_some() {
+                let upto = *end.insert(seq.min(at.seq));
+                newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), upto, limit).await?
+            } else {
+                seq
+            }
         }
-        None if call.form == Form::Atom && request.start.is_none() => {
-            newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?
-        }
+        None if request.is_newest(&call) => newest(&Feeds::of(ctx).reader(&source, Arc::clone(&at.view)), at.seq, limit).await?,
         None => start(ctx, &source, request.start.as_deref(), &at).await?,
     };
     let after = sample(&call, &source, &at, after, &mut notes).await?;
@@ -125,7 +131,7 @@ pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> 
     let redaction = source.redaction_for(&call);
     let (reader, page, redacted) = loop {
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
-        let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
+        let page = reader.page(after, end.unwrap_or(at.seq), limit).await.map_err(store_problem)?;
         let redacted = match redaction {
             Some(redaction) => Some(redacted_lines(redaction, &reader, &page, at.free_window()).await?),
             None => None,
@@ -140,6 +146,18 @@ pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> 
             None => break (reader, page, redacted),
         }
     };
+    let (mut shown, mut without_before) = (redacted, 0);
+    let free_after = if compared.is_empty() { Seq(0) } else { sample(&call, &source, &at, Seq(0), &mut Vec::new()).await? };
+    if shown.is_none() && free_after > Seq(0) {
+        let mut lines = lines(&reader, &page).await?;
+        for (_, line) in &mut lines {
+            if let Some(hidden) = without_unseen((&source, compared), &at, line, free_after).await? {
+                (*line, without_before) = (hidden, without_before + 1);
+            }
+        }
+        shown = Some(lines);
+    }
+    let without_before = without_before.to_string();
     let has_more = page.to < at.seq;
     let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
     notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
@@ -156,15 +174,16 @@ pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> 
         call.caller.tier.as_str(),
         call.form.as_str(),
     ];
-    // What a redaction shows depends on the day.
-    inputs.extend(redacted.as_ref().map(|_| window.as_str()));
+    // What a redaction shows depends on the day, and what is hidden of the versions before on the time.
+    inputs.extend(shown.as_ref().map(|_| window.as_str()));
+    inputs.push(&without_before);
     let etag = etag(&*at.view, &inputs);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, page.to, "");
     let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else if call.form == Form::Lines || call.form.has_events() {
-        let lines = match redacted {
-            Some(redacted) => redacted,
+        let lines = match shown {
+            Some(shown) => shown,
             None => lines(&reader, &page).await?,
         };
         metrics::count_published(source.service, lines.len());
@@ -175,7 +194,7 @@ pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> 
             Body::Events { from: cursor::encode(&ctx.secrets, source.service, after, ""), items: lines.into_iter().map(event).collect() }
         }
     } else {
-        metrics::count_published(source.service, redacted.as_ref().map_or(page.shown, Vec::len));
+        metrics::count_published(source.service, shown.as_ref().map_or(page.shown, Vec::len));
         // With `asOf`, a cursor may be after the requested position.
         let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), page.to.min(at.last), at.last).await?;
         let info = PageInfo {
@@ -187,8 +206,8 @@ pub(crate) async fn answer(source: Source, call: Call, request: PageRequest) -> 
             snapshot_count: completeness.snapshot_count,
             note,
         };
-        let changes = match redacted {
-            Some(redacted) => redacted.into_iter().map(|(_, line)| line).collect(),
+        let changes = match shown {
+            Some(shown) => shown.into_iter().map(|(_, line)| line).collect(),
             None => page.parts,
         };
         Body::Parts(splice(changes, &info)?)

@@ -46,6 +46,25 @@ impl<R: ChangeRecord> Element<R> {
         let by_rule = || recorded().is_some_and(|day| self.record.is_backfill(&self.details, self.event == "new", day));
         self.backfill.unwrap_or_else(by_rule)
     }
+
+    /// Hides what the change tells of the version before it: see [`ChangeRecord::COMPARED`].
+    pub(crate) fn hide_compared(&mut self) {
+        if R::COMPARED.is_empty() {
+            return;
+        }
+        let mut details = serde_json::to_value(&self.details).unwrap_or_default();
+        set_null(&mut details, R::COMPARED);
+        self.details = serde_json::from_value(details).unwrap_or_default();
+    }
+}
+
+/// Sets fields of an object to null, if it has them.
+pub(crate) fn set_null(object: &mut Value, names: &[&str]) {
+    for name in names {
+        if let Some(field) = object.get_mut(*name) {
+            *field = Value::Null;
+        }
+    }
 }
 
 /// Decodes the changes of a page.

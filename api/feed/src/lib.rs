@@ -5,6 +5,7 @@
 mod cache;
 pub mod changes;
 pub mod cursor;
+pub mod days;
 pub mod etag;
 pub mod filter;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub mod shown;
 mod source;
 mod start;
 pub mod stream;
+pub mod streams;
 pub mod suppression;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -38,6 +40,8 @@ mod tests;
 mod things;
 pub mod through;
 pub mod unknown;
+pub mod unseen;
+mod version_seqs;
 pub mod versions;
 pub mod watchable;
 

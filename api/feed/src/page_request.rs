@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 /// The most items of a page.
 pub const LIMIT_MAX: usize = 200;
+/// The `start` of a page with the last changes.
+const NEWEST: &str = "newest";
 /// The longest time that a request may wait for new changes, in seconds.
 const WAIT_S_MAX: u64 = 30;
 
@@ -24,8 +26,8 @@ pub fn limit_default() -> usize {
 pub struct PageRequest {
     /// Where to continue: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
     pub cursor: Option<String>,
-    /// Where to start without a cursor: `earliest`, `latest` (only changes from now on), or a date YYYY-MM-DD (changes recorded from that day on, in
-    /// UTC). By default the last 7 days.
+    /// Where to start without a cursor: `earliest`, `newest` (the last `limit` changes), `latest` (from now on), or from a date YYYY-MM-DD in UTC or an
+    /// RFC 3339 time on. By default the last 7 days.
     pub start: Option<String>,
     /// The most changes to return.
     #[serde(default = "limit_default")]
@@ -55,11 +57,11 @@ pub struct FilteredPageRequest {
 }
 
 impl PageRequest {
-    /// Checks the values, and that they can be combined.
+    /// Checks the values, and that they can be combined. `reads_backwards`: the feed has pages that end at a cursor.
     ///
     /// # Errors
     /// `parameter-invalid`, naming the parameter.
-    pub(super) fn check(&self, call: &Call) -> Result<(), Problem> {
+    pub(super) fn check(&self, call: &Call, reads_backwards: bool) -> Result<(), Problem> {
         let Self { cursor, start, limit, wait, as_of } = self;
         if *limit == 0 || *limit > LIMIT_MAX {
             return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
@@ -71,10 +73,22 @@ impl PageRequest {
             // A stream would end immediately, again and again.
             return Err(Problem::parameter("asOf", "a stream of server-sent events cannot use `asOf`; request pages instead"));
         }
-        if cursor.is_some() && start.is_some() {
+        let ends_at_cursor = reads_backwards && start.is_some() && self.is_newest(call);
+        if ends_at_cursor && cursor.is_some() && (*wait > 0 || call.form == Form::Events) {
+            return Err(Problem::parameter("start", "a page that ends at a cursor has no later changes to wait for"));
+        }
+        if cursor.is_some() && start.is_some() && !ends_at_cursor {
             return Err(Problem::parameter("start", "give `cursor` or `start`, not both"));
         }
         Ok(())
+    }
+
+    /// Whether the page has the last changes.
+    pub(super) fn is_newest(&self, call: &Call) -> bool {
+        match &self.start {
+            Some(start) => start.trim().eq_ignore_ascii_case(NEWEST),
+            None => call.form == Form::Atom,
+        }
     }
 
     /// How many items a page has at most: the argument `limit`, or fewer if the tier allows fewer.

@@ -167,6 +167,11 @@ pub fn parse_date(text: &str) -> Option<Date> {
     if text.len() == 10 && digits { text.parse().ok() } else { None }
 }
 
+/// Parses the day that an argument names: a date `YYYY-MM-DD`, or an RFC 3339 time, whose day in UTC it is; `None` for anything else.
+pub fn parse_day(text: &str) -> Option<Date> {
+    parse_date(text).or_else(|| Some(text.parse::<Timestamp>().ok()?.to_zoned(TimeZone::UTC).date()))
+}
+
 /// The last millisecond of a day in UTC.
 fn end_of(date: Date) -> Option<Timestamp> {
     let next = date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -201,5 +206,21 @@ mod tests {
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::AsOfInvalid, "asOf"), "{wrong}");
         }
         assert_eq!(day_text(86_400_000), "1970-01-02");
+    }
+
+    /// Proves that a day is named by its date or by any time in it, in UTC.
+    #[test]
+    fn days() {
+        let day = |text: &str| parse_day(text).map(|day| day.to_string());
+        for text in
+            ["2026-02-28", "2026-02-28T00:00:00Z", "2026-02-28T23:59:59.999Z", "2026-03-01T01:59:59+02:00", "2026-02-27T23:00:00-01:00"]
+        {
+            assert_eq!(day(text).as_deref(), Some("2026-02-28"), "{text}");
+        }
+        for text in
+            ["", "2026-02-30", "2026-02-30T00:00:00Z", "2026-2-1", "20260228", "2026-02-28T00:00:00", "2026-02-28T00:00:00 00:00", "today"]
+        {
+            assert_eq!(day(text), None, "{text}");
+        }
     }
 }

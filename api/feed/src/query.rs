@@ -34,6 +34,7 @@ use super::position::{self, DAY_MS, Position, day_text, start_ms};
 use super::select::{Direction, Selection};
 use super::start::{catch_up, later, start};
 use super::unknown::{Recorded, unknown_values};
+use super::unseen::hide_unseen;
 use super::{Source, cursor};
 use crate::Feeds;
 
@@ -96,7 +97,7 @@ impl Feed {
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
-        page_request.check(call)?;
+        page_request.check(call, false)?;
         let limit = page_request.limit_of(call);
         let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
         let given = page_request.cursor.as_ref().map(|text| cursor::read(&ctx.secrets, self.source.service, text)).transpose()?;
@@ -123,7 +124,7 @@ impl Feed {
                 }
                 seq
             }
-            None if call.form == Form::Atom && page_request.start.is_none() => {
+            None if page_request.is_newest(call) => {
                 let found = newest(ctx, self, &at, query.filter.news(), free_after, limit).await?;
                 let searched_after = if found.is_complete() { at.seq } else { found.complete_from().previous() };
                 found.changes.last().map_or(searched_after, |oldest| oldest.seq.previous())
@@ -252,10 +253,12 @@ impl Feed {
     ) -> Result<Page<F::Record>, Problem> {
         let selection = Selection::new(ctx, &self.source, self.tables, at, vec![query.filter.news()]).await?;
         let found = selection.find(from_here, at.seq, limit, Direction::Forwards).await?;
-        let mut items = Vec::with_capacity(found.changes.len());
-        for change in found.changes {
+        let (mut items, mut without_before) = (Vec::with_capacity(found.changes.len()), 0);
+        for mut change in found.changes {
+            let id = change.record.id().to_owned();
+            without_before += usize::from(hide_unseen(&self.source, at, &id, &mut change, free_after).await?);
             let before = if query.request.before && change.event == "modified" {
-                record_at(&*at.view, self.tables, change.record.id(), change.seq.previous())
+                record_at(&*at.view, self.tables, &id, change.seq.previous())
                     .await?
                     .filter(|row: &Row<F::Record>| row.seq > free_after)
                     .map(|row| row.record)
@@ -264,7 +267,7 @@ impl Feed {
             };
             items.push(Item { change, before });
         }
-        Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq })
+        Ok(Page { items, from: after.next(), to: found.to.max(from_here), has_more: found.to < at.seq, without_before })
     }
 
     /// Reads which records a new filter adds and removes, as they were at the cursor.
@@ -296,13 +299,17 @@ impl Feed {
                 (false, true) => "added",
                 _ => continue,
             };
+            // It compares with a version before the cursor.
+            if self.source.sample_days_for(call).is_some() && change.event != "new" {
+                change.hide_compared();
+            }
             event.clone_into(&mut change.event);
             items.push(Item { change, before: None });
         }
         let is_over = found.to >= seq;
         let made_under = if is_over { new.clone() } else { format!("{REBASE}{}{REBASE}{}{REBASE}{new}", found.to, rebase.old.canonical()) };
         let next = cursor::encode(&ctx.secrets, self.source.service, seq, &made_under);
-        let page = Page { items, from: seq.next(), to: seq, has_more: !is_over || seq < at.seq };
+        let page = Page { items, from: seq.next(), to: seq, has_more: !is_over || seq < at.seq, without_before: 0 };
         self.render(call, at, page, next, &made_under, notes, query, show).await
     }
 
@@ -323,7 +330,7 @@ impl Feed {
         notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
         notes.extend(query.request.page.limit_note(call, page.has_more));
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
-        let (from, to) = (page.from.to_string(), page.to.to_string());
+        let (from, to, without_before) = (page.from.to_string(), page.to.to_string(), page.without_before.to_string());
         // A filter may resolve differently later, so the same range can have other items.
         let seqs: Vec<String> = page.items.iter().map(|item| item.change.seq.to_string()).collect();
         let etag = etag(
@@ -339,6 +346,7 @@ impl Feed {
                 if page.has_more { "more" } else { "end" },
                 &seqs.join(","),
                 if query.request.before { "before" } else { "" },
+                &without_before,
                 note.as_deref().unwrap_or_default(),
                 call.caller.tier.as_str(),
                 call.form.as_str(),
@@ -382,6 +390,8 @@ struct Page<R: ChangeRecord> {
     from: Seq,
     to: Seq,
     has_more: bool,
+    /// How many of the changes are shown without what they tell of the version before them.
+    without_before: usize,
 }
 
 /// The progress of a rebase.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::position::Seq;
@@ -32,12 +33,23 @@ pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
         Some(text) if text.trim().eq_ignore_ascii_case("earliest") => return Ok(Seq(0)),
         Some(text) if text.trim().eq_ignore_ascii_case("latest") => return Ok(at.seq),
         None => at.now.as_millisecond() - RECENT_MS,
-        Some(text) => parse_date(text)
-            .and_then(start_ms)
-            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
+        Some(text) => match parse_date(text) {
+            Some(date) => start_ms(date),
+            None => text.parse().ok().map(first_ms),
+        }
+        .ok_or_else(|| {
+            let words = "is neither earliest, newest, latest, a date YYYY-MM-DD nor an RFC 3339 time (2026-01-31T12:00:00Z)";
+            Problem::parameter("start", format!("{text:?} {words}"))
+        })?,
     };
     let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
+}
+
+/// The first whole millisecond at or after a time.
+fn first_ms(time: Timestamp) -> i64 {
+    let ms = time.as_millisecond();
+    ms + i64::from(Timestamp::from_millisecond(ms).is_ok_and(|whole| whole < time))
 }
 
 /// The seq after which the newest changes that are shown begin, up to `limit` of them. It reads as many blocks as a page does, so that a page from there on
@@ -75,4 +87,23 @@ pub(crate) async fn later(ctx: &Context, source: &Source, at: &Position, deadlin
     };
     let now = ctx.clock.now();
     Ok(found.map(|(view, found)| Position { view, seq: found.seq, last: found.seq, now, clock_time: now }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a time between two milliseconds begins with the later one.
+    #[test]
+    fn first_milliseconds() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:00.001Z", 1),
+            ("1970-01-01T00:00:00.0010001Z", 2),
+            ("1970-01-01T00:00:00.001999999Z", 2),
+            ("1969-12-31T23:59:59.9985Z", -1),
+            ("1969-12-31T23:59:59.999Z", -1),
+        ] {
+            assert_eq!(first_ms(text.parse().unwrap()), ms, "{text}");
+        }
+    }
 }

@@ -68,7 +68,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Oper
         ..Definition::read()
     };
     let mut operation =
-        Operation::define::<StreamRequest, Changes<R>, _, _>(definition, move |call, request| answer(source, call, request))
+        Operation::define::<StreamRequest, Changes<R>, _, _>(definition, move |call, request| answer((source, R::COMPARED), call, request))
             .as_durable_stream();
     source.document_redaction(&mut operation);
     // An answer is the list alone.
@@ -80,7 +80,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Oper
     operation
 }
 
-async fn answer(source: Source, call: Call, request: StreamRequest) -> Result<Answer, Problem> {
+async fn answer((source, compared): (Source, &[&str]), call: Call, request: StreamRequest) -> Result<Answer, Problem> {
     let StreamRequest { offset, live, limit, .. } = request;
     // A stream of events waits between its pages, by calls with `long-poll`.
     let wait = if live == Some(Live::LongPoll) { DURABLE_STREAM_WAIT_S } else { 0 };
@@ -95,7 +95,7 @@ async fn answer(source: Source, call: Call, request: StreamRequest) -> Result<An
     };
     let call = Call { form: Form::Events, ..call };
     let page = PageRequest { cursor, start, limit, wait, as_of: None };
-    let answer = changes::answer(source, call.clone(), page).await.map_err(|problem| match problem.code {
+    let answer = changes::answer((source, compared), call.clone(), page).await.map_err(|problem| match problem.code {
         ErrorCode::CursorInvalid => Problem { detail: "the offset is beyond the end of the stream".to_owned(), ..problem.about("offset") },
         _ => problem,
     })?;

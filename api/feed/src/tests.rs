@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::testing::SOURCE;
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
-use super::{changes, cursor};
+use super::{changes, cursor, days, position};
 
 /// A call with a paid key, whose pages have full length.
 fn call(ctx: &Arc<Context>) -> Call {
@@ -84,6 +84,15 @@ async fn starts() {
     let ctx = world.context(START_MS + 10 * DAY_MS);
     assert_eq!(value(&ctx, &operation, json!({})).await["from"], 3 * 144 + 1);
     assert_eq!(value(&ctx, &operation, json!({ "start": "2026-11-02" })).await["from"], 145);
+    for (time, from) in [
+        ("2026-11-02T00:00:00Z", 145),
+        ("2026-11-02T00:00:00.0001Z", 146),
+        ("2026-11-01T23:50:00.001Z", 145),
+        ("2026-11-01T23:50:00Z", 144),
+        ("2026-11-02T02:00:00+02:00", 145),
+    ] {
+        assert_eq!(value(&ctx, &operation, json!({ "start": time })).await["from"], from, "{time}");
+    }
     let latest = value(&ctx, &operation, json!({ "start": "latest" })).await;
     assert_eq!((&latest["from"], &latest["to"], &latest["hasMore"]), (&json!(1_501), &json!(1_500), &json!(false)));
     let as_of = value(&ctx, &operation, json!({ "start": "latest", "asOf": "2026-11-01" })).await;
@@ -104,6 +113,34 @@ async fn starts() {
         let shown = arguments.to_string();
         assert_eq!(ask(&ctx, &operation, arguments).await.unwrap_err().parameter, parameter, "{shown}");
     }
+}
+
+/// Proves that the newest changes can be read backwards, page by page, and that a day's changes are those recorded on it, also as of an earlier time.
+#[tokio::test]
+async fn newest_changes_and_changes_by_day() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(2), 300, 300).await;
+    let (ctx, operation) = (world.context(START_MS + 3 * DAY_MS), operation());
+    let mut arguments = json!({ "start": "newest", "limit": 120 });
+    // Every fiftieth change is internal.
+    for (from, to, shown, has_more) in [(178_u64, 300, 120, false), (56, 177, 120, true), (1, 55, 54, true)] {
+        let page = value(&ctx, &operation, arguments).await;
+        assert_eq!((&page["from"], &page["to"], &page["hasMore"]), (&json!(from), &json!(to), &json!(has_more)));
+        assert_eq!(page["changes"].as_array().unwrap().len(), shown);
+        let before = cursor::encode(&ctx.secrets, "recalls", Seq(from - 1), "");
+        arguments = json!({ "start": "newest", "limit": 120, "cursor": before });
+    }
+    arguments["wait"] = json!(1);
+    assert_eq!(ask(&ctx, &operation, arguments).await.unwrap_err().parameter, "start");
+
+    // One change every ten minutes, 144 a day.
+    let counts = async |as_of: Option<&str>, days: i64| {
+        let at = position::position(&ctx, &SOURCE, as_of).await.unwrap();
+        let days = days::changes_by_day(&ctx, &SOURCE, &at, days).await.unwrap();
+        days.into_iter().map(|day| format!("{} {}", day.day, day.changes)).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(None, 5).await, ["2026-10-31 0", "2026-11-01 144", "2026-11-02 144", "2026-11-03 12", "2026-11-04 0"]);
+    assert_eq!(counts(Some("2026-11-02T00:10:00Z"), 2).await, ["2026-11-01 144", "2026-11-02 2"]);
 }
 
 /// Proves that completeness is the earliest day of all upstreams, at the position of the page.

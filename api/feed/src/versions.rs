@@ -5,21 +5,18 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use operation::context::{Context, Part, store_problem, stored};
+use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
-use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::Datum;
-use schemas::views::records::Row;
 use serde::Serialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use view_store::Range;
 use view_store::feed::{FeedReader, block_of};
 
 use crate::filter::Element;
 use crate::position::Position;
+use crate::version_seqs::seqs_of;
 use crate::{Feeds, Source};
 
 /// A version of a record.
@@ -98,38 +95,19 @@ pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned + Clone>
     let mut changes = changes.into_iter().peekable();
     let mut versions = Vec::new();
     while versions.len() < limit
-        && let Some(change) = changes.next_if(|change| change.seq > after)
+        && let Some(mut change) = changes.next_if(|change| change.seq > after)
     {
         // A version that the caller does not see is not compared with.
         let before = changes.peek().filter(|earlier| earlier.seq > after).map(|earlier| earlier.record.clone());
+        if before.is_none() && after > Seq(0) && change.event != "new" {
+            change.hide_compared();
+        }
         let changed = before.as_ref().map_or_else(|| Ok(Vec::new()), |before| changed_fields(before, &change.record))?;
         versions.push(Version { change, changed, before });
     }
     let has_more = changes.peek().is_some_and(|earlier| earlier.seq > after);
     let next = versions.last().filter(|_| has_more).map(|last| last.change.seq);
     Ok(Versions { versions, next })
-}
-
-/// The `seq` of each version of a record up to `upto`, newest first, at most `limit`.
-async fn seqs_of(source: &Source, at: &Position, id: &str, upto: Seq, limit: usize) -> Result<Vec<Seq>, Problem> {
-    let current = at.view.get(source.records, &key![id]).await.map_err(store_problem)?;
-    let Some(current) = current.map(|bytes| stored::<Row<IgnoredAny>>(source.records, &bytes)).transpose()? else {
-        return Ok(Vec::new());
-    };
-    let mut seqs: Vec<Seq> = Some(current.seq).filter(|seq| *seq <= upto).into_iter().collect();
-    if seqs.len() < limit {
-        let from = Some(key![id, upto.stored()]);
-        // The current version may be in the history as well.
-        let range = Range { prefix: key![id], after: None, from, limit: limit + 1, reverse: false };
-        let rows = at.view.range(source.history, range).await.map_err(store_problem)?;
-        seqs.extend(rows.iter().filter_map(|(key, _)| match key.get(1) {
-            Some(Datum::Int(seq)) => Seq::try_from(*seq).ok(),
-            _ => None,
-        }));
-        seqs.dedup();
-        seqs.truncate(limit);
-    }
-    Ok(seqs)
 }
 
 /// The changes with these numbers, in their order.

@@ -167,7 +167,7 @@ impl Form {
             Self::Lines => "ndjson",
             Self::Events => "events",
             // Increase the number when the same changes make another document.
-            Self::Atom => "atom-1",
+            Self::Atom => "atom-2",
         }
     }
 
@@ -306,8 +306,6 @@ pub struct Operation {
     /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
     /// is refused, and gets no payment terms: they would be for something else.
     pub sold_by: &'static str,
-    /// For feeds: the fields of a record whose values name it in the title of an Atom entry, in this order.
-    pub headline: &'static [&'static str],
     /// Whether the operation is read by the Durable Streams protocol. Its answers are [`Body::Events`], and their `next_cursor` is the next offset.
     pub is_durable_stream: bool,
     /// The handler. It receives validated arguments.
@@ -403,12 +401,6 @@ impl Operation {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
-    /// The same feed, see [`Operation::headline`].
-    #[must_use]
-    pub fn with_headline(self, headline: &'static [&'static str]) -> Self {
-        Self { headline, ..self }
-    }
-
     /// The same operation, see [`Operation::is_durable_stream`].
     #[must_use]
     pub fn as_durable_stream(self) -> Self {
@@ -496,7 +488,6 @@ impl Operation {
             files: &[],
             aliases,
             sold_by: "",
-            headline: &[],
             is_durable_stream: false,
             run,
         }
@@ -522,8 +513,8 @@ pub struct Service {
     pub page: RecordPage,
 }
 
-/// How the pages for browsers show the records of a service. Everything that is not said here follows from the operations and their schemas. Fields are
-/// named as in answers; a dot leads into an object: `body.action`.
+/// How the pages for browsers show the records of a service, and how Atom entries name them. Everything that is not said here follows from the operations
+/// and their schemas. Fields are named as in answers; a dot leads into an object: `body.action`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordPage {
     /// The operation that lists current records to a caller without a key, and without required arguments; empty if there is none. The explorer then

@@ -3,8 +3,12 @@
 //! Promises: draft 2020-12, without references, always an object with `properties`. Inputs refuse unknown properties and are never nullable. There
 //! are no number formats, which strict validators reject. `arguments` validates arguments against these schemas.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// The schema of an argument type: an object that refuses unknown properties, without nulls.
@@ -58,6 +62,72 @@ pub fn named_output<O: JsonSchema>() -> NamedSchema {
     let mut types = schema.as_object_mut().and_then(|fields| fields.remove(TYPES[0])).unwrap_or_default();
     let types = types.get_mut(TYPES[1]).and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default();
     NamedSchema { schema, types }
+}
+
+/// The keywords that limit a value of an argument.
+const LIMITS: [&str; 8] = ["minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minimum", "maximum"];
+
+/// Stands for an argument type where an answer repeats its values: `#[schemars(with = "Repeated<T>")]`. Its schema has no limits of arguments, because a
+/// stored value is in its normal form (an empty list means all), or was accepted under other limits; and it has a list where an argument may be a list or
+/// its only item.
+pub struct Repeated<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for Repeated<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("{}::Repeated<{}>", module_path!(), T::schema_id()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator).to_value();
+        let (mut names, mut lifted) = (Vec::new(), BTreeSet::new());
+        lift_limits(&mut schema, &mut names);
+        while let Some(name) = names.pop() {
+            if lifted.insert(name.clone())
+                && let Some(named) = generator.definitions_mut().get_mut(&name)
+            {
+                lift_limits(named, &mut names);
+            }
+        }
+        Schema::try_from(schema).unwrap_or_default()
+    }
+}
+
+/// Removes the limits of arguments from a schema, and adds the names of the types that it refers to.
+fn lift_limits(schema: &mut Value, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !LIMITS.contains(&name.as_str()));
+            if fields.contains_key("items")
+                && let Some(Value::Array(types)) = fields.get_mut("type")
+            {
+                types.retain(|name| name == "array" || name == "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    fields.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                names.extend(reference.rsplit('/').next().map(str::to_owned));
+            }
+            for (name, value) in fields {
+                match value {
+                    // The members are named by the type, not by JSON Schema.
+                    Value::Object(members) if name == "properties" => members.values_mut().for_each(|member| lift_limits(member, names)),
+                    value => lift_limits(value, names),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| lift_limits(item, names)),
+        _ => {}
+    }
 }
 
 /// Generates a schema without references and makes its root an object.
@@ -229,6 +299,69 @@ mod tests {
     fn shape_of_others() {
         assert_eq!(input::<()>(), json!({"type": "object", "properties": {}, "additionalProperties": false}));
         assert_eq!(output::<Arguments>()["properties"]["limit"]["type"], json!(["integer", "null"]));
+    }
+
+    /// One class or several; none for all.
+    #[derive(Deserialize, Serialize)]
+    struct Classes(Vec<u8>);
+
+    impl JsonSchema for Classes {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> Cow<'static, str> {
+            "Classes".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            let class = json!({ "type": "integer", "minimum": 1, "maximum": 45 });
+            schemars::json_schema!({ "type": ["integer", "array"], "minimum": 1, "maximum": 45, "items": class, "minItems": 1, "uniqueItems": true })
+        }
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Entity {
+        /// A part of the name.
+        #[schemars(length(min = 2, max = 20), regex(pattern = "^a"))]
+        pattern: String,
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Watched {
+        #[schemars(length(min = 1, max = 100))]
+        name: String,
+        class: Classes,
+        entity: Option<Entity>,
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Watch<N> {
+        #[serde(flatten)]
+        #[schemars(with = "Repeated<N>")]
+        watched: N,
+        #[schemars(length(min = 3))]
+        id: String,
+    }
+
+    /// Proves that where an answer repeats an argument type, also one that this refers to, its limits are left out and a list is a list; that the answer's
+    /// own fields and the arguments keep theirs; and that a field whose name is that of a keyword remains.
+    #[test]
+    fn repeated_arguments() {
+        for (answer, entity) in [(output::<Watch<Watched>>(), None), {
+            let NamedSchema { schema, types } = named_output::<Watch<Watched>>();
+            (schema, Some(types["Entity"].clone()))
+        }] {
+            let properties = &answer["properties"];
+            assert_eq!(properties["name"], json!({ "type": "string" }));
+            assert_eq!(properties["class"], json!({ "type": "array", "items": { "type": "integer" } }));
+            assert_eq!(properties["id"]["minLength"], 3);
+            let entity = entity.unwrap_or_else(|| properties["entity"]["anyOf"][0].clone());
+            let entity = if entity.is_null() { properties["entity"].clone() } else { entity };
+            assert_eq!(entity["properties"]["pattern"], json!({ "type": "string", "description": "A part of the name." }));
+        }
+        let input = input::<Watched>();
+        assert_eq!((&input["properties"]["name"]["minLength"], &input["properties"]["class"]["minItems"]), (&json!(1), &json!(1)));
     }
 
     /// Proves that named types are referred to by name and described once.

@@ -1,20 +1,23 @@
-//! Pages for browsers: rendered by the server, without scripts and without external resources.
+//! The shell of all pages for browsers: head, header and footer, and the files that they use.
 //!
-//! Promise: every text in a page is escaped, because pages are written with maud's [`html!`].
+//! Promises: every text in a page is escaped, because pages are written with maud's [`html!`]. No page has a script or style of its own: both are files
+//! with a fingerprint in their path, so that the content security policy can forbid everything else.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
-const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#17212b;--soft:#5b6b7a;--line:#d9e0e6;--ground:#fff;--shade:#f4f7f9;--link:#0b62a4}\
-@media(prefers-color-scheme:dark){:root{--ink:#e4eaf0;--soft:#9aa9b7;--line:#33404c;--ground:#12181e;--shade:#1a222a;--link:#6db8f2}}\
-*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui,sans-serif}\
-main,header,footer{max-width:60rem;margin:0 auto;padding:1.25rem}header{border-bottom:1px solid var(--line)}\
-header a{font-weight:600;text-decoration:none}footer{color:var(--soft);border-top:1px solid var(--line);font-size:.875rem}\
-a{color:var(--link)}h1{font-size:1.75rem;margin:.5rem 0}h2{margin-top:2.25rem;font-size:1.25rem}h3{margin-bottom:.25rem;font-size:1.05rem}\
-code,pre{font:.875em/1.5 ui-monospace,monospace;background:var(--shade);border-radius:.25rem}code{padding:.1em .3em}\
-pre{padding:.75rem;overflow-x:auto}pre code{padding:0}.soft{color:var(--soft)}.verb{font-weight:700}\
-table{border-collapse:collapse;width:100%;margin:.75rem 0}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--line)}\
-th{font-size:.8rem;color:var(--soft);font-weight:600}section{margin:1.5rem 0}.card{border:1px solid var(--line);border-radius:.5rem;padding:1rem 1.25rem}";
+pub mod assets;
+
+use assets::{ICON, SCRIPT, STYLE};
+
+/// The path of the portal of an account. All its pages are below, and so is the path of its cookie.
+pub const ACCOUNT: &str = "/account";
+/// The path below which the explorers of the site are, and its search.
+pub const EXPLORE: &str = "/explore";
+/// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.
+pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+                          form-action 'self'; frame-ancestors 'none'";
+/// The longest description of a page, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// Renders a text with the two marks that descriptions use: empty lines between paragraphs, backticks around code.
 #[must_use]
@@ -36,26 +39,105 @@ pub fn inline(text: &str) -> Markup {
     }
 }
 
-/// A page with a title around a body.
+/// A page before it is put into the layout.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// The title.
+    pub title: String,
+    /// One sentence for search engines and previews.
+    pub description: String,
+    /// The address under which the page is known, without a query; empty for a page without one.
+    pub canonical: String,
+    /// The words of the search field in the header.
+    pub search: &'a str,
+    /// The HTTP status.
+    pub status: u16,
+    /// The content of `main`.
+    pub main: Markup,
+}
+
+impl Default for Page<'_> {
+    fn default() -> Self {
+        let (title, description, canonical) = (String::new(), String::new(), String::new());
+        Self { title, description, canonical, search: "", status: 200, main: html! {} }
+    }
+}
+
+/// The HTML of a page.
 #[must_use]
-pub fn page(title: &str, body: &Markup) -> String {
+pub fn layout(page: &Page<'_>) -> String {
+    let description: String = page.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
+    let title = if page.canonical == "/" { page.title.clone() } else { format!("{} · Highwater", page.title) };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
+                meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                @if !description.is_empty() { meta name="description" content=(description); }
+                @if page.canonical.is_empty() {
+                    meta name="robots" content="noindex";
+                } @else {
+                    link rel="canonical" href=(page.canonical);
+                }
+                meta name="color-scheme" content="light dark";
+                link rel="icon" type="image/svg+xml" href=(ICON.path);
+                link rel="stylesheet" href=(STYLE.path);
+                script src=(SCRIPT.path) defer {}
             }
             body {
-                header { a href="/" { "Highwater" } }
-                main { (body) }
-                footer { "Change feeds of public records. " a href="/llms.txt" { "llms.txt" } }
+                a.skip href="#main" { "Skip to the content" }
+                header.top {
+                    div.wide {
+                        a.brand href="/" { img src=(ICON.path) alt="" width="24" height="24"; "Highwater" }
+                        // The home page has a search of its own.
+                        @if page.canonical != "/" {
+                            form.find role="search" action=(EXPLORE) method="get" {
+                                label.hidden for="find" { "Search all services" }
+                                input #find type="search" name="q" value=(page.search) placeholder="Search all services" maxlength="200" autocomplete="off";
+                                button { "Search" }
+                            }
+                        }
+                        nav aria-label="Site" {
+                            a href="/#services" { "Services" }
+                            a href="/#live" { "Live" }
+                            a href="/#use" { "API" }
+                            a href="/guides" { "Guides" }
+                            a href="/status" { "Status" }
+                        }
+                    }
+                }
+                main #main .wide { (page.main) }
+                footer {
+                    div.wide {
+                        p { "Public records as change feeds. Pages show what the API shows without a key." }
+                        nav aria-label="More" {
+                            a href=(ACCOUNT) { "Account and webhooks" }
+                            a href="/docs/errors" { "Errors" }
+                            a href="/asyncapi.json" { "AsyncAPI" }
+                            a href="/schemas/" { "Avro schemas" }
+                            a href="/llms.txt" { "llms.txt" }
+                        }
+                    }
+                }
             }
         }
     };
     page.into_string()
+}
+
+/// A table with the headings of its columns. It scrolls on its own where it is wider than the page; `name` says what it holds.
+#[must_use]
+pub fn table(name: &str, headings: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(name) {
+            table.grid {
+                thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,8 +147,10 @@ mod tests {
     /// Proves that texts cannot break out of their place in a page.
     #[test]
     fn texts_are_escaped() {
-        let page = page("<script>", &paragraphs("a `<b>` \"c\" & d\n\n<img src=x>"));
-        assert!(page.contains("<title>&lt;script&gt;</title>"));
+        let main = paragraphs("a `<b>` \"c\" & d\n\n<img src=x>");
+        let page = layout(&Page { title: "<script>".to_owned(), main, ..Page::default() });
+        assert!(page.contains("<title>&lt;script&gt; · Highwater</title>"));
+        assert!(page.contains("noindex") && !page.contains("canonical"));
         assert!(page.contains("<p>a <code>&lt;b&gt;</code> &quot;c&quot; &amp; d</p><p>&lt;img src=x&gt;</p>"), "{page}");
     }
 }

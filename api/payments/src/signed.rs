@@ -8,7 +8,8 @@ use sha3::{Digest, Keccak256};
 
 use super::terms::{Offer, PaymentTerms, SCHEME, Version};
 
-/// The longest time that an authorization may be valid, in seconds. An unsettled payment is followed up for that long.
+/// The longest time that an authorization may be valid, in seconds. An unsettled payment is followed up for that long, and searched for on the chain, whose
+/// nodes return logs of a few thousand blocks per request.
 pub const AHEAD_MAX_S: u64 = 3_600;
 /// The largest payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
@@ -164,7 +165,7 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
         return Err(InvalidPayment::NotNow { field: "validAfter" });
     }
     if valid_before <= now_s || valid_before > now_s.saturating_add(AHEAD_MAX_S) {
-        return Err(InvalidPayment::NotNow { field: "validBefore" });
+        return Err(InvalidPayment::NotNow { field: "validBefore, which must be later than now, by 3600 seconds at most" });
     }
     let asset = hex_bytes::<20>(&terms.asset).ok_or(InvalidPayment::Differs { field: "asset" })?;
     let message = Message { from, to, value: offer.micros, valid_after, valid_before, nonce };
@@ -361,6 +362,7 @@ mod tests {
             ("/payload/authorization/nonce", json!(hex_text(&[8; 32])), "signature"),
             ("/payload/authorization/from", json!(PAY_TO), "signature"),
             ("/payload/authorization/validBefore", json!(NOW_S.to_string()), "validBefore"),
+            ("/payload/authorization/validBefore", json!((NOW_S + 7 * 86_400).to_string()), "by 3600 seconds at most"),
             ("/payload/authorization/validAfter", json!((NOW_S + 1).to_string()), "validAfter"),
             ("/payload/signature", json!("0x"), "signature"),
             ("/payload", json!([]), "cannot be parsed"),
@@ -368,6 +370,19 @@ mod tests {
             let said = wrong(pointer, value);
             assert!(said.contains(named), "{pointer}: {said}");
         }
+    }
+
+    /// Proves that the terms of both versions say which signatures are taken, next to the domain that is signed, and that the text about the longest
+    /// validity has its number.
+    #[test]
+    fn terms_say_what_is_taken() {
+        for version in Version::ALL {
+            let extra = terms().requirements(version, &offer())["extra"].clone();
+            assert_eq!((&extra["name"], &extra["version"]), (&json!(NETWORKS[0].token.0), &json!(NETWORKS[0].token.1)));
+            let signatures = extra["signatures"].as_str().unwrap();
+            assert!(["65 bytes", "ERC-1271", "ERC-6492"].iter().all(|form| signatures.contains(form)), "{signatures}");
+        }
+        assert_eq!(AHEAD_MAX_S, 3_600);
     }
 
     /// Proves that the address of a key is computed as everywhere, with a known pair, and that the signer of EIP-3009 typed data is recovered.

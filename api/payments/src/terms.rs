@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 /// The only supported scheme: the exact amount, by EIP-3009.
 pub const SCHEME: &str = "exact";
+/// The signatures that are taken, for `extra` in the terms: a client that signs otherwise learns it before it signs.
+const SIGNATURES: &str = "0x and the 65 bytes by which the payer's own key signed; not ERC-1271, ERC-6492 or 64 bytes";
 /// The payment timeout in the terms, in seconds: a settlement takes some blocks.
 pub const TIME_MAX_S: u64 = 180;
 
@@ -109,7 +111,7 @@ impl PaymentTerms {
     #[must_use]
     pub fn requirements(&self, version: Version, offer: &Offer) -> Value {
         let (amount, (name, token_version)) = (offer.micros.to_string(), self.network.token);
-        let extra = json!({ "name": name, "version": token_version });
+        let extra = json!({ "name": name, "version": token_version, "signatures": SIGNATURES });
         match version {
             Version::V1 => json!({
                 "scheme": SCHEME,

@@ -1,10 +1,8 @@
-//! How many changes a service recorded on each day, from its `health`: with `asOf` it says how many there were by the end of a day. A day that has ended
-//! does not change any more, so each is asked for once.
+//! How many changes a service recorded on each day, from its `health`. A day that has ended does not change any more, so each is counted once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use jiff::ToSpan as _;
 use jiff::civil::Date;
 use operation::problem::Problem;
 use serde_json::Value;
@@ -15,10 +13,10 @@ use crate::{Reads, Shown};
 
 /// How many days charts show.
 pub(crate) const DAYS: i64 = 30;
-/// The most days that are held, over all services. Above it they are asked for again.
+/// The most days that are held, over all services. Above it they are counted again.
 const HELD_MAX: usize = 10_000;
 
-/// What is known of past days: by service and day, how many changes there were by its end.
+/// What is known of past days: by service and day, how many changes were recorded on it.
 #[derive(Debug, Default)]
 pub struct Activity(Mutex<HashMap<(&'static str, Date), u64>>);
 
@@ -46,7 +44,7 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// All changes.
     pub(crate) fn changes(&self) -> u64 {
-        changes_of(&self.health)
+        self.health["changes"].as_u64().unwrap_or(0)
     }
 
     /// The changes of today.
@@ -61,42 +59,27 @@ impl Pulse {
     }
 }
 
-fn changes_of(health: &Value) -> u64 {
-    health["changes"].as_u64().unwrap_or(0)
-}
-
-/// Reads the state of a service, and its changes of the last days.
+/// Reads the state of a service, and its changes of the last days, with one call.
 ///
 /// # Errors
 /// Those of `health`.
 pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>) -> Result<Pulse, Problem> {
-    let service = shown.service.name;
-    let health = reads.read(service, "health", Vec::new()).await?;
-    let all = changes_of(&health);
-    let last = today(reads.now_ms());
-    let mut by_end = Vec::new();
-    // From the day before the first, so that each day has a difference.
-    for day in days_before(last, DAYS + 1) {
-        // After a day by whose end all changes were there, no other can have more.
-        let known = if day == last || by_end.last() == Some(&all) { Some(all) } else { reads.activity().known(service, day) };
-        let changes = match known {
-            Some(changes) => changes,
-            None => {
-                let then = changes_of(&reads.read(service, "health", vec![("asOf".to_owned(), day.to_string())]).await?);
-                // A view that lags may lack changes of the day as long as it has no later one.
-                if then < all {
-                    reads.activity().hold(service, day, then);
-                }
-                then
-            }
-        };
-        by_end.push(changes.min(all));
+    let (service, today) = (shown.service.name, today(reads.now_ms()));
+    let past = days_before(today, DAYS).into_iter().filter(|day| *day < today);
+    let known = past.map_while(|day| Some(DayCount { day, changes: reads.activity().known(service, day)? }));
+    let mut days: Vec<DayCount> = known.collect();
+    let wanted = DAYS - i64::try_from(days.len()).unwrap_or(0);
+    let health = reads.read(service, "health", vec![("days".to_owned(), wanted.to_string())]).await?;
+    let count = |item: &Value| Some(DayCount { day: item["day"].as_str()?.parse().ok()?, changes: item["changes"].as_u64()? });
+    let counted: Vec<DayCount> = health["changesByDay"].as_array().into_iter().flatten().filter_map(count).collect();
+    let mut later = 0;
+    for DayCount { day, changes } in counted.iter().rev() {
+        // A view that lags may lack changes of a day as long as it has no later one.
+        if later > 0 {
+            reads.activity().hold(service, *day, *changes);
+        }
+        later += changes;
     }
-    let first = last.saturating_sub((DAYS - 1).days());
-    let days = by_end
-        .windows(2)
-        .zip(0..)
-        .map(|(ends, at)| DayCount { day: first.saturating_add(i64::from(at).days()), changes: ends[1].saturating_sub(ends[0]) });
-    let days = days.collect();
+    days.extend(counted);
     Ok(Pulse { health, days })
 }

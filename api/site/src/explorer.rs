@@ -6,18 +6,19 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use operation::problem::Problem;
 use operation::{Operation, Price};
+use pages::Page;
 use serde_json::Value;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
-use crate::layout::{Page, note, notice};
+use crate::layout::{note, notice};
 use crate::this_view::{View, this_view};
 use crate::{Pairs, Reads, Shown, filters, url};
 
 /// The rows of a page: as many as a caller without a key gets.
 const ROWS: u64 = 25;
-/// How many parts of the feed are searched for the newest changes.
+/// How many parts of the feed are read for counts.
 const PARTS_MAX: u64 = 4;
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
@@ -42,7 +43,6 @@ impl Kind {
 pub(crate) struct Row {
     pub(crate) event: String,
     pub(crate) recorded_at: String,
-    pub(crate) seq: u64,
     pub(crate) record: Value,
 }
 
@@ -50,12 +50,7 @@ impl Row {
     /// The row of a change.
     pub(crate) fn of_change(mut change: Value) -> Self {
         let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
-        Self {
-            event: text("event"),
-            recorded_at: text("recordedAt"),
-            seq: change["seq"].as_u64().unwrap_or(0),
-            record: change["record"].take(),
-        }
+        Self { event: text("event"), recorded_at: text("recordedAt"), record: change["record"].take() }
     }
 }
 
@@ -89,8 +84,10 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     }
     let newest = kind == Kind::Changes && operation.name == "changes" && value(pairs, "start").is_empty();
     let found = if newest {
-        newest_changes(reads, shown, &pulse, pairs).await.map(|(listing, cursor)| {
-            arguments.push(("cursor".to_owned(), cursor));
+        newest_changes(reads, shown, pairs).await.map(|(listing, end)| {
+            arguments.retain(|(name, _)| name != "asOf");
+            arguments.push(("start".to_owned(), "newest".to_owned()));
+            arguments.extend(end);
             listing
         })
     } else {
@@ -104,7 +101,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     if !sort.is_empty() {
         sort_rows(&mut listing.rows, sort);
     }
-    let recent = if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown, &pulse).await.ok() };
+    let recent = if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown).await.ok() };
     let shares = shares(&shown, recent.as_deref().unwrap_or(&listing.rows), if kind == Kind::Records { Some(operation) } else { feed });
     let form_of = match kind {
         Kind::Records => Some(operation),
@@ -156,15 +153,13 @@ fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
 
 /// Whether a query has arguments that an operation does not take, so that the filtered feed has to say what is wrong with them.
 fn unknown(operation: Option<&Operation>, pairs: &Pairs) -> bool {
-    arguments_of(pairs)
-        .iter()
-        .any(|(name, _)| operation.is_some_and(|operation| !filters::takes(operation, name)) && !name.starts_with("utm_"))
+    arguments_of(pairs).iter().any(|(name, _)| operation.is_some_and(|operation| !filters::takes(operation, name)))
 }
 
 /// The arguments for the operation: everything in the query that is not the page's own.
 fn arguments_of(pairs: &Pairs) -> Pairs {
     let own = ["view", "sort", "until", "limit"];
-    pairs.iter().filter(|(name, _)| !own.contains(&name.as_str()) && !name.starts_with("utm_")).cloned().collect()
+    pairs.iter().filter(|(name, _)| !own.contains(&name.as_str())).cloned().collect()
 }
 
 /// The answer of a list or of the filtered feed.
@@ -175,7 +170,7 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
     for list in lists {
         let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
         rows.extend(items.into_iter().map(|item| match kind {
-            Kind::Records => Row { event: String::new(), recorded_at: String::new(), seq: 0, record: item },
+            Kind::Records => Row { event: String::new(), recorded_at: String::new(), record: item },
             Kind::Changes => Row::of_change(item),
         }));
     }
@@ -186,52 +181,56 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
     Ok(Listing { rows, note: Some(note(&answer)), next })
 }
 
-/// The newest changes up to `until`, the newest first, and the cursor before them. The feed is in the order in which changes were recorded, so parts of
-/// it are read from its end on.
-async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pulse: &Pulse, pairs: &Pairs) -> Result<(Listing, String), Problem> {
-    let as_of = value(pairs, "asOf");
-    let mut last = pulse.changes();
-    if !as_of.is_empty() {
-        let then = reads.read(shown.service.name, "health", vec![("asOf".to_owned(), as_of.to_owned())]).await?;
-        last = then["changes"].as_u64().unwrap_or(0).min(last);
-    }
-    let until = value(pairs, "until").parse::<u64>().map_or(last, |until| until.min(last));
-    let (rows, after, note) = changes_before(reads, shown, until, ROWS).await?;
-    let next = (after > 0 && !rows.is_empty()).then(|| ("until", after.to_string()));
-    Ok((Listing { rows, note, next }, reads.cursor_after(shown.service.name, after)))
+/// The newest changes up to `until`, the newest first, and the arguments of the call that has them.
+async fn newest_changes(reads: &dyn Reads, shown: Shown<'_>, pairs: &Pairs) -> Result<(Listing, Pairs), Problem> {
+    let (as_of, until) = (value(pairs, "asOf"), value(pairs, "until").parse::<u64>().ok());
+    let mut end = Vec::new();
+    end.extend(until.map(|until| ("cursor".to_owned(), reads.cursor_after(shown.service.name, until))));
+    end.extend((!as_of.is_empty()).then(|| ("asOf".to_owned(), as_of.to_owned())));
+    let part = newest_part(reads, shown, &end, ROWS).await?;
+    let next = (part.after > 0 && !part.rows.is_empty()).then(|| ("until", part.after.to_string()));
+    Ok((Listing { rows: part.rows, note: Some(part.note), next }, end))
 }
 
-/// The newest changes, for counts.
-async fn recent_changes(reads: &dyn Reads, shown: Shown<'_>, pulse: &Pulse) -> Result<Vec<Row>, Problem> {
-    Ok(changes_before(reads, shown, pulse.changes(), ROWS * PARTS_MAX).await?.0)
+/// Changes of a feed, the newest first.
+pub(crate) struct Part {
+    pub(crate) rows: Vec<Row>,
+    /// The change before them; 0 if there is none.
+    after: u64,
+    note: Markup,
 }
 
-/// The last changes up to `until`, the newest first, at least `wanted` of them if the parts that are read have so many; and the change before them.
-pub(crate) async fn changes_before(
-    reads: &dyn Reads,
-    shown: Shown<'_>,
-    until: u64,
-    wanted: u64,
-) -> Result<(Vec<Row>, u64, Option<Markup>), Problem> {
-    let (mut rows, mut end, mut said) = (Vec::new(), until, None);
+/// The last changes of a feed up to `end`, which is a cursor or a time, or up to now.
+///
+/// # Errors
+/// Those of `changes`.
+pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs, limit: u64) -> Result<Part, Problem> {
+    let mut arguments = vec![("start".to_owned(), "newest".to_owned()), ("limit".to_owned(), limit.to_string())];
+    arguments.extend(end.iter().cloned());
+    let mut answer = reads.read(shown.service.name, "changes", arguments).await?;
+    let note = note(&answer);
+    let changes = match answer["changes"].take() {
+        Value::Array(changes) => changes,
+        _ => Vec::new(),
+    };
+    let (from, to) = (answer["from"].as_u64().unwrap_or(0), answer["to"].as_u64().unwrap_or(0));
+    // An empty range ends before the free window.
+    let after = if from > to { 0 } else { from.saturating_sub(1) };
+    Ok(Part { rows: changes.into_iter().rev().map(Row::of_change).collect(), after, note })
+}
+
+/// The newest changes, for counts. Feeds are read backwards in a few parts.
+async fn recent_changes(reads: &dyn Reads, shown: Shown<'_>) -> Result<Vec<Row>, Problem> {
+    let (mut rows, mut end) = (Vec::new(), Vec::new());
     for _ in 0..PARTS_MAX {
-        let after = end.saturating_sub(ROWS);
-        let cursor = reads.cursor_after(shown.service.name, after);
-        let arguments = vec![("cursor".to_owned(), cursor), ("limit".to_owned(), ROWS.to_string())];
-        let mut answer = reads.read(shown.service.name, "changes", arguments).await?;
-        said.get_or_insert_with(|| note(&answer));
-        let changes = match answer["changes"].take() {
-            Value::Array(changes) => changes,
-            _ => Vec::new(),
-        };
-        // A free window that begins later moves the start of the page.
-        rows.extend(changes.into_iter().rev().map(Row::of_change).filter(|row| row.seq <= end && row.seq > after));
-        end = after;
-        if end == 0 || rows.len() as u64 >= wanted {
+        let part = newest_part(reads, shown, &end, ROWS).await?;
+        rows.extend(part.rows);
+        if part.after == 0 {
             break;
         }
+        end = vec![("cursor".to_owned(), reads.cursor_after(shown.service.name, part.after))];
     }
-    Ok((rows, end, said))
+    Ok(rows)
 }
 
 /// How often the values of the service's facet occur, the most frequent first.
@@ -366,7 +365,7 @@ fn class_of(is_number: bool, value: &Value) -> Option<&'static str> {
 
 /// Why a table has no rows, and what to do.
 fn nothing(shown: &Shown<'_>, kind: Kind, pairs: &Pairs) -> Markup {
-    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()) && !name.starts_with("utm_"));
+    let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
     html! {
         p.empty {
             @if is_filtered {

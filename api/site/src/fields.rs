@@ -21,6 +21,8 @@ const CELL_CHARS_MAX: usize = 160;
 const LINK_CHARS_MAX: usize = 60;
 /// What is shown for a value that is unknown.
 const UNKNOWN: &str = "–";
+/// The title of a record that has none of the fields that can name it.
+const UNNAMED: &str = "Record";
 
 /// The value at a path of field names with dots.
 pub(crate) fn at<'a>(record: &'a Value, path: &str) -> &'a Value {
@@ -69,8 +71,13 @@ pub(crate) fn label(path: &str) -> String {
 
 /// The first title of a record that is not empty.
 pub(crate) fn title(record: &Value, paths: &[&str]) -> String {
+    given_title(record, paths).unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// The first title of a record that is not empty, if there is one.
+fn given_title(record: &Value, paths: &[&str]) -> Option<String> {
     let found = paths.iter().map(|path| at(record, path)).find(|value| !is_empty(value));
-    found.map_or_else(|| "Record".to_owned(), |value| text(value, CELL_CHARS_MAX * 2))
+    found.map(|value| text(value, CELL_CHARS_MAX * 2))
 }
 
 /// What follows the title of a record where it is named outside of a table; empty if the record has none of these fields.
@@ -81,8 +88,17 @@ pub(crate) fn detail(record: &Value, page: &RecordPage) -> String {
 
 /// The title of a record and what follows it: "Northford: cutter drydock repairs".
 pub(crate) fn name(record: &Value, page: &RecordPage) -> String {
-    let (title, detail) = (title(record, page.title), detail(record, page));
-    if detail.is_empty() { title } else { format!("{title}: {detail}") }
+    given_name(record, page).unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// The words that name a record; `None` if it has none of the fields that can name one.
+pub(crate) fn given_name(record: &Value, page: &RecordPage) -> Option<String> {
+    let (title, detail) = (given_title(record, page.title), detail(record, page));
+    match title {
+        Some(title) if detail.is_empty() => Some(title),
+        Some(title) => Some(format!("{title}: {detail}")),
+        None => Some(detail).filter(|detail| !detail.is_empty()),
+    }
 }
 
 /// A value as plain text of at most so many characters.
@@ -305,7 +321,9 @@ mod tests {
         let named = |record: Value| name(&record, &page);
         assert_eq!(named(json!({"drug": "", "company": "Acme", "form": "4", "place": {"state": "MD"}})), "Acme: form 4, MD");
         assert_eq!(named(json!({"drug": "X-1", "form": ""})), "X-1");
+        assert_eq!(named(json!({"form": "8-K"})), "form 8-K");
         assert_eq!(named(json!({})), "Record");
+        assert_eq!(given_name(&json!({"drug": " "}), &page), None);
     }
 
     /// Proves that objects without a name are shown as words, and links without what all links have.

@@ -3,17 +3,15 @@
 use futures_util::future::join_all;
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::Page;
 
 use crate::activity::{Pulse, pulse};
 use crate::chart::sparkline;
-use crate::explorer::{Row, changes_before, event, named};
+use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
-use crate::layout::Page;
 use crate::this_view::copyable;
 use crate::{EXPLORE, Reads, Shown, live};
 
-/// The newest changes of each service that are read for the list.
-const EACH: u64 = 3;
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
 
@@ -25,18 +23,14 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let services = reads.services();
     let states = join_all(services.iter().map(|shown| async move {
         let pulse = pulse(reads, *shown).await;
-        let newest = match &pulse {
-            Ok(pulse) => changes_before(reads, *shown, pulse.changes(), EACH).await.map(|found| found.0).unwrap_or_default(),
-            Err(_) => Vec::new(),
-        };
+        let newest = newest_part(reads, *shown, &Vec::new(), SHOWN_MAX as u64).await.map(|part| part.rows).unwrap_or_default();
         (*shown, pulse, newest)
     }))
     .await;
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
     let known = || states.iter().filter_map(|(_, pulse, _)| pulse.as_ref().ok());
     let (today, all): (u64, u64) = (known().map(Pulse::today).sum(), known().map(Pulse::changes).sum());
-    let mut newest: Vec<(Shown<'_>, &Row)> = states.iter().flat_map(|(shown, _, rows)| rows.iter().map(|row| (*shown, row))).collect();
-    newest.sort_by(|(_, one), (_, other)| other.recorded_at.cmp(&one.recorded_at));
+    let newest = in_turn(states.iter().map(|(shown, _, rows)| rows.iter().map(|row| (*shown, row)).collect()).collect());
     let first = services.first();
     let main = html! {
         section.hero {
@@ -66,10 +60,10 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                 }
                 p.soft #live-state { "The newest changes when this page was loaded." }
                 ol.ticker.plain #ticker data-source=(live::PATH) data-shown=(SHOWN_MAX) {
-                    @for (shown, row) in newest.iter().take(SHOWN_MAX) {
+                    @for (shown, row) in newest {
                         li {
                             span.row { span.soft { (shown.service.title) } (event(&row.event)) }
-                            (named(shown, row))
+                            (named(&shown, row))
                             span.soft { (time(&row.recorded_at)) }
                         }
                     }
@@ -103,6 +97,16 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     })
 }
 
+/// The changes of the list: services take turns, so that the list shows many of them also if one records most; then the newest come first.
+fn in_turn<'a>(services: Vec<Vec<(Shown<'a>, &'a Row)>>) -> Vec<(Shown<'a>, &'a Row)> {
+    let mut turns: Vec<(usize, (Shown<'a>, &'a Row))> = services.into_iter().flat_map(|rows| rows.into_iter().enumerate()).collect();
+    let newest_first = |one: &Row, other: &Row| other.recorded_at.cmp(&one.recorded_at);
+    turns.sort_by(|(turn, (_, one)), (other_turn, (_, other))| turn.cmp(other_turn).then_with(|| newest_first(one, other)));
+    turns.truncate(SHOWN_MAX);
+    turns.sort_by(|(_, (_, one)), (_, (_, other))| newest_first(one, other));
+    turns.into_iter().map(|(_, change)| change).collect()
+}
+
 fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
     html! {
@@ -122,5 +126,37 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
                 None => { p.soft { "Not available at the moment." } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use operation::context::ServiceSettings;
+    use operation::{RecordPage, Service};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Proves that each service is in the list, also if one of them has all of the newest changes, or if all have the same time; and that a service on
+    /// its own fills it.
+    #[test]
+    fn services_take_turns() {
+        let service =
+            |name| Service { name, title: name, about: "", operations: vec![], files: None, data: vec![], page: RecordPage::default() };
+        let services = [service("a"), service("b"), service("c")];
+        let settings = ServiceSettings::new(String::new(), String::new());
+        let row = |at: usize| Row { event: String::new(), recorded_at: format!("{at:02}"), record: Value::Null };
+        let list = |times: [Vec<usize>; 3]| {
+            let rows: Vec<Vec<Row>> = times.into_iter().map(|times| times.into_iter().map(row).collect()).collect();
+            let shown = services.iter().zip(&rows);
+            let shown = shown.map(|(service, rows)| rows.iter().map(|row| (Shown { service, settings: &settings }, row)).collect());
+            in_turn(shown.collect()).iter().map(|(shown, row)| format!("{}{}", shown.service.name, row.recorded_at)).collect::<String>()
+        };
+        assert_eq!(list([vec![9; 12], vec![9; 12], vec![9; 12]]), "a09b09c09a09b09c09a09b09c09a09b09c09");
+        let busy: Vec<usize> = (20..32).rev().collect();
+        let newest: String = busy.iter().take(10).map(|at| format!("a{at}")).collect();
+        assert_eq!(list([busy.clone(), vec![7], vec![8]]), format!("{newest}c08b07"));
+        let all: String = busy.iter().map(|at| format!("a{at}")).collect();
+        assert_eq!(list([busy, vec![], vec![]]), all);
     }
 }

@@ -1,98 +1,20 @@
-//! What all pages have in common: head, header, footer, and the page of a problem.
+//! What pages say about a problem and about the limits of an answer.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::{Page, inline};
 use schemas::error_code::ErrorCode;
 
-use crate::assets::{ICON, SCRIPT, STYLE};
-use crate::{ACCOUNT, EXPLORE};
-
-/// The longest description of a page, in characters.
-const DESCRIPTION_CHARS_MAX: usize = 200;
-
-/// A page before it is put into the layout.
-pub struct Page<'a> {
-    /// The title.
-    pub title: String,
-    /// One sentence for search engines and previews.
-    pub description: String,
-    /// The address under which the page is known, without a query; empty for a page without one.
-    pub canonical: String,
-    /// The words of the search field in the header.
-    pub search: &'a str,
-    /// The HTTP status.
-    pub status: u16,
-    /// The content of `main`.
-    pub main: Markup,
-}
-
-/// The HTML of a page.
-#[must_use]
-pub fn layout(page: &Page<'_>) -> String {
-    let description: String = page.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-    let title = if page.canonical == "/" { page.title.clone() } else { format!("{} · Highwater", page.title) };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                @if !description.is_empty() { meta name="description" content=(description); }
-                @if page.canonical.is_empty() {
-                    meta name="robots" content="noindex";
-                } @else {
-                    link rel="canonical" href=(page.canonical);
-                }
-                meta name="color-scheme" content="light dark";
-                link rel="icon" type="image/svg+xml" href=(ICON.path);
-                link rel="stylesheet" href=(STYLE.path);
-                script src=(SCRIPT.path) defer {}
-            }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                header.top {
-                    div.wide {
-                        a.brand href="/" { img src=(ICON.path) alt="" width="24" height="24"; "Highwater" }
-                        // The home page has a search of its own.
-                        @if page.canonical != "/" {
-                            form.find role="search" action=(EXPLORE) method="get" {
-                                label.hidden for="find" { "Search all services" }
-                                input #find type="search" name="q" value=(page.search) placeholder="Search all services" maxlength="200" autocomplete="off";
-                                button { "Search" }
-                            }
-                        }
-                        nav aria-label="Site" {
-                            a href="/#services" { "Services" }
-                            a href="/#live" { "Live" }
-                            a href="/#use" { "API" }
-                        }
-                    }
-                }
-                main #main .wide { (page.main) }
-                footer {
-                    div.wide {
-                        p { "Public records as change feeds. Pages show what the API shows without a key." }
-                        nav aria-label="More" {
-                            a href=(ACCOUNT) { "Account and webhooks" }
-                            a href="/docs/errors" { "Errors" }
-                            a href="/asyncapi.json" { "AsyncAPI" }
-                            a href="/schemas/" { "Avro schemas" }
-                            a href="/llms.txt" { "llms.txt" }
-                        }
-                    }
-                }
-            }
-        }
-    };
-    page.into_string()
-}
+use crate::{STATUS, guides};
 
 /// The page of a request that was refused.
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let title = match problem.code {
         ErrorCode::NotFound => "Nothing here",
         ErrorCode::TierTooLow => "This needs a key",
+        ErrorCode::KeyInvalid => "The key is not valid",
+        ErrorCode::PaymentRequired => "This is paid for by the call",
+        ErrorCode::MethodNotAllowed => "This address cannot do that",
         ErrorCode::RateLimited => "Too many requests",
         ErrorCode::Unavailable => "Not available at the moment",
         code if code.status() >= 500 => "Something went wrong",
@@ -101,9 +23,10 @@ pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let main = html! {
         h1 { (title) }
         (notice(&problem.detail, problem.code))
-        p { a href="/" { "All services" } }
+        @if problem.retry_after_s > 0 { p { "It may work again in " (problem.retry_after_s) " seconds." } }
+        p { a href="/" { "All services" } " · " a href=(STATUS) { "Status" } " · " a href=(guides::PATH) { "Guides" } }
     };
-    Page { title: title.to_owned(), description: String::new(), canonical: String::new(), search: "", status: problem.code.status(), main }
+    Page { title: title.to_owned(), status: problem.code.status(), main, ..Page::default() }
 }
 
 /// Why something is not shown, and what to do about it.
@@ -115,11 +38,14 @@ pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
         ErrorCode::RateLimited => "Wait a minute, then load the page again.",
         ErrorCode::Unavailable => "Load the page again in a few seconds.",
         ErrorCode::CursorInvalid | ErrorCode::FilterChanged => "Start again from the first page.",
+        ErrorCode::MethodNotAllowed => "Open the address again without sending anything to it.",
+        code if code.status() >= 500 => "Load the page again later. If it stays like this, tell the operator of this server.",
         _ => "",
     };
     html! {
         p.notice role="status" {
-            bdi { (sentence(detail)) } " " @if !action.is_empty() { (action) " " }
+            bdi { (sentence(detail)) } " "
+            @if !action.is_empty() { (action) " " } @else { (inline(&sentence(code.advice()))) " " }
             a href={ "/docs/errors#" (code.as_str()) } { "What " code { (code.as_str()) } " means" }
         }
     }
@@ -158,6 +84,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Proves that the page of every error says what to do.
+    #[test]
+    fn every_refusal_has_advice() {
+        for code in ErrorCode::ALL {
+            let page = problem(&Problem::new(*code, "<b>no</b>"));
+            let html = page.main.into_string();
+            let notice = html.split("</bdi> ").nth(1).and_then(|rest| rest.split(" <a href").next()).unwrap_or_default();
+            assert_eq!(page.status, code.status());
+            assert!(notice.len() > 20 && html.contains("&lt;b&gt;no"), "{}: {html}", code.as_str());
+        }
+    }
 
     /// Proves that a note is one sentence, and that only a note about keys says why a key matters.
     #[test]

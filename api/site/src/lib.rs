@@ -6,16 +6,17 @@
 
 pub mod account;
 mod activity;
-pub mod assets;
 mod chart;
 mod explorer;
 mod fields;
 mod filters;
+pub mod guides;
 mod home;
 mod layout;
 pub mod live;
 mod record;
 mod search;
+mod status;
 #[cfg(test)]
 mod testing;
 mod this_view;
@@ -24,20 +25,19 @@ pub mod url;
 use futures_util::future::BoxFuture;
 use operation::context::ServiceSettings;
 use operation::problem::Problem;
-use operation::{Operation, Service};
+use operation::{Operation, RecordPage, Service};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
 pub use activity::Activity;
-pub use layout::{Page, layout};
+pub use pages::{ACCOUNT, EXPLORE, POLICY, assets};
+use pages::{Page, layout};
 
-/// The path of the portal of an account. All its pages are below, and so is the path of its cookie.
-pub const ACCOUNT: &str = "/account";
-/// The path below which the explorers are.
-pub const EXPLORE: &str = "/explore";
-/// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.
-pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
-                          form-action 'self'; frame-ancestors 'none'";
+/// The path of the status page.
+pub const STATUS: &str = "/status";
+
+/// The content type of a page.
+const HTML: &str = "text/html; charset=utf-8";
 
 /// The names and values of a query.
 pub type Pairs = Vec<(String, String)>;
@@ -69,8 +69,20 @@ impl<'a> Shown<'a> {
 
     /// The path of the page of a record.
     fn record(&self, id: &str) -> String {
-        format!("{}/{}", self.explorer(), url::segment(id))
+        record_path(self.service.name, id)
     }
+}
+
+/// The path of the page of a record of a service.
+#[must_use]
+pub fn record_path(service: &str, id: &str) -> String {
+    format!("{EXPLORE}/{service}/{}", url::segment(id))
+}
+
+/// The words that name a record, from the fields that it shows: "Northford: cutter drydock repairs". `None` if it shows none of those that can name one.
+#[must_use]
+pub fn record_name(record: &Value, page: &RecordPage) -> Option<String> {
+    fields::given_name(record, page)
 }
 
 /// What pages read. The implementation calls the operations in this process, as a caller without a key whose calls count against no quota.
@@ -87,7 +99,7 @@ pub trait Reads: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// How many changes were recorded by the end of each past day, as far as it is known.
+    /// How many changes were recorded on each past day, as far as it is known.
     fn activity(&self) -> &Activity;
 }
 
@@ -95,8 +107,10 @@ pub trait Reads: Send + Sync {
 pub struct Rendered {
     /// The HTTP status.
     pub status: u16,
-    /// The HTML.
+    /// The HTML, or the text of another type.
     pub html: String,
+    /// The content type.
+    pub content_type: &'static str,
 }
 
 /// Renders the page at a path; `None` if the site has none there. `path` has no slash at the end, and `query` is as the request has it.
@@ -104,6 +118,14 @@ pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Render
     let pairs = url::pairs(query);
     if path == "/" {
         return Some(respond(home::page(reads).await));
+    }
+    if let Some(below) = path.strip_prefix(guides::PATH)
+        && (below.is_empty() || below.starts_with('/'))
+    {
+        return Some(guides::render(path));
+    }
+    if path == STATUS {
+        return Some(respond(status::page(reads).await));
     }
     let below = path.strip_prefix(EXPLORE)?;
     let Some(below) = below.strip_prefix('/') else {
@@ -131,5 +153,5 @@ pub fn problem_page(problem: &Problem) -> Rendered {
 
 fn respond(page: Result<Page<'_>, Problem>) -> Rendered {
     let page = page.unwrap_or_else(|problem| layout::problem(&problem));
-    Rendered { status: page.status, html: layout(&page) }
+    Rendered { status: page.status, html: layout(&page), content_type: HTML }
 }

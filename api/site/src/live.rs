@@ -3,7 +3,7 @@
 use operation::Service;
 use serde_json::{Value, json};
 
-use crate::{EXPLORE, fields, url};
+use crate::{EXPLORE, fields, record_path};
 
 /// The path of the stream of items.
 pub const PATH: &str = "/live";
@@ -18,6 +18,6 @@ pub fn item(service: &Service, change: &Value) -> Value {
         "event": change["event"],
         "at": change["recordedAt"],
         "title": fields::name(record, &service.page),
-        "href": id.map_or_else(|| format!("{EXPLORE}/{}", service.name), |id| format!("{EXPLORE}/{}/{}", service.name, url::segment(id))),
+        "href": id.map_or_else(|| format!("{EXPLORE}/{}", service.name), |id| record_path(service.name, id)),
     })
 }

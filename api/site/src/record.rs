@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::Page;
 use serde_json::Value;
 
 use crate::explorer::event;
 use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, today, whole};
-use crate::layout::{Page, note, notice};
+use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
 use crate::{Pairs, Reads, Shown, url};

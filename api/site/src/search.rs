@@ -4,11 +4,11 @@ use futures_util::future::join_all;
 use maud::html;
 use operation::Price;
 use operation::problem::Problem;
+use pages::Page;
 use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty};
-use crate::layout::Page;
 use crate::{Pairs, Reads, Shown, filters, url};
 
 /// The longest search, in characters.
@@ -97,7 +97,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
                     if view == "changes" {
                         Row::of_change(item)
                     } else {
-                        Row { event: String::new(), recorded_at: String::new(), seq: 0, record: item }
+                        Row { event: String::new(), recorded_at: String::new(), record: item }
                     }
                 }));
             }

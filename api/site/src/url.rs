@@ -7,11 +7,14 @@ use crate::Pairs;
 /// The longest link that is shown as one, in bytes.
 const LINK_BYTES_MAX: usize = 2_000;
 
-/// The pairs of a query with a value: a form sends empty fields, too.
+/// Parameters that other sites add to links in order to count visitors.
+const TRACKING: [&str; 10] = ["fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "igshid", "ref_src"];
+
+/// The pairs of a query with a value: a form sends empty fields, too. Parameters that count visitors are left out.
 #[must_use]
 pub fn pairs(query: &str) -> Pairs {
     let all = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
-    all.filter(|(_, value)| !value.is_empty()).collect()
+    all.filter(|(name, value)| !value.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())).collect()
 }
 
 /// A query of pairs, with `?`; empty without pairs.
@@ -22,10 +25,11 @@ pub(crate) fn query<N: AsRef<str>, V: AsRef<str>>(pairs: &[(N, V)]) -> String {
     format!("?{}", Serializer::new(String::new()).extend_pairs(pairs).finish())
 }
 
-/// A text as one segment of a path.
+/// A text as one segment of a path. Dots alone are encoded, because clients resolve `.` and `..`.
 #[must_use]
 pub fn segment(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~:".contains(&byte);
+    let is_of_dots = text.bytes().all(|byte| byte == b'.');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~:".contains(&byte) || (byte == b'.' && !is_of_dots);
     text.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
@@ -48,8 +52,9 @@ pub(crate) fn decoded(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The host of a link that may be followed: http or https, without spaces and control characters. `None` for any other text.
-pub(crate) fn followed_host(text: &str) -> Option<&str> {
+/// The host of a link that may be followed: http or https, without spaces, control characters and a user. `None` for any other text.
+#[must_use]
+pub fn followed_host(text: &str) -> Option<&str> {
     let has_scheme = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     let rest = ["https://", "http://"].into_iter().find(|scheme| has_scheme(scheme)).and_then(|scheme| text.get(scheme.len()..))?;
     let is_plain = text.len() <= LINK_BYTES_MAX && !text.chars().any(|c| c.is_whitespace() || c.is_control());
@@ -65,12 +70,14 @@ mod tests {
     /// Proves that ids with any character come back from a path, and that queries leave empty fields out.
     #[test]
     fn segments_and_queries() {
-        for id in ["CPSC:82010", "a/b c?d#e%2F", "..", "é😀", "%"] {
+        for id in ["CPSC:82010", "a/b c?d#e%2F", ".", "..", "é😀", "%", "2026-11-20.csv"] {
             assert_eq!(decoded(&segment(id)).as_deref(), Some(id));
-            assert!(!segment(id).contains(['/', '?', '#', '.', ' ']), "{id}");
+            assert!(!segment(id).contains(['/', '?', '#', ' ']), "{id}");
         }
+        assert_eq!([".", "..", "a.b"].map(segment), ["%2E", "%2E%2E", "a.b"]);
         assert_eq!(decoded("%ff"), None);
         assert_eq!(pairs("a=1&b=&c=+&d=x+y"), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), "x y".to_owned())]);
+        assert_eq!(pairs("utm_source=x&a=1&fbclid=y&gclid=z&utm_campaign=w"), [("a".to_owned(), "1".to_owned())]);
         assert_eq!(query(&[("a", "x&y")]), "?a=x%26y");
         assert_eq!(query::<&str, &str>(&[]), "");
     }

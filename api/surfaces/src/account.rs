@@ -13,7 +13,7 @@ use access::{Access, Credentials, Open, session};
 use bytes::Buf;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, WWW_AUTHENTICATE};
+use http::header::{CACHE_CONTROL, COOKIE, ETAG, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use operation::context::{Context, Part, Settings};
 use operation::problem::Problem;
@@ -61,17 +61,12 @@ where
         Ok(()) => Portal { context, services, request }.answer(stream).await,
         Err(limited) => Err(limited),
     };
-    let mut response = answered.unwrap_or_else(|problem| refusal(context, request, &problem));
+    let mut response = answered.unwrap_or_else(|problem| reply::problem(context.settings.site_url(), &problem));
     set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
     set(&mut response, VARY, HeaderValue::from_static("Cookie, Accept"));
     // Forms of these pages must say their origin, and other sites learn no address of the portal.
     set(&mut response, REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
-}
-
-/// A refusal without a page of its own.
-fn refusal(context: &Context, request: &Request<'_>, problem: &Problem) -> Response {
-    if visitors::accepts_html(request) { visitors::problem_page(problem) } else { reply::problem(context.settings.site_url(), problem) }
 }
 
 /// What one request needs.
@@ -214,9 +209,10 @@ impl<'a> Portal<'a> {
     fn page(&self, screen: Screen) -> Response {
         let Screen { status, html, problem } = screen;
         match problem {
-            Some(problem) if !visitors::accepts_html(self.request) => reply::problem(self.context.settings.site_url(), &problem),
+            Some(problem) if !visitors::accepts_html(&self.request.headers) => reply::problem(self.context.settings.site_url(), &problem),
             problem => {
-                let mut response = Document::site_page(html).response(None);
+                let mut response = Document::html(html).response(None);
+                response.headers_mut().remove(ETAG);
                 *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 if let Some(retry_after_s) = problem.map(|problem| problem.retry_after_s).filter(|seconds| *seconds > 0) {
                     set(&mut response, RETRY_AFTER, HeaderValue::from(retry_after_s));

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use operation::{Event, Operation};
+use operation::{Event, Operation, Price};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event as Xml};
 use schemas::hash::Hash32;
@@ -24,15 +24,15 @@ const RECORD_PATH: &str = "/v1/records/{id}";
 const PAGE_ARGUMENTS: [&str; 6] = ["cursor", "start", "limit", "wait", "asOf", "rebase"];
 /// The time of a feed without entries, which must have one.
 const NEVER: &str = "1970-01-01T00:00:00Z";
-/// The longest title of an entry, in characters.
-const TITLE_CHARS_MAX: usize = 200;
 
 /// What a document needs to know of its feed and of the request.
 pub(crate) struct Document<'a> {
     pub(crate) mounted: &'a Mounted,
     pub(crate) operation: &'a Operation,
+    /// The public URL of the site, without a slash at the end.
+    pub(crate) site_url: &'a str,
     /// The validated arguments of the request, without the API key.
-    pub(crate) arguments: &'a Map<String, Value>,
+    pub(crate) arguments: Map<String, Value>,
 }
 
 impl Document<'_> {
@@ -87,42 +87,38 @@ impl Document<'_> {
         let (event, recorded_at) = (text_of(change, "event").unwrap_or_default(), text_of(change, "recordedAt").unwrap_or(NEVER));
         out.write(Xml::Start(BytesStart::new("entry")));
         out.text("id", &entry_id(self.mounted.service.name, change));
-        out.text("title", &format!("{event}: {}", self.headline(change, record)));
+        out.text("title", &format!("{event}: {}", self.name(change, record)));
         out.text("updated", recorded_at);
         out.text("published", recorded_at);
         out.category(event);
         if change.get("backfill") == Some(&Value::Bool(true)) {
             out.category("backfill");
         }
-        if let Some(id) = text_of(record, "id").filter(|_| self.has_records()) {
-            let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20");
-            let path = RECORD_PATH.replace("{id}", &id);
+        if let Some((id, operation)) = text_of(record, "id").zip(self.record_operation()) {
+            // The site shows what callers without a key see.
+            if operation.price == Price::Free {
+                let path = site::record_path(self.mounted.service.name, id);
+                out.link("alternate", "text/html", &format!("{}{path}", self.site_url));
+            }
+            let path = RECORD_PATH.replace("{id}", &site::url::segment(id));
             out.link("alternate", "application/json", &format!("{}{path}", self.mounted.settings.base_url));
         }
-        if let Some(url) = text_of(record, "url").filter(|url| is_link(url)) {
+        if let Some(url) = text_of(record, "url").filter(|url| site::url::followed_host(url).is_some()) {
             out.link("related", "text/html", url);
         }
         out.text("content", text);
         out.write(Xml::End(BytesEnd::new("entry")));
     }
 
-    /// Whether the service has an address for each record.
-    fn has_records(&self) -> bool {
-        self.mounted.service.operations.iter().any(|operation| operation.has_route() && operation.path == RECORD_PATH)
+    /// The operation that answers with a record by its id; `None` if the service has none.
+    fn record_operation(&self) -> Option<&Operation> {
+        self.mounted.service.operations.iter().find(|operation| operation.has_route() && operation.path == RECORD_PATH)
     }
 
     /// The words that name a change's record, from the fields that the caller sees.
-    fn headline(&self, change: &Value, record: &Value) -> String {
-        let fields = self.operation.headline.iter().filter_map(|field| text_of(record, field));
-        let words: Vec<&str> = fields.filter(|words| !words.trim().is_empty()).collect();
-        if words.is_empty() {
-            return format!("change {}", change.get("seq").map(plain_text).unwrap_or_default());
-        }
-        let words = words.join(", ");
-        match words.char_indices().nth(TITLE_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", &words[..end]),
-            None => words,
-        }
+    fn name(&self, change: &Value, record: &Value) -> String {
+        let unnamed = || format!("change {}", change.get("seq").map(plain_text).unwrap_or_default());
+        site::record_name(record, &self.mounted.service.page).unwrap_or_else(unnamed)
     }
 }
 
@@ -142,11 +138,6 @@ fn entry_id(service: &str, change: &Value) -> String {
 /// The text in a field of an object.
 fn text_of<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
     object.get(field).and_then(Value::as_str)
-}
-
-/// Whether a text of a record can be a link: a URL of the web without spaces and control characters. A script is none.
-fn is_link(url: &str) -> bool {
-    (url.starts_with("https://") || url.starts_with("http://")) && !url.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 /// Leaves out the characters that XML 1.0 forbids, even escaped.

@@ -50,14 +50,16 @@ pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a S
     for (service, settings) in services {
         text += &format!("- [{}]({}/llms.txt): {}\n", service.title, settings.base_url, service.about.replace('\n', " "));
     }
+    text += &format!("\n## Guides\n\n{}", site::guides::llms());
     text += "\n## Topics\n\n- [AsyncAPI 3](/asyncapi.json): the same changes, and the facts they were decided from, as Kafka topics\n\
              - [Schemas](/schemas/): the Avro schemas of their values, by fingerprint\n";
     text
 }
 
-/// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP.
+/// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same
+/// routes: `resources`, `routes` or `items`.
 pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
-    let (mut listed, mut items) = (Vec::new(), Vec::new());
+    let (mut listed, mut items, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (service, settings) in services {
         let base = &settings.base_url;
         listed.push(json!({
@@ -76,7 +78,9 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
             };
             if operation.has_route() {
                 let rest = format!("{base}{}", example_path(operation));
-                add_item(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
+                let method = operation.method.as_str();
+                add_item(rest.clone(), "http", json!({ "method": method, "url": rest }));
+                routes.push(json!({ "agent": service.name, "tool": operation.name, "endpoint": rest, "paid_execution_method": method }));
             }
             if operation.has_tool() {
                 let at = json!({
@@ -95,20 +99,55 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
         }
         None => "Payments are not configured on this server; use a key.",
     };
-    json!({ "version": 1, "x402Version": 2, "resources": resources, "items": items, "services": listed, "instructions": instructions })
+    json!({ "version": 1, "x402Version": 2, "resources": resources, "routes": routes, "items": items, "services": listed, "instructions": instructions })
 }
 
 /// The path of an operation with its example arguments, which are percent-encoded: an id may contain a slash.
 pub(crate) fn example_path(operation: &Operation) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(name) => percent_encoded(&operation.example.get(name).map(plain_text).unwrap_or_default()),
+        Some(name) => site::url::segment(&operation.example.get(name).map(plain_text).unwrap_or_default()),
         None => part.to_owned(),
     };
     operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// A text as one segment of a path.
-fn percent_encoded(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use payments::terms::NETWORKS;
+
+    use super::*;
+
+    /// Proves that the routes that are sold are the same ones in each of the lists that indexers read, with their method and their operation.
+    #[test]
+    fn lists_of_what_is_sold() {
+        let terms = PaymentTerms {
+            network: NETWORKS[0],
+            asset: NETWORKS[0].usdc.to_owned(),
+            pay_to: "0x000000000000000000000000000000000000bEEF".to_owned(),
+            versions: Version::ALL.to_vec(),
+        };
+        let services: Vec<(Service, ServiceSettings)> = services::all()
+            .into_iter()
+            .map(|service| {
+                let prices = service.operations.iter().map(|operation| (operation.name.to_owned(), 20_000)).collect::<BTreeMap<_, _>>();
+                let settings = ServiceSettings::new(format!("https://x.example/{}", service.name), format!("/{}", service.name));
+                (service, ServiceSettings { prices, ..settings })
+            })
+            .collect();
+        let document = x402(services.iter().map(|pair| (&pair.0, &pair.1)), Some(&terms));
+        let list = |name: &str| document[name].as_array().unwrap().clone();
+        let sold: Vec<Value> = list("items").into_iter().filter(|item| item["type"] == "http").collect();
+        assert!(sold.len() > 5 && list("resources").len() == sold.len() && list("routes").len() == sold.len());
+        for ((item, resource), route) in sold.iter().zip(list("resources")).zip(list("routes")) {
+            assert_eq!((&resource, &route["endpoint"]), (&item["resource"], &item["resource"]));
+            assert_eq!(route["paid_execution_method"], item["call"]["method"]);
+            let (agent, tool) = (route["agent"].as_str().unwrap(), route["tool"].as_str().unwrap());
+            let (service, _) = services.iter().find(|(service, _)| service.name == agent).unwrap();
+            assert!(service.operations.iter().any(|operation| operation.name == tool), "{route}");
+        }
+        let unsold = x402(services.iter().map(|pair| (&pair.0, &pair.1)), None);
+        assert_eq!((&unsold["routes"], &unsold["resources"]), (&json!([]), &json!([])));
+    }
 }

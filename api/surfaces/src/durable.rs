@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CACHE_CONTROL, ETAG, VARY};
 use http::{HeaderName, HeaderValue, StatusCode};
 use operation::context::Context;
 use operation::problem::Problem;
@@ -81,12 +80,9 @@ impl Read<'_> {
             _ if self.is_head => with_content_type(full_body(Bytes::new()), "application/json"),
             _ => with_content_type(full_body(array(items.iter().map(|item| &item.data))), "application/json"),
         };
-        if !is_at_end && !is_empty_poll {
-            set_text(&mut response, ETAG, &etag);
-        }
-        let caching = if is_at_end || is_empty_poll { "no-store" } else { reply::read_caching(admitted.keyed, !is_up_to_date) };
-        set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
-        set(&mut response, VARY, HeaderValue::from_static("Authorization, X-API-Key"));
+        let is_kept = !is_at_end && !is_empty_poll;
+        let caching = if is_kept { reply::read_caching(admitted.keyed, !is_up_to_date) } else { "no-store" };
+        reply::set_caching(&mut response, if is_kept { &etag } else { "" }, caching, "Authorization, X-API-Key");
         set(&mut response, RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
         set_text(&mut response, NEXT_OFFSET, &next_cursor);
         if is_up_to_date {
@@ -95,9 +91,7 @@ impl Read<'_> {
         if let Some(cursor) = cursor {
             set_text(&mut response, CURSOR, &cursor.0.to_string());
         }
-        for (name, value) in admitted.headers() {
-            set_text(&mut response, HeaderName::from_static(name), &value);
-        }
+        admitted.set_headers(&mut response);
         Ok(response)
     }
 

@@ -118,9 +118,7 @@ pub(crate) fn response(
     };
     let pieces = pages_until(wait_for_key_end, first, pages, last).map(Ok::<_, std::convert::Infallible>);
     let mut response = with_event_headers(warp::reply::stream(pieces).into_response());
-    for (name, value) in admitted.headers() {
-        set_text(&mut response, HeaderName::from_static(name), &value);
-    }
+    admitted.set_headers(&mut response);
     response
 }
 

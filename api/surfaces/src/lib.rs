@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: nothing here knows a service. Every route, tool, document and validator is derived from the definitions.
 
+mod accept;
 mod account;
 pub mod arguments;
 mod asyncapi;
@@ -29,6 +30,7 @@ mod routes;
 mod same_origin;
 mod schemas_served;
 pub mod server;
+mod sitemap;
 #[cfg(test)]
 mod tests;
 mod visitors;
@@ -56,6 +58,7 @@ use warp::Filter;
 use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
+use crate::mcp::card;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -132,14 +135,19 @@ impl Site {
         let all = || mounts.iter().map(|mount| (&mount.mounted.service, &mount.mounted.settings));
         let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).terms()));
         let mut documents: HashMap<String, Document> = schemas_served::documents().chain(Visitors::files()).collect();
+        let icon = &*::pages::assets::ICON;
         documents.extend(
             [
                 ("/", Document::html(pages::home::render(all()))),
                 ("/docs/errors", Document::html(pages::docs::errors())),
                 ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
+                ("/robots.txt", Document::text(sitemap::robots(context.settings.site_url()))),
+                ("/sitemap.xml", Document::new(sitemap::sitemap(context.settings.site_url(), all()), "application/xml")),
+                ("/favicon.ico", Document::new(icon.bytes, icon.content_type)),
                 ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
                 ("/.well-known/x402", x402.clone()),
                 ("/.well-known/x402.json", x402),
+                (card::CATALOG, Document::json(&card::catalog(all()))),
             ]
             .map(|(path, document)| (path.to_owned(), document)),
         );
@@ -164,6 +172,8 @@ impl Site {
         let path = request.path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
+        let is_for_browser = visitors::accepts_html(&request.headers);
+        let mut is_api = false;
         let mut response = if let Some(response) = self.visitors.answer(&self.context, &request).await {
             response
         } else if let Some(response) = self.root(&request) {
@@ -174,13 +184,22 @@ impl Site {
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
+            is_api = mount.is_api(path);
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
-            let known =
-                self.documents.keys().map(String::as_str).chain(operators::PROBES).chain([site::ACCOUNT, site::EXPLORE]).chain(prefixes);
+            let known = self
+                .documents
+                .keys()
+                .map(String::as_str)
+                .chain(operators::PROBES)
+                .chain([site::ACCOUNT, site::EXPLORE, site::STATUS, site::guides::PATH])
+                .chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };
+        if is_for_browser && !is_api {
+            response = visitors::as_page(response);
+        }
         if let Some(headers) = preflight.filter(|_| response.status().is_success()) {
             reply::allow_requested(&mut response, &headers);
         }
@@ -215,6 +234,7 @@ impl Mount {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::docs::reference(service, settings));
+        let server_card = Document::new(card::card(service, settings).to_string(), card::CARD_TYPE);
         let documents = HashMap::from([
             ("", reference.clone()),
             ("/", reference.clone()),
@@ -224,6 +244,9 @@ impl Mount {
             ("/llms.txt", Document::text(discovery::llms(service, settings))),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),
+            (card::CARD, server_card.clone()),
+            (card::WELL_KNOWN_CARD, server_card),
+            (card::REGISTRY_ENTRY, Document::json(&card::registry_entry(service, settings))),
         ]);
         let prefix = settings.prefix.trim_end_matches('/').to_owned();
         let mounted = Arc::new(mounted);
@@ -234,6 +257,11 @@ impl Mount {
     /// The path below this service's prefix; `None` if the path is not below it.
     fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Whether a path below the prefix is for programs. They get problem documents, whatever they accept.
+    fn is_api(&self, path: &str) -> bool {
+        path == "/mcp" || self.mounted.routes.find(path).is_some()
     }
 
     async fn answer<S, B>(&self, context: &Arc<Context>, path: &str, request: &Request<'_>, stream: S) -> Response
@@ -260,7 +288,7 @@ impl Mount {
         if path == "/mcp" {
             return match *request.method {
                 Method::POST => self.mcp.answer(context, base_url, request, stream).await,
-                Method::OPTIONS => reply::options(MCP_ONLY),
+                Method::OPTIONS => self.mcp.preflight(context, base_url, request).await,
                 _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
             };
         }
@@ -285,11 +313,8 @@ fn document(context: &Context, base_url: &str, document: &Document, request: &Re
     read_only(request.method, base_url, document.response(if_none_match(&request.headers).as_deref()))
 }
 
-/// A page or file of a service; `None` if there is none at the path.
+/// A page or file of a service, or the refusal of a method; `None` if there is none at the path.
 async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
-    if !matches!(*request.method, Method::GET | Method::HEAD) {
-        return None;
-    }
     if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }
@@ -378,7 +403,7 @@ fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
 }
 
-/// The response for an unknown path: a page for a browser, otherwise a problem document. Such requests count against the limit of the address before anything else is done.
+/// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
 fn not_found<'a>(
     context: &Context,
     base_url: &str,
@@ -389,11 +414,7 @@ fn not_found<'a>(
     if let Err(problem) = Access::of(context).admit_open(context, Open::UnknownPath, request.address) {
         return reply::problem(base_url, &problem);
     }
-    let problem = unknown(path, known);
-    if matches!(*request.method, Method::GET | Method::HEAD) && visitors::accepts_html(request) {
-        return visitors::problem_page(&problem);
-    }
-    reply::problem(base_url, &problem)
+    reply::problem(base_url, &unknown(path, known))
 }
 
 fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {

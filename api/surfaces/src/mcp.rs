@@ -4,6 +4,7 @@
 //! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
 //! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
+pub(crate) mod card;
 mod messages;
 pub(crate) mod tools;
 
@@ -15,7 +16,7 @@ use access::{Access, Open};
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
-use http::{HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
@@ -44,7 +45,7 @@ use warp::reply::Response;
 use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
-use crate::{Request, body, credentials, hosts, reply, response, rest};
+use crate::{MCP_ONLY, Request, body, credentials, hosts, reply, response, rest};
 use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
@@ -59,6 +60,16 @@ const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
 /// Where a message has the arguments of a tool.
 const ARGUMENTS: [&str; 2] = ["params", "arguments"];
+
+/// The header with the version of the protocol, and the only version with batches.
+const VERSION: &str = "mcp-protocol-version";
+const BATCHES_VERSION: &str = "2025-03-26";
+
+/// The message that stands for any other one where only the head of a request counts.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// The most messages of a batch.
+const BATCH_MESSAGES_MAX: usize = 20;
 
 /// Loopback names, which are accepted with any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -106,6 +117,53 @@ impl Endpoint {
             Err(problem) => return reply::problem(base_url, &problem),
         };
         let is_json = body::is_json(&request.headers);
+        let body = if is_json { body::without_mark(body) } else { body };
+        match messages::batch(&body).filter(|_| is_json && takes_batches(&request.headers)) {
+            Some(batch) => self.answer_batch(context, base_url, request, batch).await,
+            None => self.answer_message(context, base_url, request, body, is_json).await,
+        }
+    }
+
+    /// Answers a preflight request: with the verdict on its Host and Origin that a message with the same ones gets.
+    pub(crate) async fn preflight(&self, context: &Context, base_url: &str, request: &Request<'_>) -> Response {
+        let mut ping = message(request, Bytes::from_static(PING), None);
+        ping.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.service.handle(ping).await.status() == StatusCode::FORBIDDEN {
+            let admitted = Access::of(context).admit_open(context, Open::Message, request.address);
+            return reply::problem(base_url, &admitted.err().unwrap_or_else(foreign));
+        }
+        reply::options(MCP_ONLY)
+    }
+
+    /// Answers the messages of a batch one after the other, each with the limits of a message of its own. Notifications have no answer.
+    async fn answer_batch(&self, context: &Context, base_url: &str, request: &Request<'_>, batch: Vec<Bytes>) -> Response {
+        if batch.len() > BATCH_MESSAGES_MAX {
+            return refusal(-32600, &format!("Invalid Request: a batch has at most {BATCH_MESSAGES_MAX} messages"));
+        }
+        let mut answers = Vec::new();
+        for message in batch {
+            let response = self.answer_message(context, base_url, request, message, true).await;
+            if !has_type(response.headers(), "application/json") && response.status() != StatusCode::ACCEPTED {
+                // The caller or its address is refused, not the message.
+                return response;
+            }
+            match response.into_body().collect().await.map(http_body_util::Collected::to_bytes) {
+                Ok(answer) => answers.extend((!answer.is_empty()).then_some(answer)),
+                Err(error) => {
+                    tracing::error!(%error, "the answer to a message of a batch cannot be read");
+                    return refusal(-32603, "Internal error");
+                }
+            }
+        }
+        if answers.is_empty() {
+            return reply::empty(StatusCode::ACCEPTED);
+        }
+        let text = [b"[".as_slice(), &answers.join(b",".as_slice()), b"]"].concat();
+        response::with_content_type(response::full_body(text.into()), "application/json")
+    }
+
+    /// Answers one message.
+    async fn answer_message(&self, context: &Context, base_url: &str, request: &Request<'_>, body: Bytes, is_json: bool) -> Response {
         let is_call = is_json && messages::is_call(&body);
         let admit = || {
             let admitted = Access::of(context).admit_open(context, Open::Message, request.address);
@@ -125,7 +183,8 @@ impl Endpoint {
     /// Lets the library answer a message.
     async fn forward(&self, base_url: &str, request: &Request<'_>, mut body: Bytes, is_json: bool) -> Forwarded {
         if is_json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
-            return Forwarded::Refusal(refusal(-32700, &format!("Parse error: {error}")));
+            let words = body::encoding_problem(&body).map_or_else(|| error.to_string(), str::to_owned);
+            return Forwarded::Refusal(refusal(-32700, &format!("Parse error: {words}")));
         }
         // Numbers stay as they are written: the library returns the id of a request.
         if is_json
@@ -153,15 +212,14 @@ impl Endpoint {
             Ok(collected) => collected.to_bytes(),
             Err(never) => match never {},
         };
-        let is_json_answer = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let is_json_answer = has_type(&parts.headers, "application/json");
         let mut response = match parts.status {
             StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => {
                 return Forwarded::Refusal(refusal(-32600, "Invalid Request: not a JSON-RPC message"));
             }
             StatusCode::UNSUPPORTED_MEDIA_TYPE => return Forwarded::Refusal(reply::problem(base_url, &body::not_json())),
             StatusCode::FORBIDDEN => {
-                let words = "the MCP endpoint does not accept this Host or Origin; add it to `api.allowed_hosts`";
-                return Forwarded::Refusal(reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words)));
+                return Forwarded::Refusal(reply::problem(base_url, &foreign()));
             }
             StatusCode::BAD_REQUEST if !is_json_answer => {
                 // The library's error is plain text.
@@ -175,6 +233,21 @@ impl Endpoint {
         // The library accepts a call without an id as a notification, with 202: nothing was called.
         if parts.status == StatusCode::OK { Forwarded::Answer(response) } else { Forwarded::Refusal(response) }
     }
+}
+
+/// The problem of a Host or an Origin that is not accepted.
+fn foreign() -> Problem {
+    Problem::new(ErrorCode::OriginRefused, "the MCP endpoint does not accept this Host or Origin; add it to `api.allowed_hosts`")
+}
+
+/// Whether a request may hold several messages: the protocol version 2025-03-26 has batches, and it has no header for the version.
+fn takes_batches(headers: &HeaderMap) -> bool {
+    headers.get(VERSION).is_none_or(|version| version == BATCHES_VERSION)
+}
+
+/// Whether the content type begins with a media type.
+fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(media_type.as_bytes()))
 }
 
 /// A message as the library takes it, with what the handler of calls needs from the request.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use access::Access;
 use access::{Admission, Credentials, Open};
 use futures_util::FutureExt;
+use http::HeaderName;
 use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
@@ -23,8 +24,10 @@ use payments::terms::Offer;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use site::Pairs;
+use warp::reply::Response;
 
 use crate::arguments::{Checker, SchemaError};
+use crate::response::set_text;
 use crate::routes::Routes;
 
 /// How long a read may take. If the log or a database hangs, the caller gets an error early.
@@ -85,6 +88,13 @@ impl Admitted {
         let paid = self.settlement.iter().flat_map(Settlement::headers).map(|(name, value)| (name, Cow::Owned(value)));
         limits.chain(paid)
     }
+
+    /// Sets the headers of a response to the call.
+    pub(crate) fn set_headers(&self, response: &mut Response) {
+        for (name, value) in self.headers() {
+            set_text(response, HeaderName::from_static(name), &value);
+        }
+    }
 }
 
 impl Mounted {
@@ -115,13 +125,6 @@ impl Mounted {
         let operation = &self.service.operations[index];
         let wait = Duration::from_secs(arguments.as_ref().map_or(0, |arguments| operation.wait_s(arguments)));
         let is_paid = incoming.payment.is_some();
-        let time_max = match operation.method {
-            _ if is_paid => SALE_TIME_MAX,
-            Method::Get if operation.is_live() => LIVE_TIME_MAX,
-            Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
-            Method::Get => READ_TIME_MAX.saturating_add(wait),
-            Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
-        };
         // A call that waits for changes must not outlive its key.
         let waits_under = (!wait.is_zero()).then(|| (incoming.credentials.clone(), incoming.address));
         let answering = async {
@@ -134,6 +137,24 @@ impl Mounted {
                     Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
                 }
             }
+        };
+        self.within_time(operation, wait, is_paid, answering).await
+    }
+
+    /// Waits for the answer to a call that itself waits for changes for as long as `wait`. A call that takes too long is logged and refused.
+    async fn within_time<T>(
+        &self,
+        operation: &Operation,
+        wait: Duration,
+        is_paid: bool,
+        answering: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        let time_max = match operation.method {
+            _ if is_paid => SALE_TIME_MAX,
+            Method::Get if operation.is_live() => LIVE_TIME_MAX,
+            Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
+            Method::Get => READ_TIME_MAX.saturating_add(wait),
+            Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
             tracing::error!(service = self.service.name, operation = operation.name, seconds = time_max.as_secs(), "a call took too long");
@@ -159,8 +180,8 @@ impl Mounted {
         let arguments = if is_refused { Ok(arguments?) } else { arguments };
         let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
         if !operation.counted {
-            // An answer as of an earlier time may have to be computed again.
-            let is_past = arguments.as_ref().is_ok_and(|arguments| arguments.get("asOf").is_some());
+            // An answer about earlier times may have to be computed again.
+            let is_past = arguments.as_ref().is_ok_and(|arguments| ["asOf", "days"].iter().any(|name| arguments.get(*name).is_some()));
             let kind = if is_past { Open::PastCall } else { Open::Call };
             Access::of(context).admit_open(context, kind, address)?;
         }
@@ -208,8 +229,7 @@ impl Mounted {
             };
             self.run(operation, call, arguments).await
         };
-        let late = || Problem::new(ErrorCode::Unavailable, "the log or the view store does not respond").retry_after(LATE_RETRY_S);
-        let answer = tokio::time::timeout(READ_TIME_MAX.saturating_add(wait), answering).await.unwrap_or_else(|_| Err(late()))?;
+        let answer = self.within_time(operation, wait, false, answering).await?;
         let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
         match answer.body {
             Body::Json(value) => Ok(value),

@@ -33,9 +33,6 @@ const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, P
 /// The most further headers of a script's request that are allowed.
 const REQUESTED_MAX: usize = 32;
 
-/// The content security policy of pages: inline styles only.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// The most pieces that hyper puts into one write.
 const PIECES_PER_WRITE: usize = 16;
 
@@ -65,7 +62,7 @@ impl Document {
     pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
         let body = body.into();
         let etag = format!("\"{}\"", Hash32::of(&body));
-        let policy = if content_type.starts_with("text/html") { PAGE_POLICY } else { "" };
+        let policy = if content_type.starts_with("text/html") { pages::POLICY } else { "" };
         Self { body, content_type, etag, caching: "no-cache", policy }
     }
 
@@ -88,11 +85,6 @@ impl Document {
     /// A page for people.
     pub(crate) fn html(page: String) -> Self {
         Self::new(page, "text/html; charset=utf-8")
-    }
-
-    /// A page of the site.
-    pub(crate) fn site_page(page: String) -> Self {
-        Self { policy: site::POLICY, ..Self::html(page) }
     }
 
     /// A text for people and models.
@@ -138,8 +130,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) base_url: &'a str,
     /// Whether the answer is a closed page of a feed: one from a given position that more changes follow. A cache may keep it for a short time.
     pub(crate) is_closed: bool,
-    /// The document of the answer if the form is Atom.
-    pub(crate) atom: atom::Document<'a>,
+    /// The Atom document that the answer is rendered as; `None` for the other forms.
+    pub(crate) atom: Option<atom::Document<'a>>,
 }
 
 /// Renders an answer.
@@ -166,17 +158,16 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
-        Body::Events { items, .. } if rendering.form == Form::Atom => {
-            let next = has_more.then_some(next_cursor.as_str());
-            with_content_type(full_body(rendering.atom.render(&items, next).into()), atom::ATOM)
-        }
-        Body::Events { items, .. } => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
+        Body::Events { items, .. } => match &rendering.atom {
+            Some(document) => {
+                let next = has_more.then_some(next_cursor.as_str());
+                with_content_type(full_body(document.render(&items, next).into()), atom::ATOM)
+            }
+            None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
+        },
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
-    }
-    if !etag.is_empty() {
-        set_text(&mut response, ETAG, &etag);
     }
     if !next_cursor.is_empty() {
         set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
@@ -186,9 +177,17 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         (false, _) => "no-store",
         (true, keyed) => read_caching(keyed, rendering.is_closed),
     };
-    set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
-    set(&mut response, VARY, HeaderValue::from_static("Accept, Authorization, X-API-Key"));
+    set_caching(&mut response, &etag, caching, "Accept, Authorization, X-API-Key");
     response
+}
+
+/// Tells caches what they need to know of an answer: its ETag unless that is empty, how they keep it, and which headers of requests it differs by.
+pub(crate) fn set_caching(response: &mut Response, etag: &str, caching: &'static str, vary: &'static str) {
+    if !etag.is_empty() {
+        set_text(response, ETAG, etag);
+    }
+    set(response, CACHE_CONTROL, HeaderValue::from_static(caching));
+    set(response, VARY, HeaderValue::from_static(vary));
 }
 
 /// How caches keep the answer to a read. `keyed`: a key was used; `is_closed`: see [`Rendering::is_closed`].
@@ -231,6 +230,8 @@ pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
     for (name, value) in &problem.headers {
         set_text(&mut response, HeaderName::from_static(name), value);
     }
+    // A browser may get it as a page.
+    response.extensions_mut().insert(problem.clone());
     response
 }
 

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, IF_RANGE, RANGE};
+use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderName};
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
@@ -23,9 +23,9 @@ use warp::reply::Response;
 
 use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
-use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
-use crate::{Request, atom, body, credentials, durable, events, if_none_match, reply, response};
+use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -107,9 +107,11 @@ where
         let (context, credentials) = (Arc::clone(context), credentials.clone());
         Box::pin(async move { Access::of(&context).wait_for_key_end(&context, &credentials, address).await })
     };
-    let given = arguments.as_ref().ok().and_then(Value::as_object).cloned().unwrap_or_default();
+    let given = arguments.as_ref().ok().and_then(Value::as_object);
+    let is_positioned = given.is_some_and(|given| ["cursor", "start"].iter().any(|name| given.contains_key(*name)));
+    // Only an Atom document repeats the arguments, in its links.
+    let repeated = given.filter(|_| is_atom).cloned();
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let is_closed = answer.has_more && ["cursor", "start"].iter().any(|name| given.contains_key(*name));
     let rendering = reply::Rendering {
         list: operation.list,
         form,
@@ -119,10 +121,12 @@ where
         if_none_match: if_none_match.as_deref(),
         part: PartRequest { range, if_range, key_end: &key_end },
         base_url: &mounted.settings.base_url,
-        is_closed,
-        atom: atom::Document { mounted, operation, arguments: &given },
+        is_closed: answer.has_more && is_positioned,
+        atom: repeated.map(|arguments| atom::Document { mounted, operation, site_url: context.settings.site_url(), arguments }),
     };
-    Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+    let mut response = reply::answer(answer, &rendering);
+    admitted.set_headers(&mut response);
+    Ok(response)
 }
 
 /// The validated arguments of a request, from its path and its query or body.
@@ -185,32 +189,22 @@ fn payload(text: &str) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
 }
 
-fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
-    for (name, value) in admitted.headers() {
-        response::set_text(&mut response, HeaderName::from_static(name), &value);
-    }
-    response
-}
-
-/// The requested form: NDJSON for list operations, server-sent events for feeds.
+/// The requested form: NDJSON for list operations, server-sent events for feeds, if the caller prefers them to JSON.
 fn form(operation: &Operation, headers: &HeaderMap) -> Form {
-    if operation.is_feed() && accepts(headers, events::EVENTS) {
-        Form::Events
-    } else if !operation.list.is_empty() && accepts(headers, reply::NDJSON) {
-        Form::Lines
-    } else {
-        Form::Json
+    let events = operation.is_feed().then_some(events::EVENTS);
+    let lines = (!operation.list.is_empty()).then_some(reply::NDJSON);
+    let offered: Vec<&str> = [Some(accept::JSON), events, lines].into_iter().flatten().collect();
+    match accept::preferred(headers, &offered) {
+        Some(events::EVENTS) => Form::Events,
+        Some(reply::NDJSON) => Form::Lines,
+        _ => Form::Json,
     }
 }
 
-/// Whether the caller accepts a media type explicitly.
-pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
-        named && !parts.any(refused)
-    })
+/// Whether the caller names a media type, and prefers none of some others to it.
+pub(crate) fn accepts_before(headers: &HeaderMap, media_type: &str, others: &[&str]) -> bool {
+    let offered: Vec<&str> = std::iter::once(media_type).chain(others.iter().copied()).collect();
+    accept::preferred(headers, &offered) == Some(media_type)
 }
 
 /// The `Idempotency-Key`: printable ASCII of limited length.

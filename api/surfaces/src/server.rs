@@ -2,7 +2,8 @@
 //!
 //! Promises: a client that does not send its head in time is disconnected, one that does not send its body in time gets an error, and one that stops
 //! reading is disconnected and costs little until then. Heads, bodies and the number of connections are limited, in total and per address. On
-//! shutdown no new connections are accepted, and requests in flight are completed. Operators have a listener of their own.
+//! shutdown no new connections are accepted, and requests in flight are completed; a client that has not sent a whole head, or does not read, delays it
+//! by a second at most. Operators have a listener of their own.
 
 mod compressed;
 mod connections;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use http::{Method, Uri};
 use hyper::body::Incoming;
-use hyper::header::HOST;
+use hyper::header::{EXPECT, HOST};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -61,6 +62,9 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long a response waits for a client that does not read.
 const STALL_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long, after shutdown started, a response waits for a client that does not read, and a connection for the rest of a head.
+const STOP_STALL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The pause after a failed accept, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -219,7 +223,7 @@ impl Server {
                 .header_read_timeout(connections.head_timeout(head_timeout))
                 .max_header_size(HEAD_BYTES_READ_MAX)
                 .max_buf_size(WRITE_BUFFER_BYTES_MAX.max(HEAD_BYTES_READ_MAX));
-            let connection = connection(&http, stream, service, watching.clone());
+            let connection = connection(&http, stream, service, watching.clone(), Arc::clone(&room));
             measure(&connections);
             let open = Arc::clone(&connections);
             tokio::spawn(async move {
@@ -258,7 +262,7 @@ async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_prox
     }
 }
 
-/// Checks what routes cannot check: the method, the form of the URL, the size of the head, and that there is exactly one valid Host. A request without
+/// Checks what routes cannot check: the method, the form of the URL, the size of the head, its expectation, and that there is exactly one valid Host. A request without
 /// a path gets one, so that it can be refused with a response.
 fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     if request.method() == Method::CONNECT || request.uri().path().is_empty() {
@@ -267,6 +271,10 @@ fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     }
     if head_bytes(request) > HEAD_BYTES_MAX {
         return Err(Malformed::head_too_large(HEAD_BYTES_MAX));
+    }
+    let is_other = |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if request.headers().get_all(EXPECT).iter().any(is_other) {
+        return Err(Malformed::new("Expect", "the expectation is not known; only 100-continue is"));
     }
     let mut values = request.headers().get_all(HOST).iter();
     let is_host = |value: &http::HeaderValue| {
@@ -320,6 +328,7 @@ fn connection<S, B>(
     stream: TcpStream,
     service: S,
     mut stage: watch::Receiver<Stage>,
+    room: Arc<Room>,
 ) -> impl Future<Output = ()> + Send + use<S, B>
 where
     S: hyper::service::Service<hyper::Request<Incoming>, Response = hyper::Response<B>> + Send + 'static,
@@ -333,7 +342,10 @@ where
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let (read, write) = stream.into_split();
-    let stream = tokio::io::join(Strict::new(read), Stalling::new(write, STALL_TIME_MAX));
+    let at = stage.clone();
+    // The connection is polled when shutdown starts, and a write that waits then gets the shorter time.
+    let stall_time_max = move || if *at.borrow() >= Stage::Finishing { STOP_STALL_TIME_MAX } else { STALL_TIME_MAX };
+    let stream = tokio::io::join(Strict::new(read), Stalling::new(write, stall_time_max));
     let connection = http.serve_connection(TokioIo::new(stream), service);
     async move {
         let mut connection = std::pin::pin!(connection);
@@ -344,12 +356,27 @@ where
                 tokio::select! {
                     result = connection.as_mut() => result,
                     () = reached(&mut stage, Stage::Over) => Ok(()),
+                    () = without_request(&room) => Ok(()),
                 }
             }
         };
         if let Err(error) = result {
             tracing::debug!(%error, "a connection ended early");
         }
+    }
+}
+
+/// Waits until a connection has had no request in flight for [`STOP_STALL_TIME_MAX`], at two looks at it. Its client has sent a part of a head at most, or
+/// does not take the end of the last response.
+async fn without_request(room: &Room) {
+    let mut was_without = false;
+    loop {
+        let is_without = !room.has_request();
+        if is_without && was_without {
+            return;
+        }
+        was_without = is_without;
+        tokio::time::sleep(STOP_STALL_TIME_MAX).await;
     }
 }
 

@@ -8,8 +8,8 @@ use access::{Access, Open};
 use bytes::Bytes;
 use feed::cursor;
 use futures_util::future::BoxFuture;
-use http::header::{CACHE_CONTROL, RETRY_AFTER, VARY};
-use http::{HeaderValue, Method, StatusCode};
+use http::header::{CONTENT_TYPE, ETAG, VARY};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
@@ -23,6 +23,9 @@ use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::response::{full_body, set};
 use crate::{Request, if_none_match, read_only, reply, rest};
+
+/// Types that programs accept. A caller that names one of them before HTML is no browser.
+const DATA_TYPES: [&str; 4] = ["application/json", "application/problem+json", "application/x-ndjson", "text/event-stream"];
 
 /// What the pages of a listener share.
 pub(crate) struct Visitors {
@@ -45,15 +48,15 @@ impl Visitors {
 
     /// The files of the pages, with their paths.
     pub(crate) fn files() -> impl Iterator<Item = (String, Document)> {
-        site::assets::all().map(|asset| (asset.path.clone(), Document::new(asset.bytes, asset.content_type).immutable()))
+        pages::assets::all().map(|asset| (asset.path.clone(), Document::new(asset.bytes, asset.content_type).immutable()))
     }
 
     /// Answers a request for a page of the site; `None` if the path has none, or if the home page is requested by a program.
     pub(crate) async fn answer(&self, context: &Arc<Context>, request: &Request<'_>) -> Option<Response> {
         let is_live = request.path == site::live::PATH;
-        let below = request.path.strip_prefix(site::EXPLORE);
-        let is_page = below.is_some_and(|below| below.is_empty() || below.starts_with('/'));
-        let is_home = request.path == "/" && accepts_html(request);
+        let is_below = |prefix: &str| request.path.strip_prefix(prefix).is_some_and(|below| below.is_empty() || below.starts_with('/'));
+        let is_page = request.path == site::STATUS || is_below(site::EXPLORE) || is_below(site::guides::PATH);
+        let is_home = request.path == "/" && accepts_html(&request.headers);
         if !(is_live || is_page || is_home) {
             return None;
         }
@@ -62,8 +65,7 @@ impl Visitors {
             return Some(read_only(request.method, base_url, full_body(Bytes::new())));
         }
         if let Err(limited) = Access::of(context).admit_open(context, Open::Page, request.address) {
-            let is_read_by_person = !is_live && accepts_html(request);
-            return Some(if is_read_by_person { problem_page(&limited) } else { reply::problem(base_url, &limited) });
+            return Some(reply::problem(base_url, &limited));
         }
         if is_live {
             return Some(self.live.stream(context));
@@ -78,24 +80,29 @@ impl Visitors {
     }
 }
 
-/// Whether the caller is a browser: a program does not name this type.
-pub(crate) fn accepts_html(request: &Request<'_>) -> bool {
-    rest::accepts(&request.headers, "text/html")
+/// Whether the caller is a browser: it names HTML before any form of data.
+pub(crate) fn accepts_html(headers: &HeaderMap) -> bool {
+    rest::accepts_before(headers, "text/html", &DATA_TYPES)
 }
 
-/// The page for a problem, which no cache stores.
-pub(crate) fn problem_page(problem: &Problem) -> Response {
-    let mut response = page(site::problem_page(problem), None);
-    set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if problem.retry_after_s > 0 {
-        set(&mut response, RETRY_AFTER, HeaderValue::from(problem.retry_after_s));
+/// The page of a refusal, instead of its problem document. Status and headers stay.
+pub(crate) fn as_page(mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let mut page = Document::html(site::problem_page(&problem).html).response(None);
+    page.headers_mut().remove(ETAG);
+    *page.status_mut() = response.status();
+    for (name, value) in response.headers() {
+        if *name != CONTENT_TYPE {
+            page.headers_mut().insert(name, value.clone());
+        }
     }
-    response
+    set(&mut page, VARY, HeaderValue::from_static("Accept"));
+    page
 }
 
 fn page(rendered: Rendered, if_none_match: Option<&str>) -> Response {
     let is_ok = rendered.status == 200;
-    let mut response = Document::site_page(rendered.html).response(if_none_match.filter(|_| is_ok));
+    let mut response = Document::new(rendered.html, rendered.content_type).response(if_none_match.filter(|_| is_ok));
     if !is_ok {
         *response.status_mut() = StatusCode::from_u16(rendered.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     }

@@ -14,9 +14,9 @@ use http::{Method, StatusCode};
 use operation::context::Context;
 use operation::context::Part;
 use operation::problem::Problem;
+use reads::witness::Witnessing;
+use reads::witness::{OwnWitness, Refusal};
 use schemas::error_code::ErrorCode;
-use services::common::witness::Witnessing;
-use services::common::witness::{OwnWitness, Refusal};
 use warp::reply::Response;
 
 use super::reply::Document;

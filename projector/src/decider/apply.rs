@@ -1,6 +1,6 @@
 //! The writing half of the decider: changes are appended, read back, applied in the order of the log and committed with the checkpoint.
 //!
-//! At most one commit runs at a time, while the next batch is decided. Decisions see its rows through [`crate::rows::Rows`]; other readers
+//! At most one commit runs at a time, while the next batch is decided. Decisions see its rows through [`fold::rows::Rows`]; other readers
 //! wait for it first.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::chain::{Decided, Logged, element, extends, last_hash, record_json, wr
 use super::parked::{ParkedRow, RETRIED, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
-use crate::service::{Draft, Service};
+use fold::service::{Draft, Service};
 
 /// The most changes that one read returns.
 const BATCH_CHANGES: usize = 500;

@@ -12,7 +12,7 @@ use view_store::Checkpoint;
 
 use super::{ChangeOf, Decider, value_error};
 use crate::Error;
-use crate::service::{Draft, Service};
+use fold::service::{Draft, Service};
 
 /// The size of most records as JSON, in bytes.
 const RECORD_BYTES: usize = 2_048;
@@ -204,7 +204,7 @@ mod tests {
     use schemas::views::recalls::{Recall, RecallChange};
 
     use super::*;
-    use crate::services::recalls::Recalls;
+    use recalls::rules::Recalls;
 
     fn element_of(event: ChangeKind, record: Recall) -> String {
         let change: RecallChange = Change {

@@ -12,7 +12,7 @@ use view_store::store::Span;
 use super::Decider;
 use super::chain::PendingDraft;
 use crate::Error;
-use crate::service::{Draft, Service};
+use fold::service::{Draft, Service};
 
 /// The `reason` of a change that records that a parked input has been decided after all. Stored in logs; it cannot change.
 pub(super) const RETRIED: &str = "taken again";

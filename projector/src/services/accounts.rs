@@ -14,8 +14,8 @@ use schemas::views::accounts::{
     AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, SUPPRESSIONS, Tier, VIEW, hour_of,
 };
 
-use crate::rows::Rows;
-use crate::service::{Draft, Service, Undecided};
+use fold::rows::Rows;
+use fold::service::{Draft, Service, Undecided};
 
 /// How long a rotated key remains valid, in milliseconds.
 const ROTATION_OVERLAP_MS: i64 = 24 * 3600 * 1000;

@@ -8,8 +8,8 @@ use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
 use schemas::views::deliveries::{Attempt, Delivery, DeliveryCommand, DeliveryRequest, State as DeliveryState, TABLES, message_id};
 use schemas::views::records::RecordTables;
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
 
 /// The deliveries service.
 pub type Deliveries = Records<DeliveriesRules>;

@@ -7,8 +7,9 @@ use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{Claim, Payment, PaymentCommand, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys};
 use schemas::views::records::RecordTables;
 
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
+use fold::transfers::claim_transfer;
 
 /// The payments service.
 pub type Payments = Records<PaymentsRules>;
@@ -81,24 +82,6 @@ impl Rules for PaymentsRules {
     }
 }
 
-/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it, under its key or
-/// under the key of older versions. The receipts service uses the same rule, so that both services agree. An unknown transfer (without keys)
-/// always counts as paying.
-///
-/// # Errors
-/// As [`State::source`].
-pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
-    for key in transfer.all() {
-        if let Some(first) = state.source::<String>(key)? {
-            return Ok(first == payment);
-        }
-    }
-    if transfer.key.is_empty() {
-        return Ok(true);
-    }
-    state.remember(&transfer.key, Some(&payment)).map(|()| true)
-}
-
 fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {
     let claim = claim.clone();
     Payment {
@@ -132,8 +115,8 @@ mod tests {
     use schemas::views::payments::Settlement;
 
     use super::*;
-    use crate::rows::Rows;
-    use crate::service::Service;
+    use fold::rows::Rows;
+    use fold::service::Service;
 
     /// Decides commands in turn. Each call returns the payment if the command changed it.
     struct Decisions(Rows);

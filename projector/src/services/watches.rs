@@ -17,9 +17,9 @@ use schemas::views::watches::{
 };
 use serde_json::Value;
 
-use super::payments::claim_transfer;
-use super::records::{Read, Records, Rules, State};
-use crate::service::Undecided;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
+use fold::transfers::claim_transfer;
 
 /// The most replaced secrets that sign alongside the current one.
 const OLD_SECRETS_MAX: usize = 3;

@@ -96,20 +96,6 @@ async fn fulfils_the_contract() {
     }
 }
 
-/// Proves that the database accepts every table of every view: all names and types are valid.
-#[tokio::test]
-async fn all_views_are_created() {
-    let address = node!("the views on CQL");
-    let store = open(&address, &engines::unique("views")).await;
-    for def in schemas::views::all() {
-        let view = store.live(def).await.unwrap();
-        assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
-        for table in def.tables {
-            assert!(view.scan(table, Span::default()).next(10).await.unwrap().is_empty(), "{}", table.name);
-        }
-    }
-}
-
 /// Proves that a write with a lower position loses to one with a higher position, whenever it arrives, for rows and checkpoint: a writer
 /// that was delayed does no harm, and repeated writes change nothing.
 #[tokio::test]

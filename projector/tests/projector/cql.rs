@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use projector::rebuild::{self, Progress};
 use projector::runtime::Projector;
-use projector::services::recalls::Recalls;
+use projector::runtime::projected;
+use recalls::rules::Recalls;
 use schemas::position::Seq;
 use schemas::views::recalls::VIEW;
 use tokio::sync::{Mutex, watch};
@@ -78,10 +79,15 @@ async fn projector_continues_after_a_swap_by_another_process() {
     let keyspace = engines::unique("swap");
     let mut engine = Engine::on(open(&address, &keyspace).await, tempfile::tempdir().unwrap()).await;
     engine.append_and_decide(&[observed(1), observed(2)]).await;
-    let running = Arc::new(Projector::open(engine.parts()).await.unwrap());
+    let running = Arc::new(Projector::open(engine.parts(), &[projected::<Recalls>()]).await.unwrap());
     let other_store = open(&address, &keyspace).await;
     let other_engine = other_store.live(&schemas::views::engine::VIEW).await.unwrap();
-    let other = Projector::open(rebuild::Parts { store: Arc::clone(&other_store), engine: other_engine, ..engine.parts() }).await.unwrap();
+    let other = Projector::open(
+        rebuild::Parts { store: Arc::clone(&other_store), engine: other_engine, ..engine.parts() },
+        &[projected::<Recalls>()],
+    )
+    .await
+    .unwrap();
     let (stop, stopped) = watch::channel(false);
     let task = tokio::spawn(Arc::clone(&running).run("running".to_owned(), stopped));
     other.service("recalls").unwrap().replay(&silent()).await.unwrap();

@@ -8,7 +8,8 @@ use event_log::{Append, EventLog, Headers, Record};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
-use projector::services::recalls::Recalls;
+use projector::service_def::ServiceDef;
+use recalls::rules::Recalls;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id};
@@ -53,7 +54,7 @@ impl Engine {
     pub(crate) async fn on(store: Arc<dyn ViewStore>, dir: tempfile::TempDir) -> Self {
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
         let engine = store.live(&ENGINE).await.unwrap();
-        let heads = Heads::new(Arc::clone(&log), Arc::clone(&engine));
+        let heads = Heads::new(Arc::clone(&log), Arc::clone(&engine), services());
         let view = store.live(&VIEW).await.unwrap();
         let decider = Decider::open(Arc::clone(&log), Arc::clone(&engine), view, clock()).await.unwrap();
         let encoder = Encoder::new(RECALLS.name).unwrap();
@@ -158,11 +159,18 @@ impl Engine {
             log: Arc::clone(&self.log),
             store: Arc::clone(&self.store),
             engine: Arc::clone(&self.engine),
+            services: services(),
             clock: clock(),
             keys: Arc::default(),
             signing_check: None,
         }
     }
+}
+
+/// The services of the harness.
+pub(crate) fn services() -> &'static [ServiceDef] {
+    const SERVICES: &[ServiceDef] = &[ServiceDef::of::<Recalls>()];
+    SERVICES
 }
 
 pub(crate) fn clock() -> Clock {

@@ -16,7 +16,7 @@ use schemas::views::engine::{RUNS, RunRow};
 use view_store::store::{Scan, Span};
 use view_store::{Checkpoint, Error, Range, View};
 
-use crate::harness::{Content, Engine, recall};
+use crate::harness::{Content, Engine, recall, services};
 
 fn content(title: &str) -> Content {
     Content::Observed(recall("cpsc", "CPSC", "1", title, "Acme", "2026-01-01"))
@@ -82,6 +82,7 @@ async fn facts_of_an_interrupted_commit_are_indexed_again() {
         let cutting = Heads::new(
             Arc::clone(&engine.log),
             Arc::new(InterruptedView { view: Arc::clone(&engine.engine), rows_left: Arc::clone(&rows_left) }),
+            services(),
         );
         assert!(cutting.catch_up().await.is_err());
         engine.heads.catch_up().await.unwrap();

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::{Append, Record};
-use projector::changes_read::read_change;
+use fold::changes_read::read_change;
+use fold::records::{Read, Records, Rules, State};
+use fold::service::{Service, Undecided};
+use labs::record::{Lead, TABLES};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
-use projector::service::{Service, Undecided};
-use projector::services::records::{Read, Records, Rules, State};
 use schemas::avro;
 use schemas::event::Fact;
 use schemas::position::{LogOffset, Seq};
 use schemas::topics::{CHANGES_LABS, CHANGES_RECALLS, Topic};
-use schemas::views::labs::{Lead, TABLES};
 use schemas::views::recalls::Recall;
 use schemas::views::records::RecordTables;
 use tokio::sync::Mutex;
 use view_store::Range;
 
-use crate::harness::{Content, Engine, clock, recall};
+use crate::harness::{Content, Engine, clock, recall, services};
 
 /// A service with a record per recall, which counts how often the recall changed. It borrows the tables and the topic of the labs service.
 struct Counted;
@@ -61,7 +61,7 @@ struct Pair {
 impl Pair {
     async fn new() -> Self {
         let engine = Engine::new().await;
-        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.engine)).with_changes(&CHANGES_RECALLS);
+        let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.engine), services()).with_changes(&CHANGES_RECALLS);
         let counted = open(&engine).await;
         Self { engine, heads, counted }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use event_log::{Append, Record};
 use projector::decider::Decider;
 use projector::rebuild;
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::position::{LogOffset, Seq};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::recalls::FEED;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use event_log::{Append, Stored};
+use fold::rows::Rows;
+use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
 use projector::rebuild;
-use projector::rows::Rows;
-use projector::service::{Draft, Service, Undecided};
-use projector::services::recalls::Recalls;
+use recalls::rules::Recalls;
 use schemas::change::Change;
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;

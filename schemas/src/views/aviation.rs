@@ -206,8 +206,6 @@ impl AirworthinessDirective {
 impl ChangeRecord for AirworthinessDirective {
     type Details = NoDetails;
 
-    const HEADLINE: &'static [&'static str] = &["adNumber", "title"];
-
     /// By the publication of its first document.
     fn news(&self) -> Option<News> {
         News::of_text(&self.documents.first()?.published, DIRECTIVE_NEWS_DAYS)

@@ -107,7 +107,7 @@ impl Award {
 impl ChangeRecord for Award {
     type Details = AwardDetails;
 
-    const HEADLINE: &'static [&'static str] = &["recipient", "description"];
+    const COMPARED: &'static [&'static str] = &["amountDelta"];
 
     fn is_in_tables(&self) -> bool {
         self.is_listed()
@@ -157,7 +157,8 @@ impl Record for Award {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwardDetails {
-    /// The change of the award's total obligation, US dollars: of a new record the whole amount. Null if the amount before or after is unknown.
+    /// The change of the award's total obligation, US dollars: of a new record the whole amount. Null if the amount before or after is unknown, or if
+    /// the caller is not shown the award as it was before.
     pub amount_delta: Option<Dollars>,
     /// The action that the change was decided from. It need not be the latest one of the award.
     #[serde(skip_serializing_if = "Option::is_none")]

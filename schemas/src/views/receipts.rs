@@ -21,8 +21,6 @@ pub const WRITERS_PER_CHAIN_MAX: usize = 20;
 
 impl ChangeRecord for Receipt {
     type Details = NoDetails;
-
-    const HEADLINE: &'static [&'static str] = &["id"];
 }
 
 impl Record for Receipt {

@@ -1,5 +1,7 @@
 //! What the tests of the records of services have in common.
 
+#![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
+
 use std::fmt::Debug;
 
 use serde::Serialize;
@@ -12,7 +14,10 @@ use crate::position::{LogOffset, Seq};
 use crate::views::records::{Note, NoteRow, RecordChange};
 
 /// Fails unless a change with a value in every field reads back as written.
-pub(crate) fn assert_change_reads_back<R>(topic: &'static str, id: &str, before: R, after: R)
+///
+/// # Panics
+/// When it does not.
+pub fn assert_change_reads_back<R>(topic: &'static str, id: &str, before: R, after: R)
 where
     R: Debug + PartialEq + Serialize + DeserializeOwned,
 {

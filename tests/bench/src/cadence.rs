@@ -15,10 +15,11 @@ use schemas::clock::Clock;
 use serde_json::json;
 use surfaces::server::Server;
 
+use crate::asker::Asker;
 use crate::child_server::{ChildServer, SOCKET, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::report::{figure, heading, latency, line, number, percentile, ratio};
-use crate::{Failure, Settings, postgres, webhooks};
+use crate::{Failure, Settings, postgres};
 
 pub(crate) use poll::child as poll_child;
 
@@ -107,36 +108,6 @@ async fn scores(settings: &Settings, api: &ChildServer, cluster: &postgres::Clus
     ratio("scores of 50,000 items, s", each, each <= SCORED_S_MAX, "<= 60");
     ratio("scores: ours / PostgreSQL", seconds / peer_s, seconds <= peer_s, "<= 1");
     Ok(())
-}
-
-/// A client with one connection.
-struct Asker {
-    client: reqwest::Client,
-    address: String,
-    keys: Vec<String>,
-}
-
-impl Asker {
-    fn new(server: &ChildServer, keys: Vec<String>) -> Result<Self, Failure> {
-        Ok(Self { client: webhooks::client()?, address: server.address(), keys })
-    }
-
-    /// Sends requests one after another; returns the seconds of each.
-    async fn ask(&self, prefix: &str, paths: &[String]) -> Result<Vec<f64>, Failure> {
-        let mut seconds = Vec::with_capacity(paths.len());
-        for (path, key) in paths.iter().zip(self.keys.iter().cycle()) {
-            let url = format!("http://{}{prefix}{path}", self.address);
-            let started = Instant::now();
-            let answer = self.client.get(&url).header("X-API-Key", key).send().await?;
-            let status = answer.status();
-            let body = answer.bytes().await?;
-            seconds.push(started.elapsed().as_secs_f64());
-            if !status.is_success() || body.is_empty() {
-                return Err(format!("{url}: {status} {}", String::from_utf8_lossy(&body)).into());
-            }
-        }
-        Ok(seconds)
-    }
 }
 
 /// Serves the items, which are stored for the next run.

@@ -5,28 +5,28 @@
 //! One trial in thirty is a company's trial of a drug in phase 2 or 3 with a date in the next two years.
 
 use bytes::Bytes;
+use catalysts::record::{Catalyst, TABLES, words};
+use catalysts::rules::sentences;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use projector::services::catalysts::sentences;
 use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
-use schemas::tables::ViewDef;
-use schemas::topics::{TRIALS, Topic};
-use schemas::views::catalysts::{Catalyst, TABLES, words};
+use schemas::topics::TRIALS;
 use serde_json::json;
 use upstreams::{Answer, Window};
 
 use crate::child_server::ChildServer;
 use crate::filters::scattered;
 use crate::lists::{self, Kind};
+use crate::loads::{self, Loaded, Observed, Plan};
 use crate::pages::{self, today};
 use crate::report::{figure, heading, median, number, ratio, run_child};
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "catalysts";
-/// The service, its view and its topic.
-const SERVICE: (&str, &ViewDef, &Topic) = ("catalysts", TABLES.view, &TRIALS);
+/// The service.
+const SERVICE: Loaded = Loaded { service: "catalysts", tables: &TABLES, topics: &[TRIALS], inputs: &[TRIALS], before: &[] };
 const UPCOMING: &str = "upcoming";
 const PHASE: &str = "phase";
 const DRUG: &str = "drug";
@@ -87,7 +87,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         lists::fill_peer(cluster.socket(), "drugs", definition, drugs, &["create index on drugs (word, win_from, id)"]).await
     })?;
     let peer = lists::start_peer(settings, cluster.socket(), &QUERIES)?;
-    lists::compare(settings, &KINDS, &api, &peer)
+    lists::compare(settings, &KINDS, &api, Some(&peer))
 }
 
 /// The records that the trials should have, as JSON; the rows of the peer.
@@ -173,7 +173,9 @@ fn document(n: usize) -> String {
 
 /// `catalysts-child`: appends missing trials, and decides them.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    lists::child(settings, SERVICE, |n| (format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n)))))
+    let facts =
+        (0..settings.records).map(|n| Observed::now(format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n)))));
+    loads::child(settings, SERVICE, Plan { facts, later: Vec::new(), redecides: true })
 }
 
 /// Serves the events that `catalysts-child` decided.

@@ -107,5 +107,5 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
     let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let context = Context::new(settings, Clock::System, secrets, log, store);
-    Ok(Arc::new(context.with(SigningState::new(Arc::clone(&engine.keys)))))
+    Ok(Arc::new(services::with_parts(context).with(SigningState::new(Arc::clone(&engine.keys)))))
 }

@@ -54,8 +54,16 @@ impl Engine {
         let receipt_key = keys.add(&[7; 32]);
         let keys = Arc::new(keys);
         let (engine, own) = (Arc::clone(&heads), Arc::clone(&keys));
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: own, signing_check: None };
-        let projector = Arc::new(Projector::open(parts).await?);
+        let parts = Parts {
+            log: Arc::clone(&log),
+            store: Arc::clone(&store),
+            engine,
+            services: services::defs(),
+            clock,
+            keys: own,
+            signing_check: None,
+        };
+        let projector = Arc::new(Projector::open(parts, services::projected_services()).await?);
         let (stop, stopping) = watch::channel(false);
         let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone());
         let downloads = std::env::temp_dir().join(format!("highwater-bench-downloads-{}", std::process::id()));
@@ -63,7 +71,7 @@ impl Engine {
         let projecting = if deciders {
             tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping))
         } else {
-            tokio::spawn(run_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?), stopping))
+            tokio::spawn(run_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?, services::defs()), stopping))
         };
         Ok(Self { log, store, projector, runner, receipt_key, keys, stop, projecting })
     }

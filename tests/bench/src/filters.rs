@@ -16,7 +16,7 @@ use schemas::facts::awards::{AwardFact, kind};
 use schemas::facts::filings::FilingFact;
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
-use schemas::views::{awards, filings};
+use schemas::views::awards;
 use serde_json::json;
 use surfaces::server::Server;
 
@@ -120,7 +120,7 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     let records: u64 = std::env::var(RECORDS)?.parse()?;
     let dir = settings.dir.join(format!("filtered-{records}"));
     let engine = Engine::open(&dir).await?;
-    for (view, fact) in [(awards::TABLES.view, award as fn(u64, u64) -> (String, FactData)), (filings::TABLES.view, filing)] {
+    for (view, fact) in [(awards::TABLES.view, award as fn(u64, u64) -> (String, FactData)), (filings::record::TABLES.view, filing)] {
         if std::env::var(ONLY).map_or(true, |only| only == view.name) {
             fill(&engine, view, records, fact).await?;
         }

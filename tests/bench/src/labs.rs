@@ -2,27 +2,27 @@
 //! classified in a second on one core, compared with a plain scan of the texts; and deciding all grants again.
 
 use jiff::ToSpan;
-use projector::services::labs::category::{CLASSIFIER, Texts};
-use projector::services::labs::rules;
+use labs::record::TABLES;
+use labs::record::lexicon::LEXICON;
+use labs::rules::category::{CLASSIFIER, Texts};
+use labs::rules::lead;
 use schemas::facts::FactData;
 use schemas::facts::grants::GrantFact;
-use schemas::tables::ViewDef;
-use schemas::topics::{GRANTS, Topic};
+use schemas::topics::GRANTS;
 use schemas::values::US_STATES;
-use schemas::views::labs::TABLES;
-use schemas::views::labs::lexicon::LEXICON;
 
 use crate::child_server::ChildServer;
 use crate::filters::scattered;
 use crate::lists::{self, Kind};
+use crate::loads::{self, Loaded, Observed, Plan};
 use crate::pages::today;
 use crate::report::{figure, heading, median, number, ratio, run_child};
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "labs";
-/// The service, its view and its topic.
-const SERVICE: (&str, &ViewDef, &Topic) = ("labs", TABLES.view, &GRANTS);
+/// The service.
+const SERVICE: Loaded = Loaded { service: "labs", tables: &TABLES, topics: &[GRANTS], inputs: &[GRANTS], before: &[] };
 const NAME: &str = "category and state";
 const KINDS: [Kind; 1] = [Kind { name: NAME, about: "leads of one category and state, pages of 50, newest first", p99_ms_max: 5.0 }];
 const QUERY: &str =
@@ -56,7 +56,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let rows = (0..settings.records).filter_map(|n| {
         let grant = grant(n);
-        let lead = rules::lead(format!("nih:{}", grant.number), &grant, &CLASSIFIER)?;
+        let lead = lead::lead(format!("nih:{}", grant.number), &grant, &CLASSIFIER)?;
         let body = serde_json::to_string(&lead).ok()?;
         Some(vec![lead.category, lead.state, lead.notice_date, lead.id, body])
     });
@@ -65,7 +65,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     runtime.block_on(lists::fill_peer(cluster.socket(), "leads", definition, rows, &[index]))?;
     let api = ChildServer::start(settings, MODE, &[])?;
     let peer = lists::start_peer(settings, cluster.socket(), &[QUERY])?;
-    lists::compare(settings, &KINDS, &api, &peer)
+    lists::compare(settings, &KINDS, &api, Some(&peer))
 }
 
 /// Classifies grants on one core, in turn with a scan of the same texts for each phrase.
@@ -95,7 +95,8 @@ fn classify(settings: &Settings) {
 
 /// `labs-child`: appends missing grants, decides them, and decides them again.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    lists::child(settings, SERVICE, |n| (format!("nih_reporter/{}", number_of(n)), FactData::Grant(Box::new(grant(n)))))
+    let facts = (0..settings.records).map(|n| Observed::now(format!("nih_reporter/{}", number_of(n)), FactData::Grant(Box::new(grant(n)))));
+    loads::child(settings, SERVICE, Plan { facts, later: Vec::new(), redecides: true })
 }
 
 /// Serves the leads that `labs-child` decided.

@@ -1,5 +1,5 @@
-//! What the benchmarks of lists share: filling a topic and deciding it, PostgreSQL with the same rows behind the same HTTP framework, and the
-//! load on both in turn.
+//! What the benchmarks of lists share: the server of what was loaded, PostgreSQL with the same rows behind the same HTTP framework, and the load on
+//! both in turn.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -10,16 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use event_log::Append;
-use projector::rebuild::Progress;
-use schemas::avro::Encoder;
-use schemas::clock::Clock;
-use schemas::event::Head;
-use schemas::facts::FactData;
-use schemas::position::LogOffset;
-use schemas::tables::ViewDef;
-use schemas::topics::Topic;
-use serde_json::json;
+use serde_json::{Value, json};
 use surfaces::server::Server;
 use warp::Filter as _;
 
@@ -27,17 +18,14 @@ use crate::child_server::{ChildServer, SOCKET, api_context, json_response, mint_
 use crate::engine::Engine;
 use crate::json_server::serve;
 use crate::load::{Round, Target};
+use crate::loads::Loaded;
 use crate::report::{figure, line, median, ratio};
-use crate::{Failure, Settings, facts, postgres};
+use crate::{Failure, Settings, loads, postgres};
 
 /// The mode of `serve-child` for PostgreSQL's rows.
 pub(crate) const PEER_MODE: &str = "lists_peer";
 /// The environment variable with the queries, as a JSON list.
 const QUERIES: &str = "BENCH_QUERIES";
-const APPEND_RECORDS: u64 = 2_000;
-/// The largest read of a topic, as in the projector.
-const READ_RECORDS: usize = 2_000;
-const READ_BYTES: usize = 4 << 20;
 
 /// How long each side takes items in a round.
 const TAKING: Duration = Duration::from_secs(1);
@@ -49,81 +37,11 @@ pub(crate) struct Kind {
     pub(crate) p99_ms_max: f64,
 }
 
-/// Appends the facts of a topic that are missing, without waiting for their projection. Returns how many facts there are.
-async fn append_missing(
-    engine: &Engine,
-    topic: &'static Topic,
-    records: u64,
-    fact: impl Fn(u64) -> (String, FactData),
-) -> Result<u64, Failure> {
-    let mut n = 0;
-    for partition in 0..topic.partitions {
-        n += engine.log.end(topic, partition).await?.0;
-    }
-    let mut encoder = Encoder::new(topic.name)?;
-    while n < records {
-        let upto = records.min(n + APPEND_RECORDS);
-        let batch: Result<Vec<Append>, Failure> = (n..upto)
-            .map(|n| {
-                let (key, data) = fact(n);
-                facts::observe(&mut encoder, &mut Head::default(), &key, &data, Clock::System.now().as_millisecond())
-            })
-            .collect();
-        engine.log.append(batch?).await?;
-        n = upto;
-    }
-    Ok(n)
-}
-
-/// Waits until a view has processed everything in a topic.
-async fn wait_projected(engine: &Engine, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Failure> {
-    let live = engine.store.live(view).await?;
-    for partition in 0..topic.partitions {
-        view_store::engine::wait_past(&*live, topic, partition, engine.log.end(topic, partition).await?).await?;
-    }
-    Ok(())
-}
-
-/// The times of a service with a filled topic, in seconds.
-struct Times {
-    /// Reading the topic and discarding it.
-    raw_s: f64,
-    /// Deciding everything from nothing; 0 if it was decided before.
-    decide_s: f64,
-    /// Deciding everything again.
-    redecide_s: f64,
-}
-
-/// What a hidden command does that fills a topic: appends the facts that are missing, lets a service decide them, and decide them again; prints the times
-/// and the number of changes.
-pub(crate) fn child(
-    settings: &Settings,
-    (service, view, topic): (&str, &'static ViewDef, &'static Topic),
-    fact: impl Fn(u64) -> (String, FactData),
-) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let engine = Engine::open_with(&data_dir(settings, service), false).await?;
-        let before = engine.store.live(view).await?.checkpoint().await?.seq.0;
-        append_missing(&engine, topic, settings.records, fact).await?;
-        let Times { raw_s, decide_s, redecide_s } = decide(&engine, service, topic).await?;
-        let after = engine.store.live(view).await?.checkpoint().await?.seq.0;
-        engine.close().await?;
-        Ok::<_, Failure>(json!({ "raw_s": raw_s, "decide_s": decide_s, "redecide_s": redecide_s, "decided": after - before }))
-    })?;
-    line(&result.to_string());
-    Ok(())
-}
-
-/// Serves what [`child`] decided until it is killed, and prints the address, keys and the paths of each kind of requests first.
-pub(crate) async fn serve_own(
-    settings: &Settings,
-    (service, view, topic): (&str, &'static ViewDef, &'static Topic),
-    paths: Vec<(&str, Vec<(String, String)>)>,
-) -> Result<(), Failure> {
-    let dir = data_dir(settings, service);
+/// Serves what was loaded until the process is killed, and prints the address, keys and the paths of each kind of requests first.
+pub(crate) async fn serve_own(settings: &Settings, loaded: Loaded, paths: Vec<(&str, Vec<(String, String)>)>) -> Result<(), Failure> {
+    let dir = loaded.dir(settings);
     let engine = Engine::open(&dir).await?;
-    wait_projected(&engine, view, topic).await?;
+    loaded.wait_decided(&engine).await?;
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
@@ -138,10 +56,6 @@ pub(crate) async fn serve_own(
     Ok(())
 }
 
-fn data_dir(settings: &Settings, service: &str) -> PathBuf {
-    settings.dir.join(format!("{service}-{}", settings.records))
-}
-
 /// Returns how many items a second are taken on one core.
 pub(crate) fn per_second<T>(items: &[T], mut take: impl FnMut(&T)) -> f64 {
     let (started, mut taken) = (Instant::now(), 0_u32);
@@ -154,31 +68,7 @@ pub(crate) fn per_second<T>(items: &[T], mut take: impl FnMut(&T)) -> f64 {
     f64::from(taken) / started.elapsed().as_secs_f64()
 }
 
-/// Reads a topic, lets a service decide it, and decide it again. The engine runs no deciders of its own.
-async fn decide(engine: &Engine, service: &str, topic: &'static Topic) -> Result<Times, Failure> {
-    wait_projected(engine, &schemas::views::engine::VIEW, topic).await?;
-    let started = Instant::now();
-    for partition in 0..topic.partitions {
-        let mut next = LogOffset(0);
-        while let Some(last) = engine.log.read(topic, partition, next, READ_RECORDS, READ_BYTES).await?.last() {
-            next = last.offset.next();
-        }
-    }
-    let raw_s = started.elapsed().as_secs_f64();
-    let service = engine.projector.service(service)?;
-    let started = Instant::now();
-    service.catch_up().await?;
-    let decide_s = started.elapsed().as_secs_f64();
-    let quiet: Progress = Arc::new(|_, _| ());
-    let started = Instant::now();
-    let moved = service.redecide(&quiet).await?;
-    if moved > 0 {
-        return Err(format!("deciding again by the same rules moved {moved} records").into());
-    }
-    Ok(Times { raw_s, decide_s, redecide_s: started.elapsed().as_secs_f64() })
-}
-
-/// Fills a table of PostgreSQL. `rows` gives the columns of each row; `after` are statements for the indexes.
+/// Fills a table of PostgreSQL. `rows` gives the columns of each row; `indexes` are statements for the indexes.
 pub(crate) async fn fill_peer(
     socket: &Path,
     table: &str,
@@ -186,29 +76,130 @@ pub(crate) async fn fill_peer(
     rows: impl Iterator<Item = Vec<String>>,
     indexes: &[&str],
 ) -> Result<(), Failure> {
-    let client = postgres::connect(socket).await?;
-    client.batch_execute(&format!("create table {table} ({definition})")).await?;
-    let file = socket.join(format!("{table}.tsv"));
-    let mut out = std::io::BufWriter::new(std::fs::File::create(&file)?);
-    let mut text = String::new();
+    let mut peer = PeerTable::create(socket, table, definition).await?;
     for row in rows {
-        text.clear();
-        for (at, column) in row.iter().enumerate() {
+        peer.add(&row)?;
+    }
+    peer.finish(indexes).await.map(drop)
+}
+
+/// A table of PostgreSQL that is being filled.
+pub(crate) struct PeerTable {
+    client: tokio_postgres::Client,
+    name: String,
+    file: PathBuf,
+    out: std::io::BufWriter<std::fs::File>,
+    text: String,
+}
+
+impl PeerTable {
+    /// Creates a table without rows.
+    pub(crate) async fn create(socket: &Path, name: &str, definition: &str) -> Result<Self, Failure> {
+        let client = postgres::connect(socket).await?;
+        client.batch_execute(&format!("create table {name} ({definition})")).await?;
+        let file = socket.join(format!("{name}.tsv"));
+        let out = std::io::BufWriter::new(std::fs::File::create(&file)?);
+        Ok(Self { client, name: name.to_owned(), file, out, text: String::new() })
+    }
+
+    /// Adds a row. No column may contain a tab or a line break.
+    pub(crate) fn add(&mut self, columns: &[String]) -> Result<(), Failure> {
+        self.text.clear();
+        for (at, column) in columns.iter().enumerate() {
             // COPY's text format: only the backslash is special in JSON and names.
-            write!(text, "{}{}", if at > 0 { "\t" } else { "" }, column.replace('\\', "\\\\"))?;
+            write!(self.text, "{}{}", if at > 0 { "\t" } else { "" }, column.replace('\\', "\\\\"))?;
         }
-        text.push('\n');
-        std::io::Write::write_all(&mut out, text.as_bytes())?;
+        self.text.push('\n');
+        Ok(std::io::Write::write_all(&mut self.out, self.text.as_bytes())?)
     }
-    std::io::Write::flush(&mut out)?;
-    client.batch_execute(&format!("copy {table} from '{}'", file.display())).await?;
-    std::fs::remove_file(&file)?;
-    for index in indexes {
-        client.batch_execute(index).await?;
+
+    /// Copies the rows into the table and makes its indexes. Returns the bytes of both on disk.
+    pub(crate) async fn finish(self, indexes: &[&str]) -> Result<u64, Failure> {
+        let Self { client, name, file, mut out, .. } = self;
+        std::io::Write::flush(&mut out)?;
+        client.batch_execute(&format!("copy {name} from '{}'", file.display())).await?;
+        std::fs::remove_file(&file)?;
+        for index in indexes {
+            client.batch_execute(index).await?;
+        }
+        client.batch_execute(&format!("vacuum analyze {name}")).await?;
+        client.batch_execute("checkpoint").await?;
+        let bytes: i64 = client.query_one("select pg_total_relation_size($1::text::regclass)", &[&name]).await?.get(0);
+        Ok(u64::try_from(bytes)?)
     }
-    client.batch_execute(&format!("vacuum analyze {table}")).await?;
-    client.batch_execute("checkpoint").await?;
-    Ok(())
+}
+
+/// The rows of the peer, and the queries that it answers.
+pub(crate) struct PeerRows<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) definition: &'a str,
+    /// The columns of the row of a record; `None` if it has none.
+    pub(crate) columns: &'a dyn Fn(&Value) -> Option<Vec<String>>,
+    /// Statements for the indexes.
+    pub(crate) indexes: &'a [&'a str],
+    /// Further tables, whose rows are no records.
+    pub(crate) also: &'a [MoreRows<'a>],
+    pub(crate) queries: &'a [&'a str],
+}
+
+/// A table of the peer whose rows are generated.
+pub(crate) struct MoreRows<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) definition: &'a str,
+    pub(crate) rows: &'a dyn Fn() -> Box<dyn Iterator<Item = Vec<String>> + 'a>,
+    pub(crate) indexes: &'a [&'a str],
+}
+
+/// The API with what was loaded, and the peer with the same records.
+pub(crate) struct Sides {
+    pub(crate) api: ChildServer,
+    /// `None` if PostgreSQL is not installed.
+    pub(crate) peer: Option<ChildServer>,
+    /// Runs as long as the peer.
+    pub(crate) cluster: Option<postgres::Cluster>,
+}
+
+/// Copies the records of a service to PostgreSQL, if that is installed, prints the disk of a record, and starts both sides. `times` is what the load
+/// printed, `mode` that of `serve-child`.
+pub(crate) fn start_sides(settings: &Settings, loaded: Loaded, times: &Value, mode: &str, rows: &PeerRows<'_>) -> Result<Sides, Failure> {
+    let cluster = if postgres::is_installed() { Some(postgres::Cluster::start()?) } else { None };
+    if cluster.is_none() {
+        line("  PostgreSQL is not installed: the API is measured without a peer");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let (records, bytes) = runtime.block_on(async {
+        let mut table = match &cluster {
+            Some(cluster) => Some(PeerTable::create(cluster.socket(), rows.table, rows.definition).await?),
+            None => None,
+        };
+        let take = |record: &Value| match (table.as_mut(), (rows.columns)(record)) {
+            (Some(table), Some(columns)) => table.add(&columns),
+            _ => Ok(()),
+        };
+        let records = loaded.each_record(settings, take).await?;
+        let bytes = match table {
+            Some(table) => Some(table.finish(rows.indexes).await?),
+            None => None,
+        };
+        if let Some(cluster) = &cluster {
+            for MoreRows { table, definition, rows, indexes } in rows.also {
+                fill_peer(cluster.socket(), table, definition, rows(), indexes).await?;
+            }
+        }
+        Ok::<_, Failure>((records, bytes))
+    })?;
+    loads::report_disk(times, records, bytes);
+    let api = ChildServer::start(settings, mode, &[])?;
+    let peer = match &cluster {
+        Some(cluster) => Some(start_peer(settings, cluster.socket(), rows.queries)?),
+        None => None,
+    };
+    Ok(Sides { api, peer, cluster })
+}
+
+/// A text of a record; empty if it has none.
+pub(crate) fn text(record: &Value, name: &str) -> String {
+    record.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Starts the peer: a process that serves queries, given by their SQL, whose parameters are texts and whose first column is JSON.
@@ -259,17 +250,20 @@ pub(crate) async fn serve_peer() -> Result<(), Failure> {
     serve(route).await
 }
 
-/// Loads the API and the peer in turn over one connection, for each kind of requests, and prints both and their ratio.
-pub(crate) fn compare(settings: &Settings, kinds: &[Kind], api: &ChildServer, peer: &ChildServer) -> Result<(), Failure> {
+/// Loads the API and the peer in turn over one connection, for each kind of requests, and prints both and their ratio. Without a peer, prints the API
+/// alone.
+pub(crate) fn compare(settings: &Settings, kinds: &[Kind], api: &ChildServer, peer: Option<&ChildServer>) -> Result<(), Failure> {
     let keys = api.texts("keys");
+    let sides = if peer.is_some() { "API / PostgreSQL" } else { "API" };
     for Kind { name, about, p99_ms_max } in kinds {
         let dir = tempfile::tempdir()?;
         let own: Vec<String> = api.texts(name).into_iter().zip(keys.iter().cycle()).map(|(path, key)| format!("{path} {key}")).collect();
-        let targets = [
-            Target::new("api", api.address(), dir.path(), &own)?,
-            Target::new("postgres", peer.address(), dir.path(), &api.texts(&format!("{name} peer")))?,
-        ];
-        let mut rounds: [Vec<Round>; 2] = [Vec::new(), Vec::new()];
+        let mut targets = vec![Target::new("api", api.address(), dir.path(), &own)?];
+        let peer_paths = api.texts(&format!("{name} peer"));
+        if let Some(peer) = peer.filter(|_| peer_paths.iter().any(|path| !path.is_empty())) {
+            targets.push(Target::new("postgres", peer.address(), dir.path(), &peer_paths)?);
+        }
+        let mut rounds: Vec<Vec<Round>> = targets.iter().map(|_| Vec::new()).collect();
         for target in &targets {
             target.load(dir.path(), 1, 1)?;
         }
@@ -278,17 +272,21 @@ pub(crate) fn compare(settings: &Settings, kinds: &[Kind], api: &ChildServer, pe
                 rounds.push(target.load(dir.path(), 1, settings.seconds)?);
             }
         }
-        let of = |at: usize, field: fn(&Round) -> f64| median(rounds[at].iter().map(field).collect());
         line(&format!("  {name}: {about}"));
-        let (bytes, p50, p99) = (|round: &Round| round.bytes_per_answer, |round: &Round| round.p50_ms, |round: &Round| round.p99_ms);
-        figure(&format!("{name}: bytes of an answer, API / PostgreSQL"), format!("{:.0} / {:.0}", of(0, bytes), of(1, bytes)));
-        figure(&format!("{name}: p50 ms, API / PostgreSQL"), format!("{:.2} / {:.2}", of(0, p50), of(1, p50)));
-        figure(&format!("{name}: p99 ms, API / PostgreSQL"), format!("{:.2} / {:.2}", of(0, p99), of(1, p99)));
-        figure(&format!("{name}: answers a second, API / PostgreSQL"), {
-            let rate = |round: &Round| round.answers_per_s;
-            format!("{:.2}", of(0, rate) / of(1, rate))
-        });
-        ratio(&format!("{name}: p99 ms"), of(0, p99), of(0, p99) <= *p99_ms_max, &format!("<= {p99_ms_max}"));
+        let of = |field: fn(&Round) -> f64| rounds.iter().map(|rounds| median(rounds.iter().map(field).collect())).collect::<Vec<f64>>();
+        let show = |what: &str, decimals: usize, values: &[f64]| {
+            let values: Vec<String> = values.iter().map(|value| format!("{value:.decimals$}")).collect();
+            figure(&format!("{name}: {what}, {sides}"), values.join(" / "));
+        };
+        let (p99, rates) = (of(|round| round.p99_ms), of(|round| round.answers_per_s));
+        show("bytes of an answer", 0, &of(|round| round.bytes_per_answer));
+        show("p50 ms", 2, &of(|round| round.p50_ms));
+        show("p99 ms", 2, &p99);
+        if let [own, theirs] = rates[..] {
+            figure(&format!("{name}: answers a second, {sides}"), format!("{:.2}", own / theirs));
+        }
+        let own = p99.first().copied().unwrap_or_default();
+        ratio(&format!("{name}: p99 ms"), own, own <= *p99_ms_max, &format!("<= {p99_ms_max}"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions|phrases
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -15,11 +15,15 @@
 
 mod append;
 mod archives;
+mod asker;
+mod aviation;
 mod cadence;
 mod catalysts;
 mod child_server;
+mod coverage;
 mod cql;
 mod engine;
+mod exclusions;
 mod facts;
 mod filters;
 mod ingest;
@@ -28,13 +32,17 @@ mod kafka;
 mod labs;
 mod lists;
 mod load;
+mod loads;
 mod names;
 mod page;
 mod pages;
+mod parcels;
+mod phrases;
 mod postgres;
 mod receipts;
 mod replay;
 mod report;
+mod sample;
 mod servers;
 mod sizes;
 mod stream;
@@ -140,10 +148,26 @@ enum Command {
     /// Predictions and boards of restocks, the scores of past forecasts, and a poll of a large store, compared with PostgreSQL. `--records` is
     /// the number of items, at most 200,000.
     Cadence,
-    /// The index of names: build, memory, checks and snapshot. Ten simulated marks a record: a million by default.
+    /// The index of names: build, memory, checks, snapshot, the changes of a day and watches, compared with PostgreSQL's trigrams. Ten simulated marks a
+    /// record: a million by default.
     Names,
     /// One large archive of trademarks: mapped and loaded, compared with unpacking and parsing it alone.
     Archives,
+    /// Leads of a state and a line of insurance and counts of leads, compared with PostgreSQL; the load, and a day of 10,000 facts. `--records` is the
+    /// number of leads: the targets are for 2,000,000.
+    Coverage,
+    /// Over-assessed parcels and the check of one parcel, compared with PostgreSQL; the load, and a cycle of a township. `--records` is the number of
+    /// parcels: the targets are for 2,500,000.
+    Parcels,
+    /// Directives for a model, a fleet of 200 and its file, compared with PostgreSQL; documents read on one core. Five records are a directive: the
+    /// targets are for 20,000 directives, which is also the most.
+    Aviation,
+    /// Evidence by number and by name, the scan and the check of names, compared with PostgreSQL and a comparison with all; the load, and a daily
+    /// file. `--records` is the number of exclusions: the targets are for 170,000.
+    Exclusions,
+    /// Phrases that rise and the velocity of one, compared with PostgreSQL; the load, and an hour of 5,000 stories. `--records` is the number of
+    /// stories in 90 days: 108,000 are those of the site, 1,080,000 ten times as many.
+    Phrases,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -156,6 +180,24 @@ enum Command {
     /// The process that decides trials, measured by `catalysts`.
     #[command(hide = true)]
     CatalystsChild,
+    /// The process that loads leads, measured by `coverage`.
+    #[command(hide = true)]
+    CoverageChild,
+    /// The process that loads parcels, measured by `parcels`.
+    #[command(hide = true)]
+    ParcelsChild,
+    /// The process that loads directives, measured by `aviation`.
+    #[command(hide = true)]
+    AviationChild,
+    /// The process that loads exclusions, measured by `exclusions`.
+    #[command(hide = true)]
+    ExclusionsChild,
+    /// The process that reads a daily file of exclusions, measured by `exclusions`.
+    #[command(hide = true)]
+    ExclusionsDailyChild,
+    /// The process that loads stories, measured by `phrases`.
+    #[command(hide = true)]
+    PhrasesChild,
     /// The process that polls a store, measured by `cadence`.
     #[command(hide = true)]
     CadencePollChild,
@@ -189,6 +231,7 @@ enum Command {
 const QUICK_RECORDS: u64 = 20_000;
 
 /// The settings of every benchmark.
+#[derive(Clone)]
 struct Settings {
     records: u64,
     dir: PathBuf,
@@ -197,6 +240,14 @@ struct Settings {
     partitions: Vec<u32>,
     replication: i32,
     only: Option<String>,
+    is_quick: bool,
+}
+
+impl Settings {
+    /// The settings of a benchmark of which a quick run takes fewer records.
+    fn with_quick_records(&self, records: u64) -> Self {
+        Self { records: if self.is_quick { records } else { self.records }, ..self.clone() }
+    }
 }
 
 fn main() -> Result<(), Failure> {
@@ -212,6 +263,7 @@ fn main() -> Result<(), Failure> {
         partitions: cli.partitions.clone(),
         replication: cli.replication,
         only: cli.only.clone(),
+        is_quick: cli.quick,
     };
     match cli.command {
         Command::MapArchiveChild => archives::map_child(&settings),
@@ -225,6 +277,12 @@ fn main() -> Result<(), Failure> {
         Command::ServeChild => page::child(&settings),
         Command::LabsChild => labs::child(&settings),
         Command::CatalystsChild => catalysts::child(&settings),
+        Command::CoverageChild => coverage::child(&settings),
+        Command::ParcelsChild => parcels::child(&settings),
+        Command::AviationChild => aviation::child(&settings),
+        Command::ExclusionsChild => exclusions::child(&settings),
+        Command::ExclusionsDailyChild => exclusions::daily_child(&settings),
+        Command::PhrasesChild => phrases::child(&settings),
         Command::StreamChild => stream::child(&settings),
         Command::ReceiptsChild => receipts::child(&settings),
         Command::Compare { before, after } => {
@@ -288,6 +346,21 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Archives) {
                 archives::run(&settings)?;
+            }
+            if wanted(Command::Coverage) {
+                coverage::run(&settings)?;
+            }
+            if wanted(Command::Parcels) {
+                parcels::run(&settings)?;
+            }
+            if wanted(Command::Aviation) {
+                aviation::run(&settings.with_quick_records(5_000))?;
+            }
+            if wanted(Command::Exclusions) {
+                exclusions::run(&settings.with_quick_records(4_000))?;
+            }
+            if wanted(Command::Phrases) {
+                phrases::run(&settings.with_quick_records(6_000))?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));

@@ -1,15 +1,18 @@
-//! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, and its snapshot,
-//! compared with a comparison with all marks. `--records` is the number of simulated marks, ten times as many as by default: 1,000,000.
+//! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, its snapshot, the changes of a
+//! day, and the watches that these changes are compared with; next to a comparison with all marks, and PostgreSQL with an index of trigrams, whose share of
+//! the strong marks is printed. `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use marks::index::{Change, Entry, Index};
-use marks::{Classes, Mark};
+use marks::index::{Change, Entry, Index, mark_keys, watched_keys};
+use marks::{Classes, Mark, Tier, similar};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::report::{figure, heading, latency, percentile, ratio};
-use crate::{Failure, Settings};
+use crate::lists::PeerTable;
+use crate::report::{figure, heading, latency, line, percentile, ratio};
+use crate::{Failure, Settings, postgres};
 
 /// Simulated marks for each record of the settings.
 const MARKS_PER_RECORD: u64 = 10;
@@ -25,12 +28,23 @@ const LIMIT_MARKS: f64 = 6_000_000.0;
 const BUILD_S_MAX: f64 = 90.0;
 const MEMORY_GB_MAX: f64 = 1.5;
 const RESTART_S_MAX: f64 = 5.0;
+/// The changes of a day, the watches that they are compared with, and the limits of their seconds.
+const DAY_CHANGES: u32 = 40_000;
+const WATCHES: usize = 10_000;
+const FOLLOWED_S_MAX: f64 = 10.0;
+const WATCHES_S_MAX: f64 = 20.0;
+/// Watches that are also compared with all changes of the day.
+const SCANNED_WATCHES: usize = 10;
+/// Names that PostgreSQL is asked for.
+const TRIGRAM_NAMES: usize = 200;
+/// The seed of the marks, which the rows of PostgreSQL are drawn from again.
+const SEED: u64 = 25;
 
 /// Builds the index and asks it.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let count = u32::try_from(settings.records * MARKS_PER_RECORD)?;
     heading(&format!("names: {count} simulated marks"));
-    let mut random = StdRng::seed_from_u64(25);
+    let mut random = StdRng::seed_from_u64(SEED);
     let changes: Vec<Change> = (1..=count).map(|seq| change(&mut random, seq)).collect();
     let share = LIMIT_MARKS / f64::from(count);
     let started = Instant::now();
@@ -74,6 +88,88 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let restart_s = started.elapsed().as_secs_f64() * share;
     ratio("restart with 6 million, s", restart_s, restart_s <= RESTART_S_MAX && again.versions() == index.versions(), "<= 5");
     std::fs::remove_file(&file)?;
+    follow(&index, &mut random);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(trigrams(&index, count, &names))
+}
+
+/// Follows the changes of a day, and compares watches with them.
+fn follow(index: &Index, random: &mut StdRng) {
+    let (first, last) = (index.seq() + 1, index.seq() + DAY_CHANGES);
+    let changes: Vec<Change> = (first..=last).map(|seq| change(random, seq)).collect();
+    let texts: Vec<String> = changes.iter().filter_map(|change| change.after.as_ref()).map(|entry| entry.text.clone()).collect();
+    let started = Instant::now();
+    let followed = index.apply(changes, last, 0);
+    let followed_s = started.elapsed().as_secs_f64();
+    figure("marks after the day", followed.versions());
+    ratio("40,000 changes of a day followed, s", followed_s, followed_s <= FOLLOWED_S_MAX, "<= 10");
+    let watched: Vec<Mark> = (0..WATCHES).filter_map(|_| Mark::new(&coined(random))).collect();
+    let started = Instant::now();
+    let mut by_key: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, name) in watched.iter().enumerate() {
+        watched_keys(name).into_iter().for_each(|key| by_key.entry(key).or_default().push(at));
+    }
+    let mut matched: HashSet<(usize, usize)> = HashSet::new();
+    for (change, text) in texts.iter().enumerate() {
+        let Some(mark) = Mark::new(text) else { continue };
+        let found: HashSet<usize> = mark_keys(text, &[]).iter().filter_map(|key| by_key.get(key)).flatten().copied().collect();
+        let found = found.into_iter().filter(|at| watched.get(*at).is_some_and(|name| similar(name, &mark).is_some()));
+        matched.extend(found.map(|at| (at, change)));
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    figure("matches of 10,000 watches", matched.len());
+    ratio("10,000 watches against 40,000 changes, s", seconds, seconds <= WATCHES_S_MAX, "<= 20");
+    let started = Instant::now();
+    let all: Vec<Mark> = texts.iter().filter_map(|text| Mark::new(text)).collect();
+    let is_equal =
+        watched.iter().take(SCANNED_WATCHES).enumerate().all(|(at, name)| {
+            all.iter().enumerate().all(|(change, mark)| similar(name, mark).is_some() == matched.contains(&(at, change)))
+        });
+    let scan_s = started.elapsed().as_secs_f64() * WATCHES as f64 / SCANNED_WATCHES as f64;
+    figure("a comparison of all watches with all changes, s", format!("{scan_s:.0}"));
+    ratio("matches equal a comparison with all", f64::from(u8::from(is_equal)), is_equal, "= 1");
+}
+
+/// Asks PostgreSQL for the marks whose trigrams are similar, in turn with the index, and prints which share of the exact and strong marks it finds.
+async fn trigrams(index: &Index, count: u32, names: &[Mark]) -> Result<(), Failure> {
+    if !postgres::is_installed() {
+        line("  PostgreSQL is not installed: no comparison with trigrams");
+        return Ok(());
+    }
+    let cluster = postgres::Cluster::start()?;
+    let client = postgres::connect(cluster.socket()).await?;
+    if client.batch_execute("create extension pg_trgm").await.is_err() {
+        line("  PostgreSQL has no pg_trgm: install postgresql-contrib");
+        return Ok(());
+    }
+    let mut table = PeerTable::create(cluster.socket(), "marks", "serial int primary key, text text").await?;
+    let mut random = StdRng::seed_from_u64(SEED);
+    for seq in 1..=count {
+        let text = change(&mut random, seq).after.map(|entry| entry.text).unwrap_or_default();
+        table.add(&[seq.to_string(), text])?;
+    }
+    let bytes = table.finish(&["create index on marks using gin (text gin_trgm_ops)"]).await?;
+    figure("bytes a mark, PostgreSQL", format!("{:.0}", bytes as f64 / f64::from(count)));
+    client.batch_execute("set pg_trgm.similarity_threshold = 0.5").await?;
+    let statement = client.prepare("select serial from marks where text % $1::text").await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut strong, mut found) = (0, 0);
+    for name in names.iter().take(TRIGRAM_NAMES) {
+        let text = name.normal();
+        let started = Instant::now();
+        let hits = index.find(name, index.seq());
+        ours.push(started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        let rows = client.query(&statement, &[&text]).await?;
+        theirs.push(started.elapsed().as_secs_f64());
+        let serials: HashSet<i64> = rows.iter().map(|row| i64::from(row.get::<_, i32>(0))).collect();
+        let wanted: Vec<i64> = hits.iter().filter(|hit| hit.rule.tier() <= Tier::Strong).map(|hit| i64::from(hit.serial)).collect();
+        strong += wanted.len();
+        found += wanted.iter().filter(|serial| serials.contains(serial)).count();
+    }
+    latency("check, one caller, next to PostgreSQL", &ours);
+    latency("marks with similar trigrams, PostgreSQL", &theirs);
+    figure("... share of the exact and strong marks that it finds", format!("{:.3}", found as f64 / strong.max(1) as f64));
     Ok(())
 }
 

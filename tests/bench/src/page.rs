@@ -21,7 +21,9 @@ use crate::engine::Engine;
 use crate::json_server::serve;
 use crate::load::{Round, Target};
 use crate::report::{figure, heading, line, median, number, ratio};
-use crate::{Failure, Settings, cadence, catalysts, filters, ingest, labs, lists, postgres};
+use crate::{
+    Failure, Settings, aviation, cadence, catalysts, coverage, exclusions, filters, ingest, labs, lists, parcels, phrases, postgres,
+};
 
 const BODY_BYTES: &str = "BENCH_BODY_BYTES";
 const LIMIT: u64 = 200;
@@ -126,6 +128,11 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
             filters::MODE => filters::serve(settings).await,
             labs::MODE => labs::serve(settings).await,
             catalysts::MODE => catalysts::serve(settings).await,
+            coverage::MODE => coverage::serve(settings).await,
+            parcels::MODE => parcels::serve(settings).await,
+            aviation::MODE => aviation::serve(settings).await,
+            exclusions::MODE => exclusions::serve(settings).await,
+            phrases::MODE => phrases::serve(settings).await,
             lists::PEER_MODE => lists::serve_peer().await,
             "ready" => serve_ready(std::env::var(BODY_BYTES)?.parse()?).await,
             _ => serve_postgres(Path::new(&std::env::var(SOCKET)?)).await,

@@ -67,6 +67,11 @@ impl Drop for Cluster {
     }
 }
 
+/// Whether PostgreSQL is installed.
+pub(crate) fn is_installed() -> bool {
+    find_bin().is_some()
+}
+
 fn find_bin() -> Option<PathBuf> {
     let mut versions: Vec<PathBuf> =
         std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path().join("bin")).collect();

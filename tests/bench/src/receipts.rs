@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reads::memory::Memory;
+use reads::registration::TaskContext;
+use receipts::operations::signer::Signer;
+use receipts::operations::{pubkey, seal};
 use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use services::receipts::memory::Memory;
-use services::receipts::signer::Signer;
-use services::receipts::{pubkey, seal};
-use services::registration::TaskContext;
 use surfaces::server::Server;
 
 use crate::child_server::api_context;
@@ -103,7 +103,7 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
         let memory = Memory::Store(Arc::clone(&engine.store));
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, engine.receipt_key.clone()));
-        let task_context = TaskContext { context: Arc::clone(&context), signer: Arc::clone(&signer), holder: "bench".to_owned() };
+        let task_context = TaskContext { context: Arc::clone(&context), signer: Arc::<Signer>::clone(&signer), holder: "bench".to_owned() };
         tokio::spawn(seal::run(Arc::new(task_context)));
         tokio::spawn(async move { signer.watch().await });
         Ok(server.run(context, services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)

@@ -1,22 +1,23 @@
-//! Plans a new service: its rows, schema, fold and operations, and its entry in every list. It works without changes: one record per fact,
-//! filtered by stream.
+//! Plans a new service: a crate with its record, rules and operations, its schema and tables, and its entry in every list. It works without changes: one
+//! record per fact, filtered by stream.
 
 use super::{Name, add_topic, braced, filled, modules, topic_of_facts};
 use crate::layout::{self, Topic};
 use crate::tree::{Plan, Tree};
 use crate::{Error, edit};
 
-/// The template of the record and its tables.
-const VIEW: &str = include_str!("../../templates/service/view.rs.txt");
 /// The template of the schema of its changes.
 const SCHEMA: &str = include_str!("../../templates/service/schema.avsc");
-/// The template of the fold.
-const FOLD: &str = include_str!("../../templates/service/fold.rs.txt");
-/// The templates of its operations, one file each.
-const OPERATIONS: &[(&str, &str)] = &[
-    ("mod", include_str!("../../templates/service/mod.rs.txt")),
-    ("filter", include_str!("../../templates/service/filter.rs.txt")),
-    ("followed", include_str!("../../templates/service/followed.rs.txt")),
+/// The template of the manifest of its crate.
+const MANIFEST: &str = include_str!("../../templates/service/Cargo.toml.txt");
+/// The templates of the sources of its crate.
+const SOURCES: &[(&str, &str)] = &[
+    ("lib", include_str!("../../templates/service/lib.rs.txt")),
+    ("operations/filter", include_str!("../../templates/service/filter.rs.txt")),
+    ("operations/followed", include_str!("../../templates/service/followed.rs.txt")),
+    ("operations/mod", include_str!("../../templates/service/operations.rs.txt")),
+    ("record", include_str!("../../templates/service/record.rs.txt")),
+    ("rules", include_str!("../../templates/service/rules.rs.txt")),
 ];
 
 /// Plans the files of a new service that reads the facts of `topic`.
@@ -24,8 +25,9 @@ const OPERATIONS: &[(&str, &str)] = &[
 /// # Errors
 /// When the name is invalid or taken, the topic does not exist, or a file cannot be extended.
 pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, Error> {
+    let crates = layout::crates(tree.must("Cargo.toml")?);
     let known =
-        [modules(tree, "schemas/src/views/"), modules(tree, "projector/src/services/"), modules(tree, "api/services/src/")].concat();
+        [modules(tree, "schemas/src/views/"), modules(tree, "projector/src/services/"), modules(tree, "services/"), crates].concat();
     let name = Name::new("a service", name, &known)?;
     let facts = topic_of_facts(tree, topic)?;
     let kinds = layout::kinds(tree.must(layout::KINDS)?);
@@ -36,11 +38,6 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     if tree.files().any(|(path, text)| path.ends_with(".avsc") && text.contains(&format!("\"name\": \"{record}Change\""))) {
         return Err(Error::Refused(format!("another service's schema is named {record}Change already")));
     }
-    let mut uses = [
-        format!("use schemas::views::{}::{};", name.snake, braced(&[&record, "TABLES"])),
-        "use schemas::views::records::RecordTables;".to_owned(),
-    ];
-    uses.sort_unstable();
     let changes = format!("CHANGES_{}", name.upper);
     let values = [
         ("snake", name.snake.as_str()),
@@ -55,17 +52,17 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
         ("topics", &braced(&[&changes, &facts.constant])),
         ("topics_and_type", &braced(&[&changes, &facts.constant, "Topic"])),
         ("record_and_tables", &braced(&[&record, "TABLES"])),
-        ("view_uses", &uses.join("\n")),
     ];
     let mut plan = Plan::new(tree);
-    plan.create(format!("schemas/src/views/{}.rs", name.snake), filled(VIEW, &values))?;
     plan.create(format!("schemas/avro/changes.{}.avsc", name.snake), filled(SCHEMA, &values))?;
-    plan.create(format!("projector/src/services/{}.rs", name.snake), filled(FOLD, &values))?;
-    for (file, text) in OPERATIONS {
-        plan.create(format!("api/services/src/{}/{file}.rs", name.snake), filled(text, &values))?;
+    let manifest = filled(MANIFEST, &values);
+    for (file, text) in SOURCES {
+        plan.create(format!("services/{}/src/{file}.rs", name.snake), filled(text, &values))?;
     }
     tables(&mut plan, tree, &name)?;
     lists(&mut plan, &name, &whole)?;
+    plan.edit(layout::LOCK, |text| edit::lock(text, &name.snake, &manifest, "services"))?;
+    plan.create(format!("services/{}/Cargo.toml", name.snake), manifest)?;
     let topic =
         Topic { constant: changes.clone(), name: format!("changes.{}", name.snake), kind: "Changes".to_owned(), private: false, line: 0 };
     let rows = [
@@ -98,20 +95,10 @@ fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
 
 /// Adds the service to every list.
 fn lists(plan: &mut Plan<'_>, name: &Name, whole: &str) -> Result<(), Error> {
-    let module = format!("pub mod {};", name.snake);
     let place = |items: &[&str]| items.iter().filter(|item| layout::module(item) < name.snake.as_str()).count();
-    plan.edit(layout::VIEWS.0, |text| {
-        let item = format!("{}::TABLES.view", name.snake);
-        let with = edit::line(text, &module, edit::module_line)?;
-        edit::item(&with, layout::VIEWS.1, &item, place)
-    })?;
-    plan.edit(layout::FOLDS, |text| {
-        let with = edit::line(text, &module, edit::module_line)?;
-        edit::line(&with, &format!("        $act!($crate::services::{}::{whole});", name.snake), layout::fold)
-    })?;
-    plan.edit(layout::SERVICES.0, |text| {
-        let with = edit::line(text, &module, edit::module_line)?;
-        edit::item(&with, layout::SERVICES.1, &format!("{}::service()", name.snake), place)
-    })?;
+    let item = format!("listed::<{0}::rules::{whole}>({0}::service)", name.snake);
+    plan.edit(layout::SERVICES.0, |text| edit::item(text, layout::SERVICES.1, &item, place))?;
+    let dependency = format!("{0} = {{ path = \"../{0}\" }}", name.snake);
+    plan.edit(layout::SERVICES_MANIFEST, |text| edit::line(text, &dependency, layout::dependency))?;
     plan.edit(layout::SETTINGS, |text| edit::section(text, "services", &name.snake, &[("enabled", "true"), ("base_url", "\"\"")]))
 }

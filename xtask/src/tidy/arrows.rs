@@ -5,8 +5,8 @@ use super::Finding;
 use crate::Error;
 use crate::tree::Tree;
 
-/// Every crate of the workspace: its folder, its name, and the other crates that it may depend on. The binary and the benchmarks may depend
-/// on all of them.
+/// Every crate of the workspace but those of the services: its folder, its name, and the other crates that it may depend on. The binary and the
+/// benchmarks may depend on all of them.
 const CRATES: &[(&str, &str, &[&str])] = &[
     (
         "",
@@ -16,10 +16,12 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "disk-files",
             "event-log",
             "feed",
+            "fold",
             "ingest",
             "operation",
             "payments",
             "projector",
+            "reads",
             "schemas",
             "services",
             "simulator",
@@ -31,42 +33,25 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("api/access/", "access", &["event-log", "operation", "schemas", "view-store"]),
+    ("api/clearance/", "clearance", &["marks", "operation"]),
     ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
     ("api/operation/", "operation", &["disk-files", "event-log", "schemas", "view-store"]),
-    ("api/pages/", "pages", &[]),
+    ("api/pages/", "pages", &["schemas"]),
     ("api/payments/", "payments", &["access", "feed", "operation", "schemas", "view-store"]),
-    (
-        "api/services/",
-        "services",
-        &[
-            "access",
-            "directives",
-            "event-log",
-            "feed",
-            "marks",
-            "matching",
-            "operation",
-            "pages",
-            "schemas",
-            "table-file",
-            "upstreams",
-            "velocity",
-            "view-store",
-            "webhooks",
-        ],
-    ),
-    ("api/site/", "site", &["operation", "schemas"]),
+    ("api/reads/", "reads", &["access", "event-log", "feed", "operation", "schemas", "table-file", "upstreams", "view-store", "webhooks"]),
+    ("api/site/", "site", &["operation", "pages", "schemas"]),
     (
         "api/surfaces/",
         "surfaces",
-        &["access", "event-log", "feed", "operation", "pages", "payments", "schemas", "services", "site", "view-store"],
+        &["access", "event-log", "feed", "operation", "pages", "payments", "reads", "schemas", "site", "view-store"],
     ),
     ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),
     ("ingest/", "ingest", &["event-log", "schemas", "upstreams", "view-store"]),
     ("ingest/disk-files/", "disk-files", &[]),
     ("ingest/log/", "event-log", &["disk-files", "schemas"]),
     ("ingest/upstreams/", "upstreams", &["directives", "schemas"]),
-    ("projector/", "projector", &["directives", "event-log", "marks", "matching", "schemas", "table-file", "velocity", "view-store"]),
+    ("projector/", "projector", &["event-log", "fold", "schemas", "table-file", "view-store"]),
+    ("projector/fold/", "fold", &["schemas", "view-store"]),
     ("projector/store/", "view-store", &["disk-files", "schemas"]),
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &[]),
@@ -75,23 +60,32 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("schemas/matching/", "matching", &["schemas"]),
     ("schemas/velocity/", "velocity", &["schemas"]),
     (
+        "services/list/",
+        "services",
+        &["access", "clearance", "fold", "operation", "projector", "reads", "schemas", "table-file", "view-store", "webhooks"],
+    ),
+    (
         "tests/bench/",
         "bench",
         &[
             "access",
+            "directives",
             "engines",
             "event-log",
             "feed",
             "ingest",
             "marks",
+            "matching",
             "operation",
             "payments",
             "projector",
+            "reads",
             "schemas",
             "services",
             "simulator",
             "surfaces",
             "upstreams",
+            "velocity",
             "view-store",
             "webhooks",
         ],
@@ -100,21 +94,52 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tests/simulator/", "simulator", &["schemas"]),
     ("xtask/", "xtask", &[]),
 ];
-/// Crates that the tests of every crate may use in addition: the servers, and a view that is filled change by change (`feed::testing`).
-const OF_TESTS: &[&str] = &["engines", "feed"];
+/// Crates that the tests of every crate may use in addition: the servers, a view that is filled change by change (`feed::testing`), and the list of
+/// services.
+const OF_TESTS: &[&str] = &["engines", "feed", "services"];
+/// What the crate of a service, `services/<name>/`, may depend on. No service depends on another.
+const OF_A_SERVICE: &[&str] = &[
+    "access",
+    "clearance",
+    "directives",
+    "feed",
+    "fold",
+    "marks",
+    "matching",
+    "operation",
+    "pages",
+    "reads",
+    "schemas",
+    "table-file",
+    "upstreams",
+    "velocity",
+    "view-store",
+    "webhooks",
+];
+/// The crates that may depend on services. The tests of all crates but services may, too.
+const ON_SERVICES: &[&str] = &["bench", "highwater", "services"];
+
+/// Returns the service whose crate is in a folder.
+fn service(folder: &str) -> Option<&str> {
+    folder.strip_prefix("services/")?.strip_suffix('/').filter(|name| *name != "list" && !name.contains('/'))
+}
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
-    for (path, text) in tree.files() {
-        let Some(folder) = path.strip_suffix("Cargo.toml").filter(|folder| folder.is_empty() || folder.ends_with('/')) else { continue };
-        match CRATES.iter().find(|(known, ..)| *known == folder) {
-            Some((_, name, allowed)) => findings.extend(of_one(path, text, name, allowed)),
-            None => {
+    let is_folder = |folder: &&str| folder.is_empty() || folder.ends_with('/');
+    let folders = || tree.files().filter_map(|(path, text)| Some((path, text, path.strip_suffix("Cargo.toml").filter(is_folder)?)));
+    let services: Vec<&str> = folders().filter_map(|(.., folder)| service(folder)).collect();
+    for (path, text, folder) in folders() {
+        match (CRATES.iter().find(|(known, ..)| *known == folder), service(folder)) {
+            (Some((_, name, allowed)), _) => findings.extend(of_one(path, text, name, allowed, &services)),
+            (None, Some(name)) => findings.extend(of_one(path, text, name, OF_A_SERVICE, &services)),
+            (None, None) => {
                 findings.push(Finding::new(path, 1, "an unknown crate: list it in xtask/src/tidy/arrows.rs with what it may depend on"))
             }
         }
     }
-    for (folder, name, _) in CRATES {
+    let of_services = services.iter().map(|name| (format!("services/{name}/"), *name));
+    for (folder, name) in CRATES.iter().map(|(folder, name, _)| ((*folder).to_owned(), *name)).chain(of_services) {
         let path = format!("{folder}Cargo.toml");
         if !tree.must(&path)?.contains(&format!("name = \"{name}\"")) {
             findings.push(Finding::new(&path, 1, format!("is not named {name}")));
@@ -123,16 +148,21 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-fn of_one(path: &str, text: &str, name: &str, allowed: &[&str]) -> Vec<Finding> {
+fn of_one(path: &str, text: &str, name: &str, allowed: &[&str], services: &[&str]) -> Vec<Finding> {
     let (mut findings, mut section) = (Vec::new(), "");
     for (at, line) in text.lines().enumerate() {
         if let Some(head) = line.strip_prefix('[') {
             section = head.trim_end_matches(']');
         }
         let key = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let of_tests = section.ends_with("dev-dependencies") && OF_TESTS.contains(&key);
+        let is_test = section.ends_with("dev-dependencies");
+        let is_service = services.contains(&key);
+        let may = match is_service {
+            true => ON_SERVICES.contains(&name) || is_test && !services.contains(&name),
+            false => allowed.contains(&key) || is_test && OF_TESTS.contains(&key),
+        };
         let is_dependency = section.ends_with("dependencies") && !section.starts_with("workspace");
-        if is_dependency && CRATES.iter().any(|(_, known, _)| *known == key) && !allowed.contains(&key) && !of_tests {
+        if is_dependency && (is_service || CRATES.iter().any(|(_, known, _)| *known == key)) && !may {
             findings.push(Finding::new(path, at + 1, format!("{name} must not depend on {key}: facts flow one way")));
         }
     }
@@ -148,9 +178,21 @@ mod tests {
     fn forbidden_dependencies() {
         let text = "[dependencies]\nschemas.workspace = true\nserde.workspace = true\nfeed = { path = \"x\" }\n\n\
             [dev-dependencies]\nengines.workspace = true\nprojector.workspace = true\n\n[workspace.dependencies]\nfeed = { path = \"api\" }\n";
-        let found = of_one("ingest/log/Cargo.toml", text, "event-log", &["schemas"]);
+        let found = of_one("ingest/log/Cargo.toml", text, "event-log", &["schemas"], &[]);
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [4, 8]);
         assert!(found[0].message.contains("must not depend on feed"));
+    }
+
+    /// Proves that a service depends on no other one, and that the list, and the tests of other crates, may name services.
+    #[test]
+    fn services_do_not_know_each_other() {
+        let text = "[dependencies]\nlabs = { path = \"../labs\" }\n\n[dev-dependencies]\nlabs = { path = \"../labs\" }\n";
+        let lines =
+            |name: &str| of_one("Cargo.toml", text, name, OF_A_SERVICE, &["labs", "names"]).iter().map(|finding| finding.line).collect();
+        let (of_service, of_list, of_engine): (Vec<usize>, Vec<usize>, Vec<usize>) =
+            (lines("names"), lines("services"), lines("projector"));
+        assert_eq!((of_service, of_list, of_engine), (vec![2, 5], Vec::new(), vec![2]));
+        assert_eq!((service("services/labs/"), service("services/list/"), service("api/feed/")), (Some("labs"), None, None));
     }
 
     /// Proves that the list has no circle of dependencies.

@@ -10,21 +10,9 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let upstreams = listed(tree, layout::UPSTREAMS)?;
     let services = listed(tree, layout::SERVICES)?;
-    let views = listed(tree, layout::VIEWS)?;
-    let folds = lines(tree.must(layout::FOLDS)?, layout::fold);
     let kinds = lines(tree.must(layout::KINDS)?, layout::kind_module);
-    for (path, names) in [
-        (layout::UPSTREAMS.0, upstreams.as_slice()),
-        (layout::SERVICES.0, &services),
-        (layout::VIEWS.0, &views),
-        (layout::FOLDS, &folds),
-        (layout::KINDS, &kinds),
-    ] {
+    for (path, names) in [(layout::UPSTREAMS.0, upstreams.as_slice()), (layout::SERVICES.0, &services), (layout::KINDS, &kinds)] {
         findings.extend(in_order(path, names));
-    }
-    if folds.iter().map(|(_, name)| *name).ne(views.iter().map(|(_, name)| *name)) {
-        let line = views.first().map_or(1, |(line, _)| *line);
-        findings.push(Finding::new(layout::VIEWS.0, line, "the lists of views and folds differ"));
     }
     findings.extend(topics(tree, &kinds)?);
     findings.extend(settings(tree, "upstreams", &upstreams)?);
@@ -36,17 +24,15 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     }
     for (line, name) in &services {
         let files = [
-            format!("schemas/src/views/{name}.rs"),
             format!("schemas/avro/changes.{name}.avsc"),
             format!("schemas/cql/{name}.cql"),
-            format!("api/services/src/{name}/mod.rs"),
+            format!("services/{name}/Cargo.toml"),
+            format!("services/{name}/src/lib.rs"),
+            format!("services/{name}/src/rules.rs"),
+            format!("services/{name}/src/operations/mod.rs"),
         ];
         for file in files {
             findings.extend((!tree.has(&file)).then(|| Finding::new(layout::SERVICES.0, *line, format!("{name} has no {file}"))));
-        }
-        let fold = format!("projector/src/services/{name}");
-        if !tree.has(&fold) && !tree.has(&format!("{fold}.rs")) {
-            findings.push(Finding::new(layout::SERVICES.0, *line, format!("{name} has no {fold}.rs")));
         }
     }
     Ok(findings)
@@ -143,17 +129,13 @@ mod tests {
             ("schemas/src/topics.rs", TOPICS),
             ("schemas/src/avro.rs", AVRO),
             ("schemas/src/facts/mod.rs", "kinds! {\n    X(x::XFact) = X;\n}\n"),
-            (
-                "schemas/src/views/mod.rs",
-                "pub const ALL: &[&ViewDef] = &[&engine::VIEW, s::TABLES.view];\npub const SERVICES: &[&ViewDef] =\n    &[s::TABLES.view];\n",
-            ),
-            ("schemas/src/views/s.rs", ""),
             ("schemas/avro/changes.s.avsc", ""),
             ("schemas/cql/s.cql", ""),
-            ("projector/src/services/mod.rs", "        $act!($crate::services::s::S);\n"),
-            ("projector/src/services/s/mod.rs", ""),
-            ("api/services/src/lib.rs", "fn registrations() -> Vec<Registration> {\n    vec![s::service()]\n}\n"),
-            ("api/services/src/s/mod.rs", ""),
+            ("services/list/src/lib.rs", "fn list() -> Vec<Listed> {\n    vec![listed::<s::rules::S>(s::service)]\n}\n"),
+            ("services/s/Cargo.toml", ""),
+            ("services/s/src/lib.rs", ""),
+            ("services/s/src/rules.rs", ""),
+            ("services/s/src/operations/mod.rs", ""),
             ("src/default.toml", SETTINGS),
         ];
         for (path, text) in changes {
@@ -172,12 +154,11 @@ mod tests {
         let swapped = UPSTREAMS.replace("&a::A, &b::B", "\n    &b::B,\n    &a::A,\n");
         assert_eq!(messages(&[("ingest/upstreams/src/lib.rs", &swapped)]), ["ingest/upstreams/src/lib.rs:3: a is listed after b"]);
         assert_eq!(messages(&[("tests/fixtures/b/x.json", "")]), ["ingest/upstreams/src/lib.rs:1: b has no tests/fixtures/b"]);
-        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["api/services/src/lib.rs:2: s has no schemas/cql/s.cql"]);
+        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["services/list/src/lib.rs:2: s has no schemas/cql/s.cql"]);
         let settings = SETTINGS.replace("[upstreams.b]", "[upstreams.c]");
         let found = messages(&[("src/default.toml", &settings)]);
         assert_eq!(found, ["src/default.toml:3: upstreams.c is in no list", "src/default.toml:1: has no [upstreams.b]"]);
-        let found = messages(&[("projector/src/services/mod.rs", "        $act!($crate::services::t::T);\n")]);
-        assert_eq!(found, ["schemas/src/views/mod.rs:3: the lists of views and folds differ"]);
+        assert_eq!(messages(&[("services/s/src/rules.rs", "")]), ["services/list/src/lib.rs:2: s has no services/s/src/rules.rs"]);
         let schemas = AVRO.replace("\"changes.s\"", "\"y\"");
         assert_eq!(
             messages(&[("schemas/src/avro.rs", &schemas)]),

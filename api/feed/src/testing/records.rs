@@ -55,10 +55,20 @@ impl<R: Record> RecordView<R> {
 
     /// Adds a change of a record. The next [`Self::commit`] writes it. Returns its seq and the record before it.
     pub fn change(&mut self, at_ms: i64, after: &R) -> (Seq, Option<R>) {
+        self.change_with(at_ms, after, |_| json!({}))
+    }
+
+    /// Adds a change with details, which follow from the record before it, as [`Self::change`] does.
+    pub fn change_with(&mut self, at_ms: i64, after: &R, details: impl FnOnce(Option<&R>) -> Value) -> (Seq, Option<R>) {
         let seq = self.checkpoint.seq.next();
         let before = self.rows.get(after.id()).cloned();
         let event = if before.is_some() { "modified" } else { "new" };
-        self.next(at_ms, Some(&json!({ "event": event, "seq": seq, "recordedAt": rfc3339(at_ms), "record": after })));
+        let mut element = json!({ "event": event, "seq": seq, "recordedAt": rfc3339(at_ms) });
+        if let (Some(element), Value::Object(details)) = (element.as_object_mut(), details(before.as_ref().map(|(_, before)| before))) {
+            element.extend(details);
+        }
+        element["record"] = json!(after);
+        self.next(at_ms, Some(&element));
         let row = |seq: Seq, record: &R| serde_json::to_vec(&Row { seq, since: Seq(0), record: record.clone() }).unwrap();
         self.put(self.tables.records, key![after.id()], row(seq, after));
         let mut terms = after.terms();

@@ -16,10 +16,11 @@ mod webhooks;
 use futures_util::future::BoxFuture;
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::{Page, layout};
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
-use crate::layout::{Page, layout, notice};
+use crate::layout::notice;
 use crate::this_view::copyable;
 use crate::{ACCOUNT, Pairs, Shown, url};
 
@@ -189,7 +190,7 @@ fn screen(part: &str, title: &str, outcome: Outcome, body: &Markup) -> Screen {
 
 /// A page that no search engine lists.
 fn page(title: &str, status: u16, main: Markup) -> Page<'static> {
-    Page { title: title.to_owned(), description: String::new(), canonical: String::new(), search: "", status, main }
+    Page { title: title.to_owned(), status, main, ..Page::default() }
 }
 
 /// The page at a route.

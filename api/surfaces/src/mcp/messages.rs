@@ -1,12 +1,14 @@
 //! Messages as clients write them. Clients of some languages write an empty object as `[]`, and the library refuses a message whose parameters it cannot
 //! read as if its method did not exist, or without the id of the request. This module reads an empty list as an empty object, and names the
-//! parameter of a request that is malformed.
+//! parameter of a request that is malformed. It also splits the batches of older clients.
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData};
 use schemas::i_json;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::echo;
@@ -62,6 +64,16 @@ pub(super) fn is_call(message: &[u8]) -> bool {
         method: Cow<'a, str>,
     }
     serde_json::from_slice::<Head<'_>>(message).is_ok_and(|head| head.method == "tools/call")
+}
+
+/// The messages of a batch as they are written; `None` for any other body, also for an empty list.
+pub(super) fn batch(body: &[u8]) -> Option<Vec<Bytes>> {
+    if body.trim_ascii_start().first() != Some(&b'[') {
+        return None;
+    }
+    let messages: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
+    let messages: Vec<Bytes> = messages.into_iter().map(|message| Bytes::copy_from_slice(message.get().as_bytes())).collect();
+    (!messages.is_empty()).then_some(messages)
 }
 
 /// Reads empty lists as empty objects, and arguments that are the text of a JSON object as that object. Returns whether the message changed.

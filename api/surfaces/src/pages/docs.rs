@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use operation::context::ServiceSettings;
 use operation::{Operation, Service};
-use pages::{inline, page, paragraphs};
+use pages::{Page, inline, layout, paragraphs, table};
 use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::prices::price;
 /// `{prefix}/docs`: every operation with its parameters, an example and its errors.
 pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String {
     let base = &settings.base_url;
-    let body = html! {
+    let main = html! {
         h1 { (service.title) }
         (paragraphs(service.about))
         p {
@@ -40,7 +40,9 @@ pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String
         @for operation in &service.operations { (section(operation, settings)) }
         @for file in &service.data { (data_file(file)) }
     };
-    page(service.title, &body)
+    let canonical = format!("{}/docs", settings.prefix);
+    let title = format!("{}: reference", service.title);
+    layout(&Page { title, description: service.about.to_owned(), canonical, main, ..Page::default() })
 }
 
 fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
@@ -63,7 +65,7 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
             }
             (parameters(operation))
             h3 { "Example" }
-            pre { code { (example(operation, settings)) } }
+            pre tabindex="0" role="region" aria-label={ "Example of " (anchor(operation)) } { code { (example(operation, settings)) } }
             p.soft {
                 "Errors: "
                 @for (index, code) in errors.values().flatten().enumerate() {
@@ -82,12 +84,11 @@ fn data_file(file: &ShownFile) -> Markup {
             h2 { (file.name) ", version " (file.version) }
             p { (file.about) }
             @for source in &file.sources { p.soft { "Source: " (source) } }
-            table {
-                tr { th { "Entry" } th { "Values" } }
+            (table(file.name, &["Entry", "Values"], &html! {
                 @for (name, values) in &file.entries {
-                    tr { td { (name) } td { (values.join(", ")) } }
+                    tr { th scope="row" { (name) } td { (values.join(", ")) } }
                 }
-            }
+            }))
         }
     }
 }
@@ -104,11 +105,10 @@ fn parameters(operation: &Operation) -> Markup {
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
     html! {
         @if let Some(properties) = properties {
-            table {
-                tr { th { "Parameter" } th { "Type" } th { "Meaning" } }
+            (table(&format!("Parameters of {}", anchor(operation)), &["Parameter", "Type", "Meaning"], &html! {
                 @for (name, schema) in properties {
                     tr {
-                        td { code { (name) } @if is_required(name) { " " span.soft { "required" } } }
+                        th scope="row" { code { (name) } @if is_required(name) { " " span.soft { "required" } } }
                         td { (kind(schema)) }
                         td {
                             (inline(schema.get("description").and_then(Value::as_str).unwrap_or_default()))
@@ -116,7 +116,7 @@ fn parameters(operation: &Operation) -> Markup {
                         }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -165,7 +165,7 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
 
 /// `{prefix}/docs/errors`: the closed table of error codes, each with its own anchor.
 pub(crate) fn errors() -> String {
-    let body = html! {
+    let main = html! {
         h1 { "Errors" }
         p {
             "Every error is a problem document (RFC 9457, " code { "application/problem+json" } ") whose " code { "code" } " is one of these. "
@@ -187,5 +187,6 @@ pub(crate) fn errors() -> String {
             }
         }
     };
-    page("Errors", &body)
+    let description = "What each error code of the API means, and what to do.".to_owned();
+    layout(&Page { title: "Errors".to_owned(), description, canonical: "/docs/errors".to_owned(), main, ..Page::default() })
 }

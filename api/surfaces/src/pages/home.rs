@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 use operation::Service;
 use operation::context::ServiceSettings;
-use pages::{page, paragraphs};
+use pages::{Page, layout, paragraphs};
 
 /// The home page: every service with its links.
 pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let cards: Vec<Markup> = services.map(|(service, settings)| card(service, &settings.base_url)).collect();
-    let body = html! {
+    let main = html! {
         h1 { "Highwater" }
         p { "Public records as change feeds: what the agencies publish, in one order, over REST, MCP and NDJSON." }
         @for card in &cards { (card) }
@@ -19,13 +19,13 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
             "For operators: " a href="/healthz" { "liveness" } ", " a href="/readyz" { "readiness" } "."
         }
     };
-    page("Highwater", &body)
+    layout(&Page { title: "Highwater".to_owned(), canonical: "/".to_owned(), main, ..Page::default() })
 }
 
 fn card(service: &Service, base: &str) -> Markup {
     html! {
-        section.card {
-            h2 style="margin-top:0" { a href={ (base) "/docs" } { (service.title) } }
+        section.panel {
+            h2 { a href={ (base) "/docs" } { (service.title) } }
             (paragraphs(service.about))
             p.soft {
                 (service.operations.len()) " operations · "

@@ -195,6 +195,11 @@ impl Room {
         self.state.give_way.notified().await;
     }
 
+    /// Whether a request is in flight: its head has arrived, and its response has not been sent.
+    pub(super) fn has_request(&self) -> bool {
+        self.state.waiting_since.load(Ordering::Relaxed) == IN_FLIGHT
+    }
+
     /// A request's head has arrived. The connection is not closed for another one until the response has been sent.
     pub(super) fn begin_request(&self) -> ActiveRequest {
         self.state.waiting_since.store(IN_FLIGHT, Ordering::Relaxed);

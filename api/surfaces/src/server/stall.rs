@@ -1,4 +1,4 @@
-//! The write half of a connection, with a timeout for clients that do not read.
+//! The write half of a connection, with a timeout for clients that do not read. The timeout may become shorter while a write waits.
 
 use std::future::Future;
 use std::io;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::AsyncWrite;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// How many bytes a client must read within the timeout to restart it. Single bytes now and then do not count.
 const READ_BYTES_MIN: usize = 4 * 1024;
@@ -15,17 +15,18 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 /// The write half of a connection. Its writes fail when the client reads less than [`READ_BYTES_MIN`] within a time while more is waiting. So a slow
 /// client is served, and one that stopped reading does not hold a connection and its page.
 #[derive(Debug)]
-pub(super) struct Stalling<S> {
+pub(super) struct Stalling<S, T> {
     stream: S,
-    time_max: Duration,
+    /// The time at present.
+    time_max: T,
     /// The timeout. It runs from the first write that has to wait until enough, or everything, is read.
     waiting: Option<Pin<Box<Sleep>>>,
     /// How many bytes were read since the timeout started.
     read_bytes: usize,
 }
 
-impl<S> Stalling<S> {
-    pub(super) fn new(stream: S, time_max: Duration) -> Self {
+impl<S, T: Fn() -> Duration> Stalling<S, T> {
+    pub(super) fn new(stream: S, time_max: T) -> Self {
         Self { stream, time_max, waiting: None, read_bytes: 0 }
     }
 
@@ -37,8 +38,12 @@ impl<S> Stalling<S> {
             }
             return Poll::Ready(result);
         }
-        let time_max = self.time_max;
+        let time_max = (self.time_max)();
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(time_max)));
+        let latest = Instant::now() + time_max;
+        if waiting.deadline() > latest {
+            waiting.as_mut().reset(latest);
+        }
         ready!(waiting.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")))
     }
@@ -49,7 +54,7 @@ impl<S> Stalling<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin, T: Fn() -> Duration + Unpin> AsyncWrite for Stalling<S, T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.in_time(context, written)
@@ -85,7 +90,7 @@ mod tests {
     #[tokio::test]
     async fn stalled_readers() {
         let (ours, mut theirs) = duplex(8);
-        let mut ours = Stalling::new(ours, Duration::from_millis(20));
+        let mut ours = Stalling::new(ours, || Duration::from_millis(20));
         let error = ours.write_all(&[7; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(ours.waiting.is_some());
@@ -99,7 +104,7 @@ mod tests {
     /// Proves that single bytes do not restart the timeout, and that enough bytes, or the last ones, do.
     #[tokio::test]
     async fn readers_that_take_too_little() {
-        let mut ours = Stalling::new(tokio::io::sink(), Duration::from_secs(60));
+        let mut ours = Stalling::new(tokio::io::sink(), || Duration::from_secs(60));
         let mut context = Context::from_waker(std::task::Waker::noop());
         for enough in [true, false] {
             assert!(ours.in_time(&mut context, Poll::Pending).is_pending());
@@ -114,5 +119,25 @@ mod tests {
             }
             assert!(ours.waiting.is_none() && ours.read_bytes == 0);
         }
+    }
+    /// Proves that a write that waits already has the shorter time that counts from now on, and that a longer one does not extend it.
+    #[tokio::test]
+    async fn the_time_becomes_shorter() {
+        let time = std::cell::Cell::new(0);
+        let mut ours = Stalling::new(tokio::io::sink(), || Duration::from_secs(time.get()));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let [first, longer, shorter, longer_again] = [3_000, 6_000, 100, 3_000].map(|seconds| {
+            time.set(seconds);
+            assert!(ours.in_time(&mut context, Poll::Pending).is_pending());
+            ours.waiting.as_ref().unwrap().deadline()
+        });
+        assert!(first == longer && shorter < first && shorter == longer_again);
+
+        let (ours, _theirs) = duplex(8);
+        let was_asked = std::cell::Cell::new(false);
+        // The first look gives a time that no test waits for, each later one a short time.
+        let mut ours = Stalling::new(ours, || if was_asked.replace(true) { Duration::from_millis(20) } else { Duration::from_secs(3_000) });
+        assert!(futures_util::poll!(std::pin::pin!(ours.write_all(&[7; 64]))).is_pending());
+        assert_eq!(ours.write_all(&[7; 64]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }

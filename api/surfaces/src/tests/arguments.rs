@@ -143,7 +143,7 @@ fn what_is_sold() {
 /// webhook's URL) is in no error.
 #[test]
 fn fields_within_fields() {
-    let operations = services::filings::service().service.operations;
+    let operations = filings::service().service.operations;
     let check = |name: &str, arguments: Value| {
         let operation = operations.iter().find(|operation| operation.name == name).unwrap();
         Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)
@@ -184,7 +184,7 @@ fn fields_within_fields() {
 /// Proves that a value in another type or notation is read the same on every surface, where it has exactly one reading.
 #[test]
 fn one_reading_on_every_surface() {
-    let operations = services::filings::service().service.operations;
+    let operations = filings::service().service.operations;
     let checker = |name: &str| Checker::new(operations.iter().find(|operation| operation.name == name).unwrap()).unwrap();
     let (feed, save) = (checker("whats_new_since"), checker("save_filter"));
     let read = |name: &str, given: &Value| -> Vec<Result<Value, Problem>> {
@@ -276,7 +276,7 @@ fn one_reading_on_every_surface() {
 /// Proves that an empty list is read as an empty object, and that texts that an operation records as they are keep their quotation marks.
 #[test]
 fn empty_objects_and_recorded_texts() {
-    let operations = services::filings::service().service.operations;
+    let operations = filings::service().service.operations;
     let save = Checker::new(operations.iter().find(|operation| operation.name == "save_filter").unwrap()).unwrap();
     let saved = save.tool(json!({"name": "a", "filter": []}).as_object().unwrap().clone());
     assert_eq!(saved, Ok(json!({"name": "a", "filter": {}})));
@@ -310,7 +310,7 @@ fn fields_of_hosts() {
 /// refused with the path of its field, as it is not in arguments; a misspelt field of an item is refused with the nearest one.
 #[test]
 fn items_of_lists() {
-    let operations = services::aviation::service().service.operations;
+    let operations = aviation::service().service.operations;
     let checker = |name: &str| Checker::new(operations.iter().find(|operation| operation.name == name).unwrap()).unwrap();
     let (route, tool, recurring) = (checker("assess"), checker("assess_fleet"), checker("recurring_due"));
     let of = |given: Value| given.as_object().unwrap().clone();
@@ -361,7 +361,7 @@ fn items_of_lists() {
 /// Proves that an offset whose plus became a blank is read as the offset.
 #[test]
 fn times_with_an_offset() {
-    let operations = services::filings::service().service.operations;
+    let operations = filings::service().service.operations;
     let checker = Checker::new(operations.iter().find(|operation| operation.name == "whats_new_since").unwrap()).unwrap();
     let read = |query: &str| checker.strings(form_urlencoded::parse(query.as_bytes())).map(|read| read["asOf"].clone());
     for (query, time) in [
@@ -380,7 +380,7 @@ fn times_with_an_offset() {
 /// refused.
 #[test]
 fn lists_in_queries() {
-    let operations = services::awards::service().service.operations;
+    let operations = awards::service().service.operations;
     let operation = operations.iter().find(|operation| operation.name == "whats_changed_since").unwrap();
     let checker = Checker::new(operation).unwrap();
     let read = |query: &str| checker.strings(form_urlencoded::parse(query.as_bytes()));

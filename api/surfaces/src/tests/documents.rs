@@ -30,7 +30,7 @@ async fn openapi() {
     }
 }
 
-/// Proves that pages and texts contain every operation, escape every text, load nothing, and are revalidated by ETag.
+/// Proves that pages and texts contain every operation, escape every text, load only the files of the pages, and are revalidated by ETag.
 #[tokio::test]
 async fn pages() {
     let fixture = Fixture::new(|_| {});
@@ -38,7 +38,7 @@ async fn pages() {
         let read = get(&fixture, path).await;
         assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
         assert!(read.header("content-security-policy").starts_with("default-src 'none'"), "{path}");
-        for bad in ["<more>", "<operation>", "<script", "<link", "<img", "src="] {
+        for bad in ["<more>", "<operation>", "<script>", "<style", " style=", "src=\"http", "src=\"//"] {
             assert!(!read.body.contains(bad), "{path}: {bad}");
         }
         let again = send(&fixture, ask().path(path).header("if-none-match", read.header("etag"))).await;
@@ -64,6 +64,41 @@ async fn pages() {
         let document = get(&fixture, path).await.json();
         assert_eq!((&document["version"], &document["x402Version"], &document["items"]), (&json!(1), &json!(2), &json!([])), "{path}");
     }
+}
+
+/// Proves that the catalog leads to the card of each service, that a card and the entry for the registry name an endpoint that answers, and what the card
+/// says of it.
+#[tokio::test]
+async fn cards_of_mcp_endpoints() {
+    let fixture = Fixture::new(|_| {});
+    let catalog = get(&fixture, "/.well-known/mcp/catalog.json").await;
+    assert_eq!((catalog.header("content-type"), catalog.header("access-control-allow-origin")), ("application/json", "*"));
+    let entry = json!({
+        "identifier": "urn:air:fake.example:fake", "displayName": "Fakes & <more>", "type": "application/mcp-server-card+json",
+        "url": format!("{BASE}/mcp/server-card"),
+    });
+    assert_eq!(catalog.json(), json!({"specVersion": "draft", "entries": [entry]}));
+    let card = get(&fixture, "/fake/mcp/server-card").await;
+    assert_eq!((card.status.as_u16(), card.header("content-type")), (200, "application/mcp-server-card+json"));
+    let well_known = get(&fixture, "/fake/.well-known/mcp/server-card.json").await;
+    assert_eq!((&well_known.body, well_known.header("etag")), (&card.body, card.header("etag")));
+    let registered = get(&fixture, "/fake/server.json").await.json();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).to_string();
+    let card = card.json();
+    for document in [&card, &registered] {
+        assert_eq!((&document["name"], &document["title"]), (&json!("example.fake/fake"), &json!("Fakes & <more>")));
+        assert_eq!((&document["description"], &document["websiteUrl"]), (&json!("Made up."), &json!(format!("{BASE}/docs"))));
+        let remote = &document["remotes"][0];
+        assert_eq!((&remote["type"], &remote["headers"][0]["name"]), (&json!("streamable-http"), &json!("X-API-Key")));
+        let path = remote["url"].as_str().unwrap().strip_prefix("https://fake.example").unwrap().to_owned();
+        let ask = ask().method("POST").path(&path).header("host", "fake.example").header("content-type", "application/json");
+        let server = send(&fixture, ask.body(hello.clone())).await.json()["result"]["serverInfo"].clone();
+        assert_eq!((&document["version"], &document["title"]), (&server["version"], &server["title"]));
+    }
+    let versions = card["remotes"][0]["supportedProtocolVersions"].as_array().unwrap();
+    assert!(["2025-03-26", "2025-11-25", "2026-07-28"].iter().all(|version| versions.contains(&json!(version))), "{versions:?}");
+    assert!(registered["$schema"].as_str().unwrap().ends_with("/server.schema.json"));
 }
 
 /// Proves that liveness does not depend on readiness, and that readiness gives the reason.

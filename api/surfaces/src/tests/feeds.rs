@@ -12,6 +12,8 @@ use schemas::views::recalls::Recall;
 use super::*;
 
 const DAY_MS: i64 = 24 * HOUR_MS;
+/// The public URL of the site.
+const SITE: &str = "https://fake.example";
 /// The text of a record that an XML document must not take for its own: markup, an end of CDATA, and characters that XML forbids even escaped.
 const HOSTILE: &str = "</title><script>&\"' ]]> \u{0}\u{b}\u{1b}\u{fffe}\u{ffff} \u{1f600} \u{202e}end";
 /// The same text as a reader of a document gets it.
@@ -51,7 +53,7 @@ impl Feed {
             operations,
             files: None,
             data: Vec::new(),
-            page: operation::RecordPage::default(),
+            page: operation::RecordPage { title: &["title"], ..operation::RecordPage::default() },
         };
         Arc::new(Site::new(Arc::new(context), vec![service], Arc::new(|| Ok(()))).unwrap())
     }
@@ -143,10 +145,17 @@ async fn hostile_texts() {
     assert_eq!(links(&read.body, "related"), ["https://www.cpsc.gov/a?b=1&c=2"]);
     assert_eq!(
         links(&read.body, "alternate"),
-        [format!("{BASE}/docs"), format!("{BASE}/v1/records/CPSC%3A1"), format!("{BASE}/v1/records/CPSC%3Aa%2Fb%20c%3Fd")]
+        [
+            format!("{BASE}/docs"),
+            format!("{SITE}/explore/fake/CPSC:1"),
+            format!("{BASE}/v1/records/CPSC:1"),
+            format!("{SITE}/explore/fake/CPSC:a%2Fb%20c%3Fd"),
+            format!("{BASE}/v1/records/CPSC:a%2Fb%20c%3Fd"),
+        ]
     );
     for link in &links(&read.body, "alternate")[1..] {
-        assert_eq!(feed.get(&below(link)).await.status, 200, "{link}");
+        let path = link.strip_prefix(BASE).map_or_else(|| link.strip_prefix(SITE).unwrap().to_owned(), |_| below(link));
+        assert_eq!(feed.get(&path).await.status, 200, "{link}");
     }
 }
 

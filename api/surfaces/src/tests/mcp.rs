@@ -284,7 +284,78 @@ async fn bodies() {
     assert_eq!(send(&fixture, long).await.status, 413);
 }
 
-/// Proves that the endpoint accepts its public host, configured hosts and loopback, and no other host or origin.
+/// Proves that a batch of the version that has them is answered in one list, by the ids of its requests and without the notifications; that each message
+/// is answered as it is alone; and that other versions, and long batches, are refused.
+#[tokio::test]
+async fn batches() {
+    let fixture = Fixture::new(|_| {});
+    let request = |id: Value, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let batch = json!([
+        request(json!(1), "ping", json!({})),
+        ready,
+        request(json!("two"), "tools/call", json!({"name": "find", "arguments": {"limit": "3"}})),
+        request(json!(3), "tools/call", json!({"name": 5})),
+        request(json!(4), "no/such", json!({})),
+        {"a": 1},
+    ]);
+    for version in ["", "2025-03-26"] {
+        let ask = raw(&format!(" \n{batch}"));
+        let read = send(&fixture, if version.is_empty() { ask } else { ask.header("mcp-protocol-version", version) }).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "application/json"), "{version}: {}", read.body);
+        let answers = read.json();
+        let ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+        assert_eq!(ids, [&json!(1), &json!("two"), &json!(3), &json!(4), &Value::Null]);
+        assert_eq!((&answers[0]["result"], &answers[1]["result"]["structuredContent"]["echo"]), (&json!({}), &json!({"limit": 3})));
+        let codes: Vec<&Value> = answers.as_array().unwrap()[2..].iter().map(|answer| &answer["error"]["code"]).collect();
+        assert_eq!(codes, [-32602, -32601, -32600]);
+    }
+    assert_eq!(send(&fixture, raw("[9007199254740993]")).await.json()[0]["error"]["code"], -32600);
+    let large = send(&fixture, raw("[{\"jsonrpc\":\"2.0\",\"id\":9007199254740993,\"method\":\"ping\"}]")).await;
+    assert!(large.body.contains("\"id\":9007199254740993"), "ids stay as they are written: {}", large.body);
+    let silent = send(&fixture, message(&json!([ready, ready]))).await;
+    assert_eq!((silent.status.as_u16(), silent.body.as_str()), (202, ""));
+    let long: Vec<&Value> = std::iter::repeat_n(&ready, 21).collect();
+    // Longer than this fixture takes otherwise.
+    let roomy = Fixture::new(|settings| settings.body_bytes_max = 100_000);
+    let other = message(&batch).header("mcp-protocol-version", "2025-11-25");
+    for (fixture, refused) in [(&roomy, message(&json!(long))), (&fixture, other), (&fixture, raw("[]"))] {
+        let read = send(fixture, refused).await;
+        assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(-32600)), "{}", read.body);
+    }
+    let foreign = super::ask().method("POST").path("/fake/mcp").header("host", "evil.example").header("content-type", "application/json");
+    assert_eq!(send(&fixture, foreign.body(batch.to_string())).await.status, 403);
+}
+
+/// Proves that each message of a batch counts against the limit of its address.
+#[tokio::test]
+async fn batches_are_limited_by_address() {
+    let site = Fixture::stopped().site(Arc::new(|| Ok(())));
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let batch = Value::from(vec![ping; 10]);
+    for _ in 0..Open::Message.per_minute_max() / 10 {
+        assert_eq!(message(&batch).reply(Arc::clone(&site)).await.json().as_array().unwrap().len(), 10);
+    }
+    let limited = message(&batch).reply(site).await;
+    assert_eq!((limited.status.as_u16(), limited.problem().0.as_str()), (429, "rate-limited"));
+}
+
+/// Proves that a byte order mark before a message is no part of it, and that another encoding is named.
+#[tokio::test]
+async fn encodings_of_messages() {
+    let fixture = Fixture::new(|_| {});
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+    for body in [format!("\u{feff}{ping}"), format!("\u{feff}\r\n[{ping}]")] {
+        let read = send(&fixture, raw(&body)).await;
+        assert!(read.status == 200 && read.body.contains("\"result\":{}"), "{}", read.body);
+    }
+    let wide: Vec<u8> = ping.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let read = send(&fixture, raw("").body(wide)).await;
+    assert_eq!(read.json()["error"]["code"], -32700);
+    assert!(read.body.contains("JSON is sent as UTF-8"), "{}", read.body);
+}
+
+/// Proves that the endpoint accepts its public host, configured hosts and loopback, and no other host or origin, for messages and for preflights alike.
 #[tokio::test]
 async fn hosts_and_origins() {
     let fixture = Fixture::new(|_| {});
@@ -312,6 +383,11 @@ async fn hosts_and_origins() {
         ("fake.example", "http://fake.example", 403),
         ("fake.example", "null", 403),
     ] {
+        let preflight =
+            super::ask().method("OPTIONS").path("/fake/mcp").header("host", host).header("access-control-request-method", "POST");
+        let preflight = if origin.is_empty() { preflight } else { preflight.header("origin", origin) };
+        let verdict = send(&fixture, preflight).await;
+        assert_eq!(verdict.status, if status == 200 { 204 } else { status }, "a preflight of {host} {origin}");
         let read = send(&fixture, ask(host, origin)).await;
         assert_eq!(read.status, status, "{host} {origin}");
         if status == 403 {

@@ -25,6 +25,26 @@ async fn unknown_paths_in_a_browser() {
     }
 }
 
+/// Proves that any refusal outside of the API is a page for a browser, with the status and headers that a program gets, and that operations answer with
+/// problem documents whatever the caller accepts.
+#[tokio::test]
+async fn refusals_in_a_browser() {
+    let fixture = Fixture::new(|_| {});
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/explore", "/llms.txt", "/status", "/fake/docs"] {
+        let read = send(&fixture, ask().method("DELETE").path(path).header("accept", browser)).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "text/html; charset=utf-8"), "{path}");
+        assert_eq!((read.header("allow"), read.header("cache-control"), read.header("vary")), ("GET, HEAD, OPTIONS", "no-store", "Accept"));
+        assert!(read.body.contains("<h1>This address cannot do that</h1>") && read.header("content-security-policy").contains("'none'"));
+        for program in ["*/*", "application/json", "application/json, text/html", "text/html;q=0, application/json"] {
+            let read = send(&fixture, ask().method("DELETE").path(path).header("accept", program)).await;
+            assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "application/problem+json"), "{path} {program}");
+        }
+    }
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items").header("accept", browser)).await;
+    assert_eq!((read.status.as_u16(), read.header("content-type")), (405, "application/problem+json"));
+}
+
 /// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {
@@ -158,6 +178,61 @@ async fn making() {
     for key in ["", "a b", long.as_str()] {
         let read = send(&fixture, post("{\"name\": \"a\"}").header("idempotency-key", key)).await;
         assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "Idempotency-Key".to_owned()), "{key}");
+    }
+}
+
+/// Proves that a byte order mark before a body is no part of it, and that a body in another encoding is refused with its name.
+#[tokio::test]
+async fn encodings_of_bodies() {
+    let fixture = Fixture::new(|_| {});
+    for body in ["\u{feff}{\"name\": \"a\"}", "\u{feff}\r\n{\"name\": \"a\"}\r\n", "{\"name\": \"a\"}"] {
+        assert_eq!(send(&fixture, post(body)).await.status, 201, "{body:?}");
+    }
+    let wide = |bytes: fn(u16) -> [u8; 2], mark: &str| -> Vec<u8> {
+        format!("{mark}{{\"name\": \"a\"}}").encode_utf16().flat_map(bytes).collect()
+    };
+    for body in
+        [wide(u16::to_le_bytes, "\u{feff}"), wide(u16::to_be_bytes, "\u{feff}"), wide(u16::to_le_bytes, ""), wide(u16::to_be_bytes, "")]
+    {
+        let read = send(&fixture, post("").body(body)).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (400, "body-invalid"));
+        assert!(read.body.contains("JSON is sent as UTF-8"), "{}", read.body);
+    }
+    for body in ["\u{feff}\u{feff}{}", "\u{feff}", "\u{feff}[]", "{\u{feff}}"] {
+        let read = send(&fixture, post(body)).await;
+        assert!(read.status == 400 && !read.body.contains("UTF-16"), "{body:?}: {}", read.body);
+    }
+}
+
+/// Proves that a file supports reads only, says so to other methods, and that a path without a file stays unknown to every method.
+#[tokio::test]
+async fn methods_of_files() {
+    let fixture = Fixture::new(|_| {});
+    let files: operation::Files = |_, path| {
+        let tile = || operation::File {
+            bytes: Bytes::from_static(b"tile"),
+            content_type: "application/octet-stream",
+            is_immutable: true,
+            policy: "",
+        };
+        Box::pin(async move { Ok((path == "tile/0/000").then(tile)) })
+    };
+    let services = fixture.services().into_iter().map(|service| Service { files: Some(files), ..service }).collect();
+    let site = Arc::new(Site::new(Arc::clone(&fixture.context), services, Arc::new(|| Ok(()))).unwrap());
+    for (method, status, body) in [("GET", 200, "tile"), ("HEAD", 200, "tile"), ("OPTIONS", 204, "")] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        assert_eq!((read.status.as_u16(), read.body.as_str()), (status, body), "{method}");
+        if method == "OPTIONS" {
+            assert_eq!((read.header("allow"), read.header("access-control-allow-origin")), ("GET, HEAD, OPTIONS", "*"));
+        }
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE"] {
+        let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;
+        let found = (read.status.as_u16(), read.problem().0, read.header("allow").to_owned());
+        assert_eq!(found, (405, "method-not-allowed".to_owned(), "GET, HEAD, OPTIONS".to_owned()), "{method}");
+    }
+    for method in ["GET", "OPTIONS", "POST", "DELETE"] {
+        assert_eq!(ask().method(method).path("/fake/tile/0/001").reply(Arc::clone(&site)).await.status, 404, "{method}");
     }
 }
 
@@ -298,7 +373,18 @@ async fn answers_without_a_key_are_limited_by_address() {
         let mut all: Vec<(Open, Ask)> = documents.map(|path| (Open::Document, get(path))).into();
         all.push((Open::Page, get("/").header("accept", "text/html")));
         all.extend(
-            ["/explore", "/explore/fake", "/explore/fake/1", "/account", "/account/none", "/webhooks"].map(|path| (Open::Page, get(path))),
+            [
+                "/explore",
+                "/explore/fake",
+                "/explore/fake/1",
+                "/status",
+                "/guides",
+                "/guides/webhooks.md",
+                "/account",
+                "/account/none",
+                "/webhooks",
+            ]
+            .map(|path| (Open::Page, get(path))),
         );
         all.extend(["/healthz", "/readyz"].map(|path| (Open::Probe, get(path))));
         all.extend(["/nothing", "/fake/nothing", "/metrics"].map(|path| (Open::UnknownPath, get(path))));

@@ -165,6 +165,35 @@ async fn slow_and_large_bodies() {
     assert!(larger.starts_with("HTTP/1.1 431"), "{larger}");
 }
 
+/// Proves that a body that is said to be compressed, and an expectation that is not known, are refused by name, and that an encoding that changes nothing
+/// and the known expectation are not.
+#[tokio::test]
+async fn encoded_bodies_and_expectations() {
+    let running = start(|_| {});
+    let post = |path: &str, headers: &str| {
+        let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}";
+        let head = "Host: localhost\r\nContent-Type: application/json\r\nConnection: close";
+        exchange_owned(
+            running.address,
+            format!("POST {path} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n{headers}\r\n\r\n{body}", body.len()),
+        )
+    };
+    for encoding in ["gzip", "br", "GZIP, identity", "identity\r\nContent-Encoding: deflate"] {
+        for path in ["/fake/mcp", "/fake/api/items"] {
+            let refused = post(path, &format!("Content-Encoding: {encoding}")).await;
+            assert!(refused.starts_with("HTTP/1.1 415") && refused.contains("must not be compressed"), "{path} {encoding}: {refused}");
+        }
+    }
+    for expectation in ["200-maybe", "100-continue\r\nExpect: more", "100"] {
+        let refused = post("/fake/mcp", &format!("Expect: {expectation}")).await;
+        assert!(refused.contains("HTTP/1.1 400") && refused.contains("\"parameter\":\"Expect\""), "{expectation}: {refused}");
+    }
+    for header in ["Content-Encoding: identity", "Expect: 100-continue", "Expect: 100-Continue", "X: y"] {
+        let taken = post("/fake/mcp", header).await;
+        assert!(taken.contains("HTTP/1.1 200") && taken.contains("\"result\":{}"), "{header}: {taken}");
+    }
+}
+
 /// Proves that requests for a proxy, whose URLs have no path, are refused with a document before routing.
 #[tokio::test]
 async fn proxy_requests() {
@@ -237,6 +266,30 @@ async fn graceful_stop() {
     gate.notify_one();
     let answer = begun.await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"waited\":true}"), "{answer}");
+    tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+}
+
+/// Proves that at shutdown a connection that has sent a part of a head is closed while a request in flight continues, and is completed.
+#[tokio::test]
+async fn unfinished_heads_do_not_delay_a_stop() {
+    let running = start(|settings| settings.request_timeout_s = 60);
+    let gate = Arc::clone(&running.fixture.gate);
+    let mut parts = Vec::new();
+    for part in ["GET /healthz HTTP/1.1\r\nHost: lo", "G", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal"] {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(part.as_bytes()).await.unwrap();
+        parts.push(stream);
+    }
+    let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
+    gate.notified().await;
+    running.stop.send(()).unwrap();
+    for (number, mut stream) in parts.into_iter().enumerate() {
+        let rest = read_all(&mut stream).await;
+        assert_eq!(rest.is_empty(), number < 2, "{rest}");
+    }
+    gate.notify_one();
+    let answer = begun.await.unwrap();
+    assert!(answer.ends_with("{\"waited\":true}"), "the parts were closed before the request in flight: {answer}");
     tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
 }
 

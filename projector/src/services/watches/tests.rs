@@ -10,8 +10,8 @@ use schemas::views::payments::{Claim, Settlement};
 use schemas::views::records::Row;
 
 use super::*;
-use crate::rows::Rows;
-use crate::service::Service;
+use fold::rows::Rows;
+use fold::service::Service;
 
 /// A cache of rows to which commands are applied in turn.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use cadence::record::TABLES;
 use schemas::topics::STOCK;
-use schemas::views::cadence::TABLES;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;

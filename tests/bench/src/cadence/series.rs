@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cadence::operations::niches::Niches;
+use cadence::record::{DAY_MS, TABLES};
 use event_log::Append;
 use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
@@ -9,8 +11,6 @@ use schemas::event::Head;
 use schemas::facts::FactData;
 use schemas::facts::stock::{StockFact, kind};
 use schemas::topics::STOCK;
-use schemas::views::cadence::{DAY_MS, TABLES};
-use services::cadence::niches::Niches;
 
 use super::now_ms;
 use crate::engine::Engine;

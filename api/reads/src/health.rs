@@ -1,0 +1,137 @@
+//! `GET /health`: liveness, and the depth and completeness of the history.
+
+use feed::Feeds;
+use operation::context::{Context, Part};
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use feed::Source;
+use feed::days::{DayOfChanges, changes_by_day};
+use feed::history::{history_from, shallow_note};
+use feed::position::{Position, position};
+use feed::streams::{StreamState, stream_states};
+use operation::problem::Problem;
+use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Arguments of `health`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+    /// Count the changes of each of the last so many days.
+    #[schemars(range(min = 1, max = 90))]
+    pub days: Option<u32>,
+    /// List the streams that the service reads, with the state of their newest sync runs. Not with `asOf`.
+    #[serde(default)]
+    pub streams: bool,
+}
+
+/// What the health of a service says in addition to that of every service.
+pub trait HealthFields: Serialize + JsonSchema + Sized + Send + 'static {
+    /// Reads the fields at a position.
+    fn read(ctx: &Context, at: &Position) -> impl Future<Output = Result<Self, Problem>> + Send;
+}
+
+/// Nothing in addition.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct NoFields {}
+
+impl HealthFields for NoFields {
+    async fn read(_: &Context, _: &Position) -> Result<Self, Problem> {
+        Ok(Self {})
+    }
+}
+
+/// The health of the service.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Health<F> {
+    /// Always `ok`: a server that is not healthy does not answer.
+    pub status: &'static str,
+    /// The name of the service.
+    pub service: &'static str,
+    /// When the latest complete sync run of an upstream ended, RFC 3339; empty before the first.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub last_snapshot: String,
+    /// When the first change was recorded, RFC 3339; empty if there is none.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub history_from: String,
+    /// The whole days since `historyFrom`.
+    pub history_days: i64,
+    /// The number of complete sync runs.
+    pub snapshot_count: u64,
+    /// The last day for which every upstream has been read completely; empty before the first complete sync run.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub through_date: String,
+    /// The number of recorded changes, which is the `seq` of the last one.
+    pub changes: Seq,
+    /// With `days`: how many changes were recorded on each of the last days, the oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_by_day: Option<Vec<DayOfChanges>>,
+    /// With `streams`: the streams that the service reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Vec<StreamState>>,
+    /// What only this service says.
+    #[serde(flatten)]
+    pub more: F,
+    /// A note while the history is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation<F: HealthFields>(source: Source) -> Operation {
+    let words = Definition {
+        name: "health",
+        method: Method::Get,
+        path: "/health",
+        summary: "Liveness, last snapshot and depth of history.",
+        description: "Needs no key and counts against no quota. One address gets at most 6,000 answers a minute, with `asOf` or `days` 60.",
+        price: Price::Free,
+        surface: Surface::Route,
+        counted: false,
+        list: "",
+        errors: &[ErrorCode::AsOfInvalid],
+        example: json!({}),
+        ..Definition::read()
+    };
+    Operation::define::<Arguments, Health<F>, _, _>(words, move |call, arguments| answer::<F>(source, call, arguments))
+}
+
+async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
+    let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
+    let from = history_from(ctx, &source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
+    let changes_by_day = match arguments.days {
+        Some(days) => Some(changes_by_day(ctx, &source, &at, days.into()).await?),
+        None => None,
+    };
+    if arguments.streams && arguments.as_of.is_some() {
+        return Err(Problem::parameter("streams", "the state of streams is known for now only; leave out `asOf`"));
+    }
+    let streams = if arguments.streams { Some(stream_states(ctx, &source).await?) } else { None };
+    let now_ms = at.now.as_millisecond();
+    Answer::json(&Health {
+        status: "ok",
+        service: source.service,
+        last_snapshot: if standing.finished_at_ms == 0 { String::new() } else { rfc3339(standing.finished_at_ms) },
+        history_from: from.map_or_else(String::new, rfc3339),
+        history_days: from.map_or(0, |from| (now_ms - from).max(0) / DAY_MS),
+        snapshot_count: standing.snapshot_count,
+        through_date: standing.through_date,
+        changes: at.seq,
+        changes_by_day,
+        streams,
+        more: F::read(ctx, &at).await?,
+        note: shallow_note(from, now_ms).map(str::to_owned),
+    })
+}

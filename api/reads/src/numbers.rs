@@ -1,0 +1,88 @@
+//! The addresses of records by the numbers that people know, besides their ids: recall numbers, award numbers, older numbers of a trial, in any case.
+
+use feed::Source;
+use feed::position::Position;
+use feed::versions::version_at;
+use futures_util::future::BoxFuture;
+use operation::Call;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use schemas::details::ChangeRecord;
+use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::numbers::trial_number;
+use schemas::views::records::{RecordTables, alias_key, former_key};
+use serde::de::DeserializeOwned;
+
+/// Finds the ids that a text can mean at a position, those to try first in front.
+pub type FindIds = for<'a> fn(&'a Context, &'a Position, &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>>;
+
+/// The most ids that a text is tried as.
+pub const IDS_MAX: usize = 50;
+
+/// No further ids: an id is an address in its own spelling only.
+pub fn no_ids<'a>(_: &'a Context, _: &'a Position, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>> {
+    Box::pin(std::future::ready(Ok(Vec::new())))
+}
+
+/// The id of the record that a text names at a position: by its id, or else by a number of the record. The text itself if there is none.
+///
+/// # Errors
+/// When rows cannot be read; `not-found` if several records have the number, which names them to callers who may see records of any day.
+pub(super) async fn id_at<R: ChangeRecord + DeserializeOwned>(
+    call: &Call,
+    source: &Source,
+    find_ids: FindIds,
+    at: &Position,
+    text: String,
+) -> Result<String, Problem> {
+    let ctx = &call.context;
+    if version_at::<R>(ctx, source, at, &text).await?.is_some() {
+        return Ok(text);
+    }
+    let is_limited = source.sample_days_for(call).is_some() || source.redaction_for(call).is_some();
+    let found = find_ids(ctx, at, &text).await.map_err(|problem| match problem.code {
+        ErrorCode::NotFound if is_limited => {
+            Problem::new(ErrorCode::NotFound, format!("several records have the number {text:?}; a key names them")).about("id")
+        }
+        _ => problem,
+    });
+    for id in found? {
+        if version_at::<R>(ctx, source, at, &id).await?.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(text)
+}
+
+/// The numbers of the trial that has, or had, a number: that number first, then the current one, then its other earlier ones.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn numbers_of_trial(tables: &'static RecordTables, at: &Position, text: &str) -> Result<Vec<String>, Problem> {
+    let Some(number) = trial_number(text) else { return Ok(Vec::new()) };
+    let current = current_number(tables, at, &number).await?;
+    let former: Vec<String> = source(tables, at, &former_key(current.as_ref().unwrap_or(&number))).await?;
+    let mut all = Vec::new();
+    for number in std::iter::once(number).chain(current).chain(former) {
+        if all.len() < IDS_MAX && !all.contains(&number) {
+            all.push(number);
+        }
+    }
+    Ok(all)
+}
+
+/// The number under which the trial with an older number is continued; `None` if the number is not an older one.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn current_number(tables: &'static RecordTables, at: &Position, number: &str) -> Result<Option<String>, Problem> {
+    let current: String = source(tables, at, &alias_key(&number.trim().to_ascii_uppercase())).await?;
+    Ok(Some(current).filter(|current| !current.is_empty()))
+}
+
+/// A value of decision state; the default value if there is none.
+async fn source<T: Default + DeserializeOwned>(tables: &'static RecordTables, at: &Position, key: &str) -> Result<T, Problem> {
+    let value = at.view.get(tables.sources, &key![key]).await.map_err(store_problem)?;
+    value.map_or_else(|| Ok(T::default()), |value| stored(tables.sources, &value))
+}

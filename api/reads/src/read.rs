@@ -1,0 +1,176 @@
+//! The shell of an operation that reads a service at one position, such as a search, a digest or the view of one company. A service states which
+//! filter fields the operation takes, its further arguments and how records become an answer. The shell declares the shared arguments (`asOf`,
+//! `limit`, `days`), checks the filter, finds the position and adds the notes.
+
+mod arguments;
+mod free_rows;
+mod new_records;
+pub mod pages;
+mod reader;
+mod upstream_search;
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use feed::filter::Filter;
+use feed::watchable::WatchableFeed;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Definition, Operation};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemas::error_code::ErrorCode;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use arguments::Arguments;
+pub use arguments::{filter_properties, properties_of, read_filter};
+pub use free_rows::{FreeRows, order_by_shown};
+pub use new_records::NewRecords;
+pub use pages::Extent;
+pub use reader::{Completeness, Period, Reader, Window};
+pub use upstream_search::{Search, Searched, UpstreamRecords, filled};
+
+/// The filter of a service.
+pub type FilterOf<S> = <S as WatchableFeed>::Filter;
+/// The record of a service.
+pub type RecordOf<S> = <FilterOf<S> as Filter>::Record;
+
+/// An operation that reads a service at one position. The type holds the arguments that only this operation has.
+pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
+    /// The service.
+    type Service: WatchableFeed;
+    /// The answer without its note, which the shell adds.
+    type Answer: Serialize + JsonSchema;
+
+    /// The fields of the service's filter that are arguments of the operation.
+    const FILTER: &'static [&'static str] = &[];
+    /// The default of the argument `limit`; `None` if the operation has no such argument.
+    const LIMIT: Option<usize> = None;
+    /// Whether the operation has the argument `days`.
+    const HAS_DAYS: bool = false;
+    /// Whether the operation has the argument `after`, which continues an answer that is cut.
+    const HAS_PAGES: bool = false;
+
+    /// What the operation is called, and what documents say about it.
+    fn definition() -> Definition;
+
+    /// The filter that the arguments ask for.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the parameter.
+    fn filter(&self, given: FilterOf<Self::Service>) -> Result<FilterOf<Self::Service>, Problem> {
+        given.normalize()
+    }
+
+    /// The free preview that an unpaid call of a paid read gets with the payment terms; none by default.
+    fn preview(
+        self,
+        _filter: FilterOf<Self::Service>,
+        _reader: &mut Reader<Self::Service>,
+    ) -> impl Future<Output = Result<Option<Value>, Problem>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// Answers a call.
+    fn answer(
+        self,
+        filter: FilterOf<Self::Service>,
+        reader: &mut Reader<Self::Service>,
+    ) -> impl Future<Output = Result<Self::Answer, Problem>> + Send;
+}
+
+/// The operation of a read.
+///
+/// # Panics
+/// When [`Read::FILTER`] names a field that the filter does not have.
+#[must_use]
+pub fn operation<T: Read>() -> Operation {
+    let fields = filter_properties::<T::Service>(&mut SchemaGenerator::default());
+    let unknown = T::FILTER.iter().find(|name| !fields.contains_key(**name));
+    assert_eq!(unknown, None, "a filter field of {} is unknown", T::definition().name);
+    Operation::define::<Arguments<T>, Noted<T::Answer>, _, _>(T::definition(), answer::<T>)
+}
+
+async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, Problem> {
+    let Arguments { own, filter, shared, fingerprint } = arguments;
+    let filter = own.filter(filter)?;
+    let mut reader = Reader::new(call, shared, T::LIMIT, &format!("{}/{fingerprint}", T::definition().name)).await?;
+    if reader.is_preview() {
+        return Answer::json(&own.preview(filter, &mut reader).await?);
+    }
+    let mut answer = Answer::json(&own.answer(filter.clone(), &mut reader).await?)?;
+    let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    reader.note_unknown(&filter, shows_nothing(body)).await?;
+    let is_cut = is_cut(body, T::definition().list, reader.rows_max());
+    if let (Some(note), Some(fields)) = (reader.into_note(is_cut), body.as_object_mut()) {
+        fields.insert("note".to_owned(), note.into());
+    }
+    Ok(answer)
+}
+
+/// Whether an answer leaves out rows: it continues, it says so, or it has fewer rows than there are. One that says none of it may leave out rows if it
+/// has as many as the tier allows.
+fn is_cut(answer: &Value, list: &str, rows_max: usize) -> bool {
+    if let Some(next) = answer.get("next") {
+        return !next.is_null();
+    }
+    if let Some(truncated) = answer.get("truncated").and_then(Value::as_bool) {
+        return truncated;
+    }
+    let rows = answer.get(list).and_then(Value::as_array).map(Vec::len);
+    match (answer.get("total").and_then(Value::as_u64), rows) {
+        (Some(total), Some(rows)) => total > rows as u64,
+        (None, Some(rows)) => rows >= rows_max,
+        // Several lists, each of them limited.
+        (_, None) => true,
+    }
+}
+
+/// Whether every list of an answer is empty.
+fn shows_nothing(answer: &Value) -> bool {
+    let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+    answer.as_object().is_some_and(|fields| fields.values().all(is_empty))
+}
+
+/// The schema of an answer with its note.
+struct Noted<A>(PhantomData<A>);
+
+impl<A: JsonSchema> JsonSchema for Noted<A> {
+    fn schema_name() -> Cow<'static, str> {
+        A::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = A::json_schema(generator);
+        let note = json_schema!({ "type": "string", "description": "What to know about the answer: limits that apply to it, values that nothing recorded has, and upstreams that did not answer. Left out if there is nothing to say." });
+        properties_of(&mut schema).insert("note".to_owned(), note.to_value());
+        schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves when an answer leaves out rows, by each sign that answers give.
+    #[test]
+    fn answers_that_leave_out_rows() {
+        let rows = |count: usize| vec![json!({}); count];
+        for (answer, expected) in [
+            (json!({ "items": rows(25), "next": "x" }), true),
+            (json!({ "items": rows(25), "next": null }), false),
+            (json!({ "items": rows(3), "next": null, "total": 9 }), false),
+            (json!({ "items": rows(25), "truncated": true }), true),
+            (json!({ "items": rows(25), "truncated": false }), false),
+            (json!({ "items": rows(25), "total": 26 }), true),
+            (json!({ "items": rows(25), "total": 25 }), false),
+            (json!({ "items": rows(25), "total": null }), true),
+            (json!({ "items": rows(24) }), false),
+            (json!({ "others": rows(1) }), true),
+        ] {
+            assert_eq!(is_cut(&answer, "items", 25), expected, "{answer}");
+        }
+    }
+}

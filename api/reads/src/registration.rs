@@ -1,0 +1,145 @@
+//! How a service is registered: once. REST, MCP, OpenAPI, discovery, webhooks, signed checkpoints and background tasks follow from it.
+
+use std::sync::Arc;
+
+use feed::Source;
+use futures_util::future::BoxFuture;
+use operation::context::Context;
+use operation::{Files, Operation, RecordPage, Service};
+use schemas::data_file::ShownFile;
+use webhooks::NewMatcher;
+
+use crate::change_tree::ChangeTree;
+use crate::exports::RecordTable;
+use crate::prover::CheckpointSigner;
+use crate::prover::SignedTree;
+
+/// Operations, and what must run for them. Adding the operations to a registration adds that as well.
+pub struct Bundle {
+    operations: Vec<Operation>,
+    matcher: Option<NewMatcher>,
+    checkpoints: Option<Source>,
+    table: Option<RecordTable>,
+}
+
+impl From<Vec<Operation>> for Bundle {
+    /// Operations that need nothing to run for them.
+    fn from(operations: Vec<Operation>) -> Self {
+        Self { operations, matcher: None, checkpoints: None, table: None }
+    }
+}
+
+impl Bundle {
+    /// Operations that register watches, with the matcher that delivers to their webhooks.
+    #[must_use]
+    pub fn watches(operations: Vec<Operation>, matcher: NewMatcher) -> Self {
+        Self { matcher: Some(matcher), ..Self::from(operations) }
+    }
+
+    /// Operations over a service's changes, their signed checkpoints, and the table of its records.
+    #[must_use]
+    pub fn of_changes(operations: Vec<Operation>, source: Source, table: RecordTable) -> Self {
+        Self { checkpoints: Some(source), table: Some(table), ..Self::from(operations) }
+    }
+}
+
+/// The role of a process that runs a background task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskRole {
+    /// Serves the API.
+    Api,
+    /// Projects, and signs.
+    Project,
+}
+
+/// What a background task gets.
+pub struct TaskContext {
+    /// The context that handlers share.
+    pub context: Arc<Context>,
+    /// Signs checkpoints.
+    pub signer: Arc<dyn CheckpointSigner>,
+    /// The name under which this process takes leases.
+    pub holder: String,
+}
+
+/// A task of a service that runs in the background until the server stops.
+#[derive(Clone, Copy)]
+pub struct Task {
+    /// The role of the processes in which it runs.
+    pub role: TaskRole,
+    /// Runs it. It returns when the context says that the server stops.
+    pub run: fn(Arc<TaskContext>) -> BoxFuture<'static, ()>,
+}
+
+/// One service, registered.
+pub struct Registration {
+    /// Its name, operations and files.
+    pub service: Service,
+    /// The source of its changes, if checkpoints of their tree are signed.
+    pub checkpoints: Option<Source>,
+    /// The table of its current records, if it has one.
+    pub table: Option<RecordTable>,
+    /// Makes the matcher of its watches, if it has watches.
+    pub matcher: Option<NewMatcher>,
+    /// The tree whose signed checkpoints the service serves, if it has one.
+    pub tree: Option<Arc<dyn SignedTree>>,
+    /// Its background tasks.
+    pub tasks: &'static [Task],
+}
+
+impl Registration {
+    /// A service without operations: its name (path prefix, configuration key, view), its title for people, and its purpose in a few
+    /// sentences.
+    #[must_use]
+    pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
+        let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new(), page: RecordPage::default() };
+        Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[] }
+    }
+
+    /// Adds operations, in the order in which documents list them.
+    #[must_use]
+    pub fn with(mut self, bundle: impl Into<Bundle>) -> Self {
+        let Bundle { operations, matcher, checkpoints, table } = bundle.into();
+        self.service.operations.extend(operations);
+        self.matcher = self.matcher.or(matcher);
+        self.table = self.table.or(table);
+        if let Some(source) = checkpoints {
+            self.checkpoints = Some(source);
+            self = self.with_tree(ChangeTree(source.service));
+        }
+        self
+    }
+
+    /// Serves the signed checkpoints of a tree.
+    #[must_use]
+    pub fn with_tree(self, tree: impl SignedTree + 'static) -> Self {
+        Self { tree: Some(Arc::new(tree)), ..self }
+    }
+
+    /// Serves pages and files next to the operations.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.service.files = Some(files);
+        self
+    }
+
+    /// Shows a data file of the service's rules on its reference page.
+    #[must_use]
+    pub fn with_data(mut self, file: ShownFile) -> Self {
+        self.service.data.push(file);
+        self
+    }
+
+    /// Says how pages for browsers show the records.
+    #[must_use]
+    pub fn with_page(mut self, page: RecordPage) -> Self {
+        self.service.page = page;
+        self
+    }
+
+    /// Runs tasks in the background.
+    #[must_use]
+    pub fn with_tasks(self, tasks: &'static [Task]) -> Self {
+        Self { tasks, ..self }
+    }
+}

@@ -1,0 +1,138 @@
+//! Watches: what an account follows in a service. The matches of a watch are not stored. They are found in the service's changes when somebody asks
+//! for them, in the same way as the feed finds the changes of a filter, and a webhook is sent the same matches.
+//!
+//! Every watch has the same rows and goes through the functions here, whether a service lets accounts choose what they watch (`/v1/watchlist`) or
+//! offers one kind of watch with a webhook (the recalls' `/api/webhook`).
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod list;
+
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::watches::SavedItem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::list_page::ListPage;
+use access::saved::{NewWatch, SavedItems};
+use access::sign::SigningSecret;
+use access::webhook::{Sealing, Webhook};
+use feed::Source;
+use feed::position::position;
+use operation::Call;
+use operation::problem::Problem;
+use operation::schema::Repeated;
+
+/// A watch.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Watch")]
+pub struct Watch<N> {
+    /// The id of the watch.
+    pub id: String,
+    /// What is watched.
+    #[serde(flatten)]
+    #[schemars(with = "Repeated<N>")]
+    pub named: N,
+    /// The host of the webhook; the rest of the URL is never shown. Left out if there is no webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_host: Option<String>,
+    /// The secret that signs the messages, as Standard Webhooks define it. Only the answer that creates the watch has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// When the watch was created, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
+    pub made_at: String,
+    /// The last change of the service before the watch: only changes with a higher `seq` match.
+    pub after: Seq,
+    /// What to know about the watch: values that nothing recorded has. Only the answer that creates the watch has a note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A request for a new watch.
+pub struct Request<N> {
+    /// What is watched.
+    pub named: N,
+    /// The filter that selects its matches, in canonical form.
+    pub filter: String,
+    /// The webhook, with the secret that signs its messages.
+    pub webhook: Option<(Webhook, SigningSecret)>,
+    /// The secret as the request gives it, if it does.
+    pub secret: Option<String>,
+}
+
+/// Creates a watch of the caller. Changes that readers could see before do not match it.
+///
+/// # Errors
+/// `limit-reached`; `unavailable` when it is not projected in time.
+pub async fn create<N: Serialize + DeserializeOwned>(call: &Call, source: &Source, request: Request<N>) -> Result<Watch<N>, Problem> {
+    let entity = serde_json::to_string(&request.named).map_err(|error| {
+        tracing::error!(%error, "a watch cannot be written");
+        Problem::new(ErrorCode::Internal, "the watch could not be saved")
+    })?;
+    let after = position(&call.context, source, None).await?.last;
+    let saved = SavedItems::watches(call, source.service);
+    let given = request.secret.unwrap_or_default();
+    let kept = saved.create(NewWatch { entity, filter: request.filter, webhook: request.webhook, given_secret: given, after }).await?;
+    let sealing = saved.sealing().await?;
+    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
+    Ok(Watch { secret, ..Watch::of(&kept, sealing.as_ref())? })
+}
+
+/// A page of the caller's watches in a service, the last created first, and the value of `next`.
+///
+/// # Errors
+/// `parameter-invalid` for an `after` that no answer gave; when the rows cannot be read.
+pub async fn list<N: DeserializeOwned>(
+    call: &Call,
+    service: &'static str,
+    page: &ListPage,
+) -> Result<(Vec<Watch<N>>, Option<String>), Problem> {
+    let saved = SavedItems::watches(call, service);
+    let (mut all, sealing) = (saved.list().await?, saved.sealing().await?);
+    all.sort_by(|a, b| place(b).cmp(&place(a)));
+    let name = |kept: &SavedItem| format!("{}/{}", kept.made_at, kept.id);
+    let is_past = |kept: &SavedItem, after: &str| {
+        let (made_at, id) = after
+            .split_once('/')
+            .and_then(|(made_at, id)| Some((made_at.parse::<i64>().ok()?, id)))
+            .ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
+        Ok(place(kept) < (made_at, id))
+    };
+    let (kept, next) = page.of(all, name, is_past)?;
+    Ok((kept.iter().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<_, _>>()?, next))
+}
+
+/// The place of a watch in the order of creation.
+fn place(kept: &SavedItem) -> (i64, &str) {
+    (kept.made_at, &kept.id)
+}
+
+/// Deletes a watch of the caller. Returns its id.
+///
+/// # Errors
+/// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
+pub async fn delete(call: &Call, service: &'static str, id: &str) -> Result<String, Problem> {
+    let saved = SavedItems::watches(call, service);
+    let kept = saved.watch(id).await?;
+    saved.delete(&kept).await?;
+    Ok(kept.id)
+}
+
+impl<N: DeserializeOwned> Watch<N> {
+    fn of(kept: &SavedItem, sealing: Option<&Sealing>) -> Result<Self, Problem> {
+        let named = serde_json::from_str(&kept.entity).map_err(|error| {
+            tracing::error!(%error, id = kept.id, "a watch cannot be read");
+            Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
+        })?;
+        // Empty if it was sealed under another master key, or can no longer be read.
+        let host = || sealing.map_or_else(String::new, |sealing| sealing.host(kept));
+        let webhook_host = (!kept.webhook.is_empty()).then(host);
+        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: kept.after, note: None })
+    }
+}

@@ -1,0 +1,233 @@
+//! The guides and reference pages of `ops/docs`, embedded at build, as pages and as Markdown.
+//!
+//! Raw HTML in a document is shown as text. A relative link leads to the page of the document; where the document is not served, such as a source file, its
+//! path is shown instead of a link.
+
+mod render;
+
+use maud::{Markup, PreEscaped, html};
+use operation::problem::Problem;
+use pages::Page;
+use schemas::error_code::ErrorCode;
+
+use crate::{Rendered, respond};
+
+/// The path of the index, below which the documents are.
+pub const PATH: &str = "/guides";
+/// The most characters of the first paragraph that an index shows.
+const SUMMARY_CHARS_MAX: usize = 240;
+
+/// A part of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Use,
+    Run,
+    LookUp,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Use, Self::Run, Self::LookUp];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Use => "Use it",
+            Self::Run => "Run it",
+            Self::LookUp => "Look it up",
+        }
+    }
+}
+
+/// A document.
+#[derive(Clone, Copy, Debug)]
+pub struct Guide {
+    part: Part,
+    /// Its path below `ops/docs`, without `.md`.
+    file: &'static str,
+    source: &'static str,
+}
+
+macro_rules! guides {
+    ($($part:ident: $($file:literal)+;)+) => {
+        &[$($(Guide { part: Part::$part, file: $file, source: include_str!(concat!("../../../ops/docs/", $file, ".md")) },)+)+]
+    };
+}
+
+/// THE LIST of documents. A test compares it with the folders.
+const ALL: &[Guide] = guides! {
+    Use: "guides/consume-changes" "guides/agents" "guides/analyse" "guides/webhooks" "guides/receipts" "guides/payments" "guides/troubleshooting"
+        "guides/verify-catalysts" "guides/restocks" "guides/excluded-contractors" "guides/coverage-leads" "guides/airworthiness-directives" "guides/parcels"
+        "guides/trademark-names" "guides/rising-phrases";
+    Run: "guides/kafka-and-scylladb" "guides/back-up-and-restore" "guides/move-to-a-cluster" "security" "operations/runbooks/alerts"
+        "operations/runbooks/damaged-log" "operations/runbooks/damaged-views" "operations/runbooks/disk-full" "operations/runbooks/lost-servers"
+        "operations/runbooks/receipt-keys" "operations/runbooks/receipt-owners" "operations/runbooks/stuck-run" "operations/runbooks/suppression"
+        "operations/runbooks/upstream-stopped" "operations/runbooks/witnesses" "operations/runbooks/wrong-clock";
+    LookUp: "reference/command-line" "reference/configuration" "reference/errors" "reference/limits" "reference/metrics" "reference/pages"
+        "reference/topics";
+};
+
+/// All documents, in the order of the index.
+pub fn all() -> impl Iterator<Item = &'static Guide> {
+    ALL.iter()
+}
+
+/// Renders the index, or the document at a path. A document is rendered when it is asked for, so that a server starts without.
+pub(crate) fn render(path: &str) -> Rendered {
+    if path == PATH {
+        return respond(Ok(index()));
+    }
+    if let Some(guide) = ALL.iter().find(|guide| path.strip_suffix(".md").is_some_and(|path| path == guide.path())) {
+        return Rendered { status: 200, html: guide.markdown(), content_type: "text/markdown; charset=utf-8" };
+    }
+    let guide = ALL.iter().find(|guide| guide.path() == path);
+    respond(guide.map(Guide::page).ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such guide")))
+}
+
+/// The path of the page of a document; `None` if it is not served. `file` is below `ops/docs` and has no ending.
+fn path_of(file: &str) -> Option<String> {
+    if let Some(code) = file.strip_prefix("errors/") {
+        return Some(format!("/docs/errors#{code}"));
+    }
+    ALL.iter().find(|guide| guide.file == file).map(Guide::path)
+}
+
+impl Guide {
+    /// The path of its page. With `.md` at the end it is the path of the Markdown.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{PATH}/{}", self.file.strip_prefix("guides/").unwrap_or(self.file))
+    }
+
+    /// Its title.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.file)
+    }
+
+    /// The beginning of its first paragraph, as plain text.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let whole = render::first_paragraph(self.source);
+        let sentence = whole.split_inclusive(". ").next().unwrap_or_default().trim();
+        sentence.chars().take(SUMMARY_CHARS_MAX).collect()
+    }
+
+    /// The document as Markdown, with links that work at its path.
+    fn markdown(&self) -> String {
+        render::markdown(self.file, self.source)
+    }
+
+    /// Its page.
+    fn page(&self) -> Page<'static> {
+        let main = html! {
+            nav.crumbs aria-label="Breadcrumb" { a href=(PATH) { "Guides" } " / " span aria-current="page" { (self.title()) } }
+            div.split {
+                // The renderer escapes every text.
+                article.prose { (PreEscaped(render::html(self.file, self.source))) }
+                aside {
+                    nav aria-label="Guides" {
+                        h2 { (self.part.title()) }
+                        (links(self.part, Some(self)))
+                    }
+                    p.soft { a href={ (self.path()) ".md" } { "This page as Markdown" } }
+                }
+            }
+        };
+        Page { title: self.title().to_owned(), description: self.summary(), canonical: self.path(), main, ..Page::default() }
+    }
+}
+
+fn links(part: Part, current: Option<&Guide>) -> Markup {
+    html! {
+        ul.plain {
+            @for guide in ALL.iter().filter(|guide| guide.part == part) {
+                @let is_current = current.is_some_and(|current| current.file == guide.file);
+                li { a href=(guide.path()) aria-current=[is_current.then_some("page")] { (guide.title()) } }
+            }
+        }
+    }
+}
+
+/// The index of all documents.
+fn index() -> Page<'static> {
+    let main = html! {
+        h1 { "Guides" }
+        p.lead { "How to use the services, how to run them, and where to look things up. Each operation is in the reference of its service." }
+        @for part in Part::ALL {
+            h2 { (part.title()) }
+            ul.plain.hits {
+                @for guide in ALL.iter().filter(|guide| guide.part == part) {
+                    li { a href=(guide.path()) { (guide.title()) } p.soft { (guide.summary()) } }
+                }
+            }
+        }
+    };
+    let description = "Guides to the change feeds: pages, streams, webhooks, agents, receipts, payments, and running a server.".to_owned();
+    Page { title: "Guides".to_owned(), description, canonical: PATH.to_owned(), main, ..Page::default() }
+}
+
+/// The list of documents for `llms.txt`.
+#[must_use]
+pub fn llms() -> String {
+    ALL.iter().map(|guide| format!("- [{}]({}.md): {}\n", guide.title(), guide.path(), guide.summary())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Proves that every guide and reference page is served.
+    #[test]
+    fn every_document_is_listed() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/docs");
+        for folder in ["guides", "reference", "operations/runbooks"] {
+            for entry in std::fs::read_dir(docs.join(folder)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let file = format!("{folder}/{}", name.trim_end_matches(".md"));
+                assert!(path_of(&file).is_some(), "{file} is not in the list of guides");
+            }
+        }
+    }
+
+    /// Proves that a document is also served as Markdown, and that another path is a page that says so.
+    #[test]
+    fn markdown_and_unknown_guides() {
+        let markdown = render("/guides/troubleshooting.md");
+        assert_eq!((markdown.status, markdown.content_type), (200, "text/markdown; charset=utf-8"));
+        assert!(markdown.html.starts_with("# Troubleshooting") && markdown.html.contains("(/guides/payments.md)"), "{}", markdown.html);
+        for unknown in ["/guides/none", "/guides/none.md", "/guides/.md"] {
+            assert_eq!(render(unknown).status, 404, "{unknown}");
+        }
+    }
+
+    /// Proves that every document has a title, a summary and one first heading, that nothing in it runs, and that each of its links leads to a page,
+    /// another site or a heading that exists.
+    #[test]
+    fn pages_are_whole() {
+        let pages: Vec<(String, String)> = all().map(|guide| (guide.path(), render(&guide.path()).html)).collect();
+        for (guide, (path, page)) in all().zip(&pages) {
+            assert!(!guide.summary().is_empty() && !guide.title().is_empty(), "{path}");
+            assert_eq!(page.matches("<h1").count(), 1, "{path}");
+            for inline in ["<style", " style=", "<script>", " onclick="] {
+                assert!(!page.contains(inline), "{path} has {inline}");
+            }
+            let article = page.split("<article").nth(1).and_then(|rest| rest.split("</article>").next()).unwrap();
+            for link in article.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                let (to, anchor) = link.split_once('#').map_or((link, None), |(to, anchor)| (to, Some(anchor)));
+                let to = if to.is_empty() { path.as_str() } else { to };
+                if to.starts_with("https://") || to.starts_with("http://") || to == "/docs/errors" {
+                    continue;
+                }
+                let target = pages.iter().find(|(path, _)| path == to);
+                assert!(target.is_some(), "{path} links to {link}");
+                let has_anchor = anchor.is_none_or(|anchor| target.is_some_and(|(_, page)| page.contains(&format!("id=\"{anchor}\""))));
+                assert!(has_anchor, "{path} links to {link}, which has no such heading");
+            }
+        }
+        let index = render(PATH).html;
+        assert!(
+            all().all(|guide| index.contains(&format!("href=\"{}\"", guide.path())) && llms().contains(&format!("({}.md)", guide.path())))
+        );
+    }
+}

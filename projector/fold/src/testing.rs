@@ -1,0 +1,133 @@
+//! A service in memory, for tests of its fold: facts in, changes and rows out.
+
+#![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use schemas::change::{Change, Input};
+use schemas::event::{Fact, FactKind};
+use schemas::hash::Hash32;
+use schemas::position::Seq;
+use schemas::tables::{Datum, Key, Table, Write};
+use schemas::views::records::Row;
+
+use crate::rows::Rows;
+use crate::service::{Service, Undecided};
+
+/// The rows and changes that the facts of one service led to.
+pub struct Folded<S: Service> {
+    /// The rows of all tables.
+    pub rows: BTreeMap<(&'static str, Key), Bytes>,
+    /// The changes, in order.
+    pub changes: Vec<Change<S::Record, S::Note>>,
+}
+
+impl<S: Service> Default for Folded<S> {
+    fn default() -> Self {
+        Self { rows: BTreeMap::new(), changes: Vec::new() }
+    }
+}
+
+impl<S: Service> Folded<S> {
+    /// Decides a fact that must be decided, and applies its changes.
+    ///
+    /// # Panics
+    /// When the fact is not decided.
+    pub fn decide(&mut self, fact: &Fact<S::Fact>) {
+        self.try_decide(fact).unwrap();
+    }
+
+    /// Decides a fact and applies its changes.
+    ///
+    /// # Errors
+    /// When the fact is not decided.
+    ///
+    /// # Panics
+    /// When a record cannot be serialized.
+    pub fn try_decide(&mut self, fact: &Fact<S::Fact>) -> Result<(), Undecided> {
+        let mut rows = Rows::default();
+        let drafts = loop {
+            for (table, key) in rows.take_missing() {
+                let value = self.rows.get(&(table.name, key.clone())).cloned();
+                rows.write(Write { table, key, value, at: 0 });
+            }
+            match S::decide(&mut rows, fact) {
+                Ok(drafts) => break drafts,
+                Err(Undecided::Miss) => {}
+                Err(error) => return Err(error),
+            }
+        };
+        for draft in drafts {
+            let record = serde_json::to_vec(&draft.after).unwrap();
+            let change = Change {
+                seq: self.seq().next(),
+                prev_hash: Hash32::ZERO,
+                event: draft.event,
+                id: draft.id,
+                recorded_at: 0,
+                input: Input::default(),
+                following: 0,
+                before_seq: draft.before_seq,
+                before_since: draft.before_since,
+                after: draft.after,
+                before: draft.before,
+                note: draft.note,
+                through: None,
+                reason: String::new(),
+            };
+            for write in S::apply(&change, &record) {
+                match write.value {
+                    Some(value) => drop(self.rows.insert((write.table.name, write.key), value)),
+                    None => drop(self.rows.remove(&(write.table.name, write.key))),
+                }
+            }
+            self.changes.push(change);
+        }
+        Ok(())
+    }
+
+    /// The seq of the last change; 0 before the first.
+    pub fn seq(&self) -> Seq {
+        self.changes.last().map_or(Seq(0), |change| change.seq)
+    }
+
+    /// The changes that have a record, in order.
+    pub fn changes_of_records(&self) -> impl DoubleEndedIterator<Item = &Change<S::Record, S::Note>> {
+        self.changes.iter().filter(|change| change.after.is_some())
+    }
+
+    /// The rows of a table, in the order of their keys.
+    pub fn table(&self, table: &Table) -> impl DoubleEndedIterator<Item = (&Key, &Bytes)> {
+        self.rows.iter().filter(move |((name, _), _)| *name == table.name).map(|((_, key), value)| (key, value))
+    }
+
+    /// The current records, by their ids.
+    ///
+    /// # Panics
+    /// When a row cannot be read.
+    pub fn records(&self) -> BTreeMap<String, S::Record> {
+        let read = |(key, value): (&Key, &Bytes)| match key.first() {
+            Some(Datum::Text(id)) => (id.clone(), serde_json::from_slice::<Row<S::Record>>(value).unwrap().record),
+            _ => panic!("{key:?}"),
+        };
+        self.table(S::RECORDS).map(read).collect()
+    }
+}
+
+/// A fact with this key and content, observed at a time in milliseconds since 1970.
+pub fn fact<D>(key: impl Into<String>, kind: FactKind, observed_at: i64, data: Option<D>) -> Fact<D> {
+    Fact {
+        id: Hash32::ZERO,
+        kind,
+        key: key.into(),
+        version: 1,
+        prev_hash: Hash32::ZERO,
+        content_hash: Hash32::ZERO,
+        upstream: String::new(),
+        observed_at,
+        superseded_by: String::new(),
+        data,
+        run: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! The lists of models: with and without the word "Model", in numbered items and in rows of tables.
+
+use std::collections::BTreeSet;
+
+use super::Reader;
+use super::words::EXCEPTED_IF;
+use crate::aliases::{compact_form, other_forms, series_of, written_series};
+use crate::designations::{self, List, NOUNS};
+use crate::directive::{Mention, NamedModel, Role, Span, UnreadReason};
+use crate::serials;
+
+/// The most models, and the most mentions, of one directive.
+const MODELS_MAX: usize = 2_000;
+/// The most words of a name without a number.
+const NAME_WORDS_MAX: usize = 3;
+
+impl Reader<'_, '_> {
+    /// Reads designations that no "Model" precedes. They are models if "series", "model" or a noun for products follows.
+    pub(super) fn bare_list(&mut self, at: usize, has_name: bool) -> usize {
+        let Some(list) = designations::read_list(self.tokens, at, has_name) else { return at + 1 };
+        if list.has_noun && self.role != Role::Equipment {
+            return self.add(list);
+        }
+        for item in &list.items {
+            self.mention(&item.name, item.span);
+        }
+        list.next
+    }
+
+    /// Reads the designations of a numbered item.
+    pub(super) fn numbered(&mut self, at: usize) -> Option<usize> {
+        let tokens = self.tokens;
+        let first = at + usize::from(tokens.is_any(at, &["model", "models"]));
+        // Without "Model" a name is that of a make: "(1) Bell Model 206B".
+        if first == at && !designations::is_designation(tokens.text(at)) {
+            return None;
+        }
+        let list = designations::read_list(tokens, first, true)?;
+        let is_item =
+            first > at || list.has_noun || tokens.is_break(list.next) || matches!(tokens.text(list.next), "." | ";" | "," | ":" | "(");
+        is_item.then(|| self.add(list))
+    }
+
+    /// Reads a row of a table: designations in the first cell, serial numbers in the others.
+    pub(super) fn row(&mut self, at: usize) -> Option<usize> {
+        let tokens = self.tokens;
+        if !tokens.is_break(at.wrapping_sub(1)) {
+            return None;
+        }
+        let end = (at..tokens.len()).find(|at| tokens.is_break(*at)).unwrap_or(tokens.len());
+        let cell = (at..end).find(|at| tokens.text(*at) == "|")?;
+        let first = at + usize::from(tokens.is_any(at, &["model", "models"]));
+        let list = designations::read_list(tokens, first, true).filter(|list| list.next <= cell)?;
+        self.add(list);
+        let (serials, next) = serials::read_cell(tokens, cell + 1);
+        if serials.is_all || !serials.ranges.is_empty() {
+            self.attach(serials);
+        }
+        Some(next.max(cell + 1).min(end))
+    }
+
+    fn mention(&mut self, name: &str, span: Span) {
+        if self.out.mentions.len() < MODELS_MAX {
+            self.out.mentions.push(Mention { form: compact_form(name), span });
+        } else {
+            self.note(UnreadReason::TooLong, span);
+        }
+    }
+
+    /// Adds the designations of a list in the current role. Lists that follow directly, without "Model", belong to it: "A318 series; A319 series".
+    pub(super) fn add(&mut self, list: List) -> usize {
+        let mut list = list;
+        loop {
+            let mut role = self.role;
+            if role == Role::Excepted {
+                let after = list.next + usize::from(self.tokens.text(list.next) == ",");
+                if self.tokens.is_any(after, EXCEPTED_IF) {
+                    role = Role::ExceptedIf;
+                }
+            }
+            for item in &list.items {
+                self.add_model(item, list.is_series, role);
+            }
+            let next = list.next;
+            match self.continued(next) {
+                Some(more) => list = more,
+                None => return self.add_name(next),
+            }
+        }
+    }
+
+    /// Notes a name without a number that ends a list: ", and Standard Cirrus gliders". Returns the position after it.
+    fn add_name(&mut self, at: usize) -> usize {
+        let tokens = self.tokens;
+        let mut first = at + usize::from(tokens.text(at) == ",");
+        first += usize::from(tokens.is_any(first, &["and", "or"]));
+        let end = (first..first + NAME_WORDS_MAX).find(|at| !designations::is_name(tokens.text(*at))).unwrap_or(first + NAME_WORDS_MAX);
+        if first == at || first == end || !tokens.is_any(end, NOUNS) {
+            return at;
+        }
+        let words: Vec<&str> = (first..end).map(|at| tokens.text(at)).collect();
+        self.mention(&words.join(" "), tokens.span(first, end - 1));
+        end + 1
+    }
+
+    /// The list that continues a list after its noun: ", and A321 series airplanes".
+    fn continued(&self, at: usize) -> Option<List> {
+        let tokens = self.tokens;
+        let mut next = at + usize::from(matches!(tokens.text(at), "," | ";"));
+        next += usize::from(tokens.is_any(next, &["and", "or"]));
+        if next == at || !designations::is_designation(tokens.text(next)) {
+            return None;
+        }
+        designations::read_list(tokens, next, false).filter(|list| list.has_noun)
+    }
+
+    fn add_model(&mut self, item: &designations::Item, is_series: bool, role: Role) {
+        if self.out.models.len() >= MODELS_MAX {
+            self.note(UnreadReason::TooLong, item.span);
+            return;
+        }
+        let form = compact_form(&item.name);
+        if form.is_empty() {
+            return;
+        }
+        let known = series_of(self.makes, &form);
+        let written = written_series(&item.name);
+        let series = if form.starts_with(&known) && known.len() < form.len() && known.len() >= 2 { known } else { written };
+        let mut also: BTreeSet<String> = other_forms(self.makes, &form);
+        also.extend(item.also.iter().filter(|form| form.len() >= 2).cloned());
+        // "(c)(1)" and other numbers of items are no models; one letter or digit is only a model of a known series.
+        self.out.models.push(NamedModel {
+            name: item.name.clone(),
+            form,
+            series,
+            is_series,
+            also: also.into_iter().collect(),
+            role,
+            span: item.span,
+        });
+    }
+}

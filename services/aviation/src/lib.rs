@@ -1,0 +1,87 @@
+//! The aviation service: which airworthiness directives may apply to a make and model, as far as their texts say.
+
+pub mod operations;
+pub mod rules;
+
+use crate::operations::{assess, audit, followed, match_ads, recurring, stored_fleets};
+use schemas::topics::{CHANGES_AVIATION, DIRECTIVES};
+use schemas::views::aviation::{AirworthinessDirective, TABLES};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. The match is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// What every answer about an aircraft says.
+pub const DISCLAIMER: &str =
+    "Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.";
+
+/// The rules by which answers are made, as they name them: those that read and compare texts, and the version of the data file of makes and models.
+fn rule() -> String {
+    format!("directives/{}, aircraft_aliases/{}", directives::RULES_VERSION, directives::aliases_version())
+}
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["title", "adNumber", "id"],
+    detail: &[("AD ", "adNumber")],
+    columns: &["adNumber", "make", "product", "effectiveDate", "status"],
+    facet: "product",
+    search: "make",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified airworthiness directives since a cursor, oldest first; with `make` and `model` those that may apply to them.",
+        when: "Use it to follow directives over several calls, without gaps.",
+        example: json!({ "start": "earliest", "make": "Piper", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "aviation",
+        "Airworthiness directives",
+        "Which airworthiness directives of the FAA may apply to a make and model, whether they recur and in which intervals, each with the text that \
+            says so, from the Federal Register. What a text does not decide is answered as POSSIBLE and named; nothing is left out in silence. \
+            Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<match_ads::Arguments>(),
+        read::operation::<recurring::Arguments>(),
+        read::operation::<assess::Arguments>(),
+        read::operation::<assess::ToolArguments>(),
+        audit::operation(),
+        changes_since::operation::<followed::Aviation>(changes),
+    ])
+    .with(operations::<followed::Aviation>())
+    .with(stored_fleets::operations())
+    .with(vec![keys::operation()])
+    .with(history::operations::<AirworthinessDirective>(SOURCE))
+    .with_data(directives::shown_aliases())
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<AirworthinessDirective>;
+
+#[cfg(test)]
+mod tests {
+    /// Proves that answers name the version of the data file that documents show.
+    #[test]
+    fn answers_name_their_rule() {
+        let shown = directives::shown_aliases();
+        assert!(super::rule().ends_with(&format!(", aircraft_aliases/{}", shown.version)) && shown.name.starts_with("aircraft_aliases"));
+    }
+}

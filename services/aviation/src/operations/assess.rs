@@ -1,0 +1,231 @@
+//! `POST /v1/assess` and the tool `assess_fleet`: the directives that may apply to each aircraft of a fleet, and when each is next due. The route stores the
+//! fleet of a caller who may store fleets, unless asked not to; the tool stores nothing.
+
+use std::collections::BTreeMap;
+
+use operation::problem::Problem;
+use operation::tiers::FLEETS_MIN_TIER;
+use operation::{Definition, Method, Price, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::compared::DirectiveLists;
+use super::filter::Filter;
+use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
+use super::followed::Aviation;
+use super::stored_fleets::{fleet_default, fleet_name, store};
+use crate::{DISCLAIMER, rule};
+use reads::read::{Read, Reader};
+
+/// The price of a call in millionths of a US dollar.
+const PRICE_MICROS: u64 = 20_000;
+/// The most aircraft of a call: of tiers pro and business, of fleet, of `fleet_plus`, and of a payment.
+const AIRCRAFT_PRO: usize = 5;
+const AIRCRAFT_FLEET: usize = 50;
+const AIRCRAFT_FLEET_PLUS: usize = 200;
+const AIRCRAFT_PAID: usize = 25;
+
+/// Arguments of `assess_fleet`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The aircraft.
+    #[schemars(length(min = 1, max = 200))]
+    pub aircraft: Vec<FleetItem>,
+    /// The name of the fleet.
+    #[serde(default = "fleet_default")]
+    #[schemars(length(min = 1, max = 100))]
+    pub fleet: String,
+    /// Whether to store the aircraft under the name of the fleet, in place of those that it had; by default with a key of tier fleet or above, which
+    /// it needs. The tool stores nothing.
+    pub store: Option<bool>,
+}
+
+/// Arguments of the tool `assess_fleet`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ToolArguments(Arguments);
+
+/// The assessment of a fleet.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FleetAssessment")]
+pub struct Answer {
+    /// The name of the fleet.
+    pub fleet: String,
+    /// Whether the account's fleet of this name now has these aircraft.
+    pub stored: bool,
+    /// The number of aircraft.
+    pub count: usize,
+    /// The aircraft, in the order of the request.
+    pub aircraft: Vec<Assessment>,
+    /// In how many directives the texts leave each point open.
+    pub cannot_decide: BTreeMap<String, usize>,
+    /// The last day for which the journal has been read completely; empty before the first complete reading.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
+    /// What the answer is not.
+    pub disclaimer: &'static str,
+}
+
+/// The most aircraft of a call with a tier, by its name in answers. Callers below tier pro have paid.
+fn aircraft_max(tier: &str) -> usize {
+    match tier {
+        "pro" | "business" => AIRCRAFT_PRO,
+        "fleet" => AIRCRAFT_FLEET,
+        "fleet_plus" => AIRCRAFT_FLEET_PLUS,
+        _ => AIRCRAFT_PAID,
+    }
+}
+
+/// Checks the aircraft of a request, and that the tier allows so many.
+fn check(aircraft: Vec<FleetItem>, reader: &Reader<Aviation>) -> Result<Vec<CheckedItem>, Problem> {
+    let (most, tier) = (aircraft_max(reader.tier()), reader.tier());
+    if aircraft.len() > most {
+        let detail = format!("aircraft: has {} items; a call with tier {tier} assesses at most {most}", aircraft.len());
+        return Err(Problem::new(ErrorCode::BodyInvalid, detail).about("aircraft"));
+    }
+    check_items(aircraft)
+}
+
+/// Assesses each aircraft of a request.
+async fn assess(checked: &[CheckedItem], reader: &Reader<Aviation>) -> Result<Vec<Assessment>, Problem> {
+    let today = reader.today();
+    let mut lists = DirectiveLists::default();
+    let mut all = Vec::with_capacity(checked.len());
+    for item in checked {
+        let found = lists.directives_for(reader, &item.aircraft).await?;
+        all.push(item.assess(found, today));
+    }
+    Ok(all)
+}
+
+/// Whether to store the fleet of a call.
+///
+/// # Errors
+/// `tier-too-low` if the caller asks for it and may not store fleets.
+fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, Problem> {
+    let caller = &reader.call().caller;
+    let may_store = caller.tier >= FLEETS_MIN_TIER && !caller.account.is_empty();
+    match asked {
+        Some(true) if !may_store => {
+            let detail =
+                format!("store: fleets are stored for keys of tier {} or above; this call is {}", FLEETS_MIN_TIER.as_str(), reader.tier());
+            Err(Problem::new(ErrorCode::TierTooLow, detail).about("store"))
+        }
+        Some(asked) => Ok(asked),
+        None => Ok(may_store),
+    }
+}
+
+impl Arguments {
+    async fn preview(self, reader: &Reader<Aviation>) -> Result<Option<Value>, Problem> {
+        let assessed = assess(&check(self.aircraft, reader)?, reader).await?;
+        let mut counts = StatusCounts::new();
+        for (status, count) in assessed.iter().flat_map(|one| &one.counts) {
+            *counts.entry(status).or_default() += count;
+        }
+        let directives: usize = counts.values().sum();
+        Ok(Some(json!({ "count": assessed.len(), "directives": directives, "counts": counts, "disclaimer": DISCLAIMER })))
+    }
+
+    async fn answer(self, surface: Surface, reader: &Reader<Aviation>) -> Result<Answer, Problem> {
+        let fleet = fleet_name(&self.fleet)?;
+        let stored = surface == Surface::Route && is_to_store(self.store, reader)?;
+        let checked = check(self.aircraft, reader)?;
+        let aircraft = assess(&checked, reader).await?;
+        if stored {
+            store(reader.call(), &fleet, &checked).await?;
+        }
+        let mut cannot_decide = BTreeMap::new();
+        let open = aircraft.iter().flat_map(|one| &one.directives).flat_map(|one| &one.directive.cannot_decide);
+        for reason in open {
+            if let Ok(Value::String(name)) = serde_json::to_value(reason) {
+                *cannot_decide.entry(name).or_default() += 1;
+            }
+        }
+        Ok(Answer {
+            fleet,
+            stored,
+            count: aircraft.len(),
+            aircraft,
+            cannot_decide,
+            through_date: reader.completeness().await?.through_date,
+            rule: rule(),
+            disclaimer: DISCLAIMER,
+        })
+    }
+}
+
+/// What both surfaces say about the operation.
+fn definition() -> Definition {
+    Definition {
+        name: "assess_fleet",
+        method: Method::Post,
+        path: "/v1/assess",
+        summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is undecided.",
+        description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
+            record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
+            propellers are compared if their make and model are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
+            it is deleted; of other calls nothing is stored. Unpaid calls get counts only.",
+        surface: Surface::Route,
+        price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
+        list: "aircraft",
+        errors: &[
+            ErrorCode::AsOfInvalid,
+            ErrorCode::BodyInvalid,
+            ErrorCode::LimitReached,
+            ErrorCode::IdempotencyMismatch,
+            ErrorCode::NotFound,
+        ],
+        example: json!({ "aircraft": [{ "tail": "N5432W", "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }] }),
+        ..Definition::read()
+    }
+}
+
+impl Read for Arguments {
+    type Service = Aviation;
+    type Answer = Answer;
+
+    fn definition() -> Definition {
+        Definition { name: "assess", ..definition() }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
+        self.preview(reader).await
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+        self.answer(Surface::Route, reader).await
+    }
+}
+
+impl Read for ToolArguments {
+    type Service = Aviation;
+    type Answer = Answer;
+
+    fn definition() -> Definition {
+        Definition {
+            path: "",
+            when: "Use it to check several aircraft, or one with its records of compliance.",
+            surface: Surface::Tool,
+            ..definition()
+        }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Option<Value>, Problem> {
+        self.0.preview(reader).await
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+        if self.0.store == Some(true) {
+            reader.note("the tool stores nothing; POST /v1/assess stores a fleet".to_owned());
+        }
+        self.0.answer(Surface::Tool, reader).await
+    }
+}

@@ -1,0 +1,146 @@
+//! The directives that may apply to an aircraft, at a position.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use directives::{
+    CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, StoredDirective, Verdict, compare, is_known_make, keys_for,
+};
+use schemars::JsonSchema;
+use schemas::views::aviation::{AirworthinessDirective, BUCKET};
+use serde::Serialize;
+
+use super::followed::Aviation;
+use feed::places::{PLACES_MAX, Segment, Walk};
+use operation::problem::Problem;
+use reads::read::Reader;
+
+/// A directive that may apply to an aircraft.
+pub struct Compared {
+    /// The record.
+    pub record: Arc<AirworthinessDirective>,
+    /// The record as the rules read it.
+    pub stored: Arc<StoredDirective>,
+    /// The result of the comparison: matching or possible.
+    pub outcome: Outcome,
+}
+
+impl Compared {
+    /// The order of answers: the newest effective date first, then by number.
+    fn order(&self, other: &Self) -> Ordering {
+        let (one, two) = (&self.record, &other.record);
+        two.effective_date.cmp(&one.effective_date).then_with(|| one.ad_number.cmp(&two.ad_number))
+    }
+
+    /// Whether it is for an engine or a propeller that the caller named.
+    fn is_of_named_part(&self) -> bool {
+        let reasons = &self.outcome.reasons;
+        self.record.product != "aircraft" && ![Reason::InstalledOn, Reason::NoAircraftNamed].iter().any(|reason| reasons.contains(reason))
+    }
+
+    /// The text that names the model, or that could not be read.
+    #[must_use]
+    pub fn span(&self) -> String {
+        self.outcome.span.map(|span| span.of(&self.stored.text).to_owned()).unwrap_or_default()
+    }
+
+    /// What the text cannot decide.
+    #[must_use]
+    pub fn cannot_decide(&self) -> &[CannotDecide] {
+        &self.outcome.cannot_decide
+    }
+}
+
+/// A directive as it was read, shared by the aircraft of a call.
+type ReadDirective = (Arc<AirworthinessDirective>, Arc<StoredDirective>);
+
+/// The lists of directives that a call has read, by key. Each is read once, however many aircraft it is for.
+#[derive(Default)]
+pub struct DirectiveLists {
+    lists: HashMap<String, Vec<ReadDirective>>,
+    /// The directives by number: one may be in several lists.
+    directives: HashMap<String, ReadDirective>,
+}
+
+impl DirectiveLists {
+    /// Returns the directives that may apply to an aircraft, superseded ones included, in the order of answers.
+    ///
+    /// # Errors
+    /// `unavailable`.
+    pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Vec<Compared>, Problem> {
+        let (mut known, mut found) = (HashSet::new(), Vec::new());
+        for key in keys_for(aircraft) {
+            if !self.lists.contains_key(&key) {
+                let list = self.read(reader, &key).await?;
+                self.lists.insert(key.clone(), list);
+            }
+            for (record, stored) in self.lists.get(&key).into_iter().flatten() {
+                if !known.insert(record.ad_number.clone()) {
+                    continue;
+                }
+                let outcome = compare(&stored.directive, aircraft);
+                if outcome.verdict > Verdict::None {
+                    found.push(Compared { record: Arc::clone(record), stored: Arc::clone(stored), outcome });
+                }
+            }
+        }
+        // Of a make that nothing is known of, no directive is shown that may be for any aircraft, or that names only the model: the make is probably misspelt.
+        let is_of_make =
+            |one: &Compared| one.record.product == "aircraft" && one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
+        if !is_known_make(&aircraft.airframe.makes) && !found.iter().any(is_of_make) {
+            found.retain(Compared::is_of_named_part);
+        }
+        found.sort_by(Compared::order);
+        Ok(found)
+    }
+
+    async fn read(&mut self, reader: &Reader<Aviation>, key: &str) -> Result<Vec<ReadDirective>, Problem> {
+        let (mut list, mut after) = (Vec::new(), None);
+        loop {
+            let part = Segment { buckets: BUCKET..=BUCKET, ranks: i64::MIN..=i64::MAX };
+            let walk = Walk { list: key, part, filter: "", limit: PLACES_MAX, after: after.as_deref() };
+            let page = reader.ranked(walk, None).await?;
+            for record in page.items {
+                let known = self.directives.entry(record.ad_number.clone()).or_insert_with(|| {
+                    let stored = StoredDirective::of(&record);
+                    (Arc::new(record), Arc::new(stored))
+                });
+                list.push(known.clone());
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(list),
+            }
+        }
+    }
+}
+
+/// Returns the directives that may apply to one aircraft, superseded ones included, in the order of answers.
+///
+/// # Errors
+/// `unavailable`.
+pub async fn directives_for(reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Vec<Compared>, Problem> {
+    DirectiveLists::default().directives_for(reader, aircraft).await
+}
+
+/// How an aircraft was understood.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResolvedNames {
+    /// The keys of the makes.
+    pub makes: Vec<String>,
+    /// The model in compact form: the designation; for a marketing name, the model that it means.
+    pub model: String,
+    /// The series of the model.
+    pub series: String,
+}
+
+impl ResolvedNames {
+    /// The names of a resolved model.
+    #[must_use]
+    pub fn of(model: &ResolvedModel) -> Self {
+        let form = model.designation.clone();
+        let series = model.series.iter().filter(|series| form.starts_with(series.as_str())).max_by_key(|series| series.len());
+        Self { makes: model.makes.clone(), series: series.cloned().unwrap_or_default(), model: form }
+    }
+}

@@ -1,0 +1,179 @@
+//! The filter of the aviation service's feeds.
+
+use directives::{Aircraft, ResolvedAircraft, StoredDirective, Verdict, compare, keys_for, resolve_makes};
+use schemars::JsonSchema;
+use schemas::views::aviation::{AirworthinessDirective, STATUSES};
+use schemas::views::records::normal;
+use serde::{Deserialize, Serialize};
+
+use crate::Change;
+use feed::filter::{self, Named, TermQuery};
+use operation::problem::Problem;
+
+/// The kinds of products.
+const PRODUCTS: [&str; 4] = ["aircraft", "engine", "propeller", "appliance"];
+/// What is known of repetition.
+const RECURRING: [&str; 3] = ["yes", "no", "unknown"];
+
+/// A filter: directives match if they match every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// A make in any of its names: `Piper`, `The New Piper Aircraft, Inc.`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 80))]
+    pub make: Option<String>,
+    /// A model of the make in any spelling. Directives match that may apply to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 80))]
+    pub model: Option<String>,
+    /// `aircraft`, `engine`, `propeller` or `appliance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub product: Option<String>,
+    /// Whether the actions recur: `yes`, `no` or `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub recurring: Option<String>,
+    /// `current`, `corrected` or `superseded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub status: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: a directive that was published more than 60 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
+}
+
+/// What make and model of a filter select.
+struct Wanted {
+    makes: Vec<String>,
+    aircraft: Option<ResolvedAircraft>,
+}
+
+impl Wanted {
+    fn takes(&self, record: &AirworthinessDirective) -> bool {
+        match &self.aircraft {
+            Some(aircraft) => compare(&StoredDirective::of(record).directive, aircraft).verdict > Verdict::None,
+            None => record.makes.iter().any(|make| self.makes.contains(make)),
+        }
+    }
+}
+
+impl Filter {
+    fn wanted(&self) -> Option<Wanted> {
+        let make = self.make.as_deref()?;
+        let aircraft = |model: &str| ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() });
+        Some(Wanted { makes: resolve_makes(make), aircraft: self.model.as_deref().map(aircraft) })
+    }
+
+    fn takes(&self, record: &AirworthinessDirective) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
+        is(&self.product, &record.product) && is(&self.recurring, &record.recurring) && is(&self.status, &record.status)
+    }
+}
+
+/// Checks that the name of a make or model names something.
+pub(crate) fn check_name(parameter: &str, name: &str) -> Result<(), Problem> {
+    if directives::compact_form(name).is_empty() {
+        return Err(Problem::parameter(parameter, format!("{parameter}: has neither a letter nor a digit")));
+    }
+    Ok(())
+}
+
+/// Checks a word of a closed list, in any case.
+fn word_of(parameter: &'static str, given: Option<String>, known: &[&'static str]) -> Result<Option<String>, Problem> {
+    let Some(given) = given else { return Ok(None) };
+    let word = normal(&given);
+    if known.contains(&word.as_str()) {
+        return Ok(Some(word));
+    }
+    let hint = schemas::names::hint(&word, known.iter().copied());
+    Err(Problem::parameter(parameter, format!("{parameter}: {given:?} is none of {}{hint}", known.join(", "))))
+}
+
+impl filter::Filter for Filter {
+    type Record = AirworthinessDirective;
+
+    const NAMED: &'static [Named] = &[Named::name("make", "make")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        self.product = word_of("product", self.product, &PRODUCTS)?;
+        self.recurring = word_of("recurring", self.recurring, &RECURRING)?;
+        self.status = word_of("status", self.status, &STATUSES)?;
+        if self.model.is_some() && self.make.is_none() {
+            return Err(Problem::parameter("make", "make: `model` needs `make` with it"));
+        }
+        self.make.iter().try_for_each(|make| check_name("make", make))?;
+        self.model.iter().try_for_each(|model| check_name("model", model))?;
+        Ok(self)
+    }
+
+    fn criteria(&self) -> filter::Criteria<'_, AirworthinessDirective> {
+        // Make and model are resolved once, not for each change.
+        let wanted = self.wanted();
+        filter::Criteria::new(self.term_queries(), move |change| {
+            self.takes(&change.record) && wanted.as_ref().is_none_or(|wanted| wanted.takes(&change.record))
+        })
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.takes(&change.record))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
+        let values = |values: Vec<String>| values.iter().map(|value| normal(value)).collect();
+        let wanted = self.wanted().map(|wanted| match wanted.aircraft {
+            Some(aircraft) => TermQuery::Exact("key", values(keys_for(&aircraft))),
+            None => TermQuery::Exact("make", values(wanted.makes)),
+        });
+        let others = [exact("product", &self.product), exact("recurring", &self.recurring), exact("status", &self.status)];
+        std::iter::once(wanted).chain(others).flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+    use serde_json::json;
+
+    /// Proves which changes match which filters, and how they are found.
+    #[test]
+    fn conditions() {
+        let model = json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140" });
+        let record = json!({
+            "id": "2026-15-05", "makes": ["PIPER"], "product": "aircraft", "layout": "lettered", "models": [model],
+            "recurring": "yes", "status": "current", "scope": "all"
+        });
+        let change: Change = serde_json::from_value(json!({ "event": "new", "seq": 1, "recordedAt": "", "record": record })).unwrap();
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        for (filter, expected) in [
+            (json!({}), true),
+            (json!({ "make": "The New Piper Aircraft, Inc." }), true),
+            (json!({ "make": "Piper", "model": "cherokee 140" }), true),
+            (json!({ "make": "Piper", "model": "PA-46-350P" }), false),
+            (json!({ "make": "Cessna" }), false),
+            (json!({ "product": "Aircraft", "recurring": "YES", "status": "current" }), true),
+            (json!({ "status": "superseded" }), false),
+        ] {
+            let read = of(filter.clone()).unwrap();
+            assert_eq!((read.matches(&change), read.criteria().selects(&change)), (expected, expected), "{filter}");
+        }
+        let queries = of(json!({ "make": "Piper", "recurring": "yes" })).unwrap().term_queries();
+        assert_eq!(queries, [("make", "piper"), ("recurring", "yes")].map(|(name, value)| TermQuery::Exact(name, vec![value.to_owned()])));
+        for (filter, parameter) in [
+            (json!({ "product": "wing" }), "product"),
+            (json!({ "model": "PA-28" }), "make"),
+            (json!({ "make": "--" }), "make"),
+            (json!({ "make": "Piper", "model": "?" }), "model"),
+        ] {
+            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+        }
+    }
+}

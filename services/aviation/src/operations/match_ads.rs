@@ -1,0 +1,234 @@
+//! `GET /v1/match` and the tool `match_ads`: the airworthiness directives that may apply to a make and model.
+
+use directives::{Aircraft, ResolvedAircraft, Verdict, is_known_make, nearest_makes};
+use operation::Definition;
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::aviation::{DirectiveLimit, DirectiveModel};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::compared::{Compared, ResolvedNames, directives_for};
+use super::filter::{Filter, check_name};
+use super::followed::Aviation;
+use crate::{DISCLAIMER, rule};
+use reads::read::{Read, Reader};
+
+/// Which directives to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ShownStatus {
+    /// Those that no other directive replaces.
+    #[default]
+    Current,
+    /// All of them.
+    All,
+}
+
+/// Arguments of `match_ads`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The make in any of its names: `Piper`, `The New Piper Aircraft, Inc.`
+    #[schemars(length(min = 1, max = 80))]
+    pub make: String,
+    /// The model in any spelling: `PA-28-140`, `PA28140`, `Cherokee 140`.
+    #[schemars(length(min = 1, max = 80))]
+    pub model: String,
+    /// `current` (all but superseded ones) or `all`.
+    #[serde(default)]
+    pub status: ShownStatus,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 60))]
+    pub after: Option<String>,
+}
+
+/// The directives that may apply to a make and model.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DirectiveMatches")]
+pub struct Answer {
+    /// The make as it was given.
+    pub make: String,
+    /// The model as it was given.
+    pub model: String,
+    /// How make and model were understood.
+    pub resolved: ResolvedNames,
+    /// The number of directives in this answer.
+    pub count: usize,
+    /// How many directives may apply, over all pages.
+    pub total: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The directives, newest effective date first, then by number.
+    pub directives: Vec<DirectiveMatch>,
+    /// The last day for which the journal has been read completely; empty before the first complete reading.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
+    /// What the answer is not.
+    pub disclaimer: &'static str,
+}
+
+/// A directive that may apply.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DirectiveMatch {
+    /// The number of the directive.
+    pub ad_number: String,
+    /// Title of the document.
+    pub title: String,
+    /// The holder of the type certificate as the text names it.
+    pub make: String,
+    /// The models that the text names.
+    pub models: Vec<String>,
+    /// `MATCH`: the text names the model or its series. `POSSIBLE`: it may mean the model, or could not be read.
+    #[serde(rename = "match")]
+    pub verdict: Verdict,
+    /// Why.
+    pub reasons: Vec<directives::Reason>,
+    /// The text that names the model, or the text that could not be read.
+    pub span: String,
+    /// What the text cannot decide.
+    pub cannot_decide: Vec<directives::CannotDecide>,
+    /// `all` aircraft of the models, `certain` ones, or `unknown`.
+    pub scope: String,
+    /// `aircraft`, `engine`, `propeller` or `appliance`.
+    pub product: String,
+    /// Effective date, YYYY-MM-DD; empty if unknown.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub effective_date: String,
+    /// `current`, `corrected` or `superseded`.
+    pub status: String,
+    /// Numbers of the directives that this one replaces.
+    pub supersedes: Vec<String>,
+    /// Number of the directive that replaces this one; empty if none does.
+    pub superseded_by: String,
+    /// Whether the actions recur: `yes`, `no` or `unknown`.
+    pub recurring: String,
+    /// The limits that the text states.
+    pub limits: Vec<DirectiveLimit>,
+    /// The paragraph on the unsafe condition.
+    pub unsafe_condition: String,
+    /// URL of the document.
+    pub url: String,
+    /// Number of the document.
+    pub document_number: String,
+}
+
+impl From<Compared> for DirectiveMatch {
+    fn from(compared: Compared) -> Self {
+        let (span, cannot_decide) = (compared.span(), compared.cannot_decide().to_vec());
+        let Compared { record, outcome, .. } = compared;
+        // The record may be shared with other aircraft of the call; only what is shown is copied.
+        let record = &*record;
+        let name = |model: &DirectiveModel| model.name.clone();
+        Self {
+            ad_number: record.ad_number.clone(),
+            title: record.title.clone(),
+            make: record.make.clone(),
+            models: record.models.iter().filter(|model| model.role == "applies").map(name).collect(),
+            verdict: outcome.verdict,
+            reasons: outcome.reasons,
+            span,
+            cannot_decide,
+            scope: record.scope.clone(),
+            product: record.product.clone(),
+            effective_date: record.effective_date.clone(),
+            status: record.status.clone(),
+            supersedes: record.supersedes.clone(),
+            superseded_by: record.superseded_by.clone(),
+            recurring: record.recurring.clone(),
+            limits: record.limits.clone(),
+            unsafe_condition: record.unsafe_condition.clone(),
+            url: record.url.clone(),
+            document_number: record.document_number.clone(),
+        }
+    }
+}
+
+/// The place of a directive in the order of answers, as `next` names it.
+fn place(compared: &Compared) -> String {
+    format!("{}/{}", compared.record.effective_date, compared.record.ad_number)
+}
+
+/// The directives after the one that `after` names.
+fn rest_after(found: Vec<Compared>, after: Option<&str>) -> Result<Vec<Compared>, Problem> {
+    let Some(after) = after else { return Ok(found) };
+    let (day, number) = after
+        .split_once('/')
+        .filter(|(day, _)| day.is_empty() || day.parse::<jiff::civil::Date>().is_ok())
+        .ok_or_else(|| Problem::new(ErrorCode::CursorInvalid, "`after` is not the `next` of an earlier answer").about("after"))?;
+    let is_past = |one: &Compared| {
+        let record = &one.record;
+        day > record.effective_date.as_str() || (day == record.effective_date && record.ad_number.as_str() > number)
+    };
+    Ok(found.into_iter().filter(is_past).collect())
+}
+
+/// A note about a make that nothing is known of.
+pub(crate) fn unknown_make(make: &str, resolved: &ResolvedAircraft) -> Option<String> {
+    if is_known_make(&resolved.airframe.makes) {
+        return None;
+    }
+    let nearest = nearest_makes(make);
+    let hint = if nearest.is_empty() { String::new() } else { format!("; the nearest known makes are {}", nearest.join(", ")) };
+    Some(format!("the make {make:?} is not known{hint}"))
+}
+
+impl Read for Arguments {
+    type Service = Aviation;
+    type Answer = Answer;
+
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "match_ads",
+            path: "/v1/match",
+            summary: "The airworthiness directives that may apply to a make and model, newest first, with the text that names it.",
+            when: "Use it to see which directives concern an aircraft of a make and model.",
+            description: "All spellings of a model and all names of a make give the same answer. `MATCH` means that the text names the model or its \
+                series; `POSSIBLE` that it names another model of the series, or that its models could not be read. `cannotDecide` names what the \
+                text leaves open: serial numbers, installed parts, other documents. Directives for engines and propellers are found where they name \
+                the aircraft. Superseded directives are shown with `status=all`. Page with `after`.",
+            list: "directives",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "make": "Piper", "model": "PA-28-140" }),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+        let Self { make, model, status, after } = self;
+        check_name("make", &make)?;
+        check_name("model", &model)?;
+        let aircraft = ResolvedAircraft::new(&Aircraft { make: &make, model: &model, ..Aircraft::default() });
+        let mut found = directives_for(reader, &aircraft).await?;
+        found.retain(|one| status == ShownStatus::All || !one.record.is_superseded());
+        let total = found.len();
+        if total == 0 {
+            reader.note(unknown_make(&make, &aircraft));
+        }
+        let limit = reader.limit();
+        let mut rest = rest_after(found, after.as_deref())?;
+        let has_more = rest.len() > limit;
+        rest.truncate(limit);
+        let next = rest.last().filter(|_| has_more).map(place);
+        let matches: Vec<DirectiveMatch> = rest.into_iter().map(DirectiveMatch::from).collect();
+        Ok(Answer {
+            resolved: ResolvedNames::of(&aircraft.airframe),
+            make,
+            model,
+            count: matches.len(),
+            total,
+            next,
+            directives: matches,
+            through_date: reader.completeness().await?.through_date,
+            rule: rule(),
+            disclaimer: DISCLAIMER,
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod assess;
+pub mod audit;
+pub mod compared;
+pub mod filter;
+pub mod fleet;
+pub mod followed;
+pub mod match_ads;
+pub mod recurring;
+pub mod stored_fleets;

@@ -1,0 +1,150 @@
+//! The tool `recurring_due`: the directives with repetitive actions that may apply to one aircraft, and when each is next due.
+
+use operation::problem::Problem;
+use operation::{Definition, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::compared::{ResolvedNames, directives_for};
+use super::filter::Filter;
+use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
+use super::followed::Aviation;
+use super::match_ads::unknown_make;
+use crate::{DISCLAIMER, rule};
+use reads::read::{Read, Reader};
+
+/// The name under which the one aircraft of a call is checked.
+const TAIL: &str = "AIRCRAFT";
+
+/// When a directive was last complied with.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LastDone {
+    /// The number of the directive.
+    #[schemars(length(min = 1, max = 20))]
+    pub ad: String,
+    /// Time in service then, in hours.
+    #[schemars(range(min = 0, max = 200_000))]
+    pub hours: Option<f64>,
+    /// The day, YYYY-MM-DD.
+    #[schemars(length(min = 10, max = 10))]
+    pub date: Option<String>,
+}
+
+/// Arguments of `recurring_due`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// The make.
+    #[schemars(length(min = 1, max = 80))]
+    pub make: String,
+    /// The model.
+    #[schemars(length(min = 1, max = 80))]
+    pub model: String,
+    /// Time in service, in hours.
+    #[serde(rename = "hoursTIS")]
+    #[schemars(range(min = 0, max = 200_000))]
+    pub hours_tis: Option<f64>,
+    /// When directives were last complied with.
+    #[serde(default)]
+    #[schemars(length(max = 500))]
+    pub last_done: Vec<LastDone>,
+    /// The day for which to answer, YYYY-MM-DD; by default the day of the answer.
+    #[schemars(length(min = 10, max = 10))]
+    pub date: Option<String>,
+}
+
+/// The recurring directives of an aircraft.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "RecurringDirectives")]
+pub struct Answer {
+    /// The make as it was given.
+    pub make: String,
+    /// The model as it was given.
+    pub model: String,
+    /// How make and model were understood.
+    pub resolved: ResolvedNames,
+    /// The day for which the answer holds.
+    #[schemars(with = "schemas::json_type::Day")]
+    pub date: String,
+    /// The number of directives in this answer.
+    pub count: usize,
+    /// How many directives with repetitive actions may apply.
+    pub total: usize,
+    /// The directives, newest effective date first, then by number.
+    pub directives: Vec<AssessedDirective>,
+    /// The last day for which the journal has been read completely; empty before the first complete reading.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub through_date: String,
+    /// The rules and the version of the data file of makes and models, which `/docs` shows.
+    pub rule: String,
+    /// What the answer is not.
+    pub disclaimer: &'static str,
+}
+
+impl Read for Arguments {
+    type Service = Aviation;
+    type Answer = Answer;
+
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "recurring_due",
+            path: "",
+            summary: "The directives with repetitive actions that may apply to one aircraft, with their intervals and when each is next due.",
+            when: "Use it to see which inspections recur on one aircraft, and when.",
+            description: "Only directives whose text says that actions recur, without superseded ones. Next due is the last time in `lastDone` plus the \
+                interval; of several limits the nearest rules, or the latest where the text says \"whichever occurs later\". Without a record a \
+                directive is `DUE_UNKNOWN`. An interval that is only in another document has no limits and `REFERENCED_DOCUMENT`.",
+            surface: Surface::Tool,
+            list: "directives",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::BodyInvalid],
+            example: json!({ "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
+        let Self { make, model, hours_tis, last_done, date } = self;
+        let today = match &date {
+            None => reader.today(),
+            Some(date) => date.parse().map_err(|_| Problem::parameter("date", format!("date: {date:?} is not a day YYYY-MM-DD")))?,
+        };
+        let record = |done: LastDone| ComplianceRecord { ad: done.ad, hours: done.hours, date: done.date, ..ComplianceRecord::default() };
+        let item = FleetItem {
+            tail: TAIL.to_owned(),
+            make: make.clone(),
+            model: model.clone(),
+            hours_tis,
+            compliance: last_done.into_iter().map(record).collect(),
+            ..FleetItem::default()
+        };
+        let Some(checked) = check_items(vec![item])?.pop() else {
+            return Err(Problem::new(ErrorCode::Internal, "the aircraft could not be read"));
+        };
+        let mut found = directives_for(reader, &checked.aircraft).await?;
+        found.retain(|one| one.record.recurring == "yes" && !one.record.is_superseded());
+        let total = found.len();
+        if total == 0 {
+            reader.note(unknown_make(&make, &checked.aircraft));
+        }
+        found.truncate(reader.limit());
+        let assessment = checked.assess(found, today);
+        Ok(Answer {
+            make,
+            model,
+            resolved: assessment.resolved,
+            date: today.to_string(),
+            count: assessment.directives.len(),
+            total,
+            directives: assessment.directives,
+            through_date: reader.completeness().await?.through_date,
+            rule: rule(),
+            disclaimer: DISCLAIMER,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! Federal contract awards: a feed of new and modified ones, digests with what expires, watches of a competitor.
+
+pub mod operations;
+pub mod rules;
+
+use crate::operations::{competitor, digest, followed, records, search};
+use schemas::topics::{AWARDS, CHANGES_AWARDS};
+use schemas::views::awards::{Award, TABLES};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["recipient", "piid", "id"],
+    detail: &[("", "description")],
+    columns: &["description", "agency", "amountCents", "signed", "end"],
+    facet: "agency",
+    search: "keyword",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified contract awards since a cursor, oldest first.",
+        when: "Use it to follow a market over several calls, without gaps.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. `amount` is the \
+            total obligation as last read, `amountDelta` its change, `actionAmount` what the action of this change adds. Changes that report an \
+            action of more than 120 days before they were recorded have `backfill: true` and come only with `includeBackfill=true`. A cursor belongs to its filter. With another \
+            filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \
+            may be shorter than `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "awards",
+        "Federal contract awards",
+        "New and modified federal contract awards (USAspending) since a cursor, digests with the contracts that expire, watches of a \
+            competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
+            days, 25 rows an answer.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        changes_since::operation::<followed::Awards>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<competitor::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
+    .with(operations::<followed::Awards>())
+    .with(vec![keys::operation()])
+    .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Award>;

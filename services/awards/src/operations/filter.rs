@@ -1,0 +1,183 @@
+//! The filter of awards. Feeds, lists, digests, saved filters and watches use its fields.
+
+use schemars::JsonSchema;
+use schemas::numbers::{compact, number_of};
+use schemas::views::awards::Award;
+use schemas::views::records::normal;
+use serde::{Deserialize, Serialize};
+
+use super::records::dollars;
+use crate::Change;
+use feed::filter::{self, Named, TermQuery, check_range, contains, has_words};
+use operation::problem::Problem;
+
+/// How many prefixes of industry codes a filter has at most.
+pub(crate) const NAICS_MAX: usize = 50;
+
+/// A filter of awards: an award matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// Prefixes of industry codes, two to six digits: `5415` matches all of computer systems design. Commas separate them in a query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub naics: Vec<String>,
+    /// Part of the name of the awarding department, or of the agency within it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub agency: Option<String>,
+    /// Part of the name of the recipient, or of its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub recipient: Option<String>,
+    /// Words that must all occur in the description of the award, of its latest action or of its codes, each as a word or the beginning of one; or the
+    /// number (PIID) of the award or of its vehicle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    pub keyword: Option<String>,
+    /// The smallest total obligation in dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_amount: Option<f64>,
+    /// The largest total obligation in dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<f64>,
+    /// Whether changes match that report an action of more than 120 days before it was recorded, or an old award that was not recorded before. By
+    /// default they do not, because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
+}
+
+impl Filter {
+    /// Whether an award matches the filter.
+    #[must_use]
+    pub fn takes(&self, award: &Award) -> bool {
+        let amount = award.amount_cents.map(dollars);
+        (self.naics.is_empty() || self.naics.iter().any(|prefix| award.naics.starts_with(prefix)))
+            && self.agency.as_deref().is_none_or(|part| [&award.agency, &award.sub_agency].iter().any(|name| contains(name, part)))
+            && self
+                .recipient
+                .as_deref()
+                .is_none_or(|part| [&award.recipient, &award.parent_recipient].iter().any(|name| contains(name, part)))
+            && self.keyword.as_deref().is_none_or(|words| {
+                has_words(&[&award.description, &award.action_description, &award.naics_description, &award.psc_description], words)
+                    || number_of(words).is_some_and(|number| [&award.piid, &award.parent_piid].iter().any(|own| compact(own) == number))
+            })
+            && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
+            && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
+    }
+}
+
+impl filter::Filter for Filter {
+    type Record = Award;
+
+    const NAMED: &'static [Named] =
+        &[Named::code("naics", "naics"), Named::name("agency", "agency"), Named::name("recipient", "recipient")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        for code in &mut self.naics {
+            *code = code.trim().to_owned();
+            if !(2..=6).contains(&code.len()) || !code.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(Problem::parameter("naics", format!("naics: {code:?} is not a prefix of an industry code, two to six digits")));
+            }
+        }
+        if self.naics.len() > NAICS_MAX {
+            return Err(Problem::parameter("naics", format!("naics: more than {NAICS_MAX} codes")));
+        }
+        for text in [&mut self.agency, &mut self.recipient, &mut self.keyword] {
+            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
+        }
+        self.naics.sort_unstable();
+        self.naics.dedup();
+        self.check_ranges()?;
+        Ok(self)
+    }
+
+    fn check_ranges(&self) -> Result<(), Problem> {
+        check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
+        let naics = (!self.naics.is_empty()).then(|| TermQuery::Prefix("naics", self.naics.clone()));
+        [part("recipient", &self.recipient), naics, part("agency", &self.agency)].into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+
+    /// Proves which awards match which conditions.
+    #[test]
+    fn conditions() {
+        let award = Award {
+            naics: "541512".into(),
+            agency: "Department of Energy".into(),
+            sub_agency: "Office of Science".into(),
+            recipient: "ACME FEDERAL LLC".into(),
+            parent_recipient: "ACME HOLDINGS INC".into(),
+            description: "Cloud migration support".into(),
+            piid: "W912DR20C0001".into(),
+            parent_piid: "GS00Q14OADU402".into(),
+            amount_cents: Some(1_250_000),
+            ..Award::default()
+        };
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap() };
+        for (json, fits) in [
+            (serde_json::json!({}), true),
+            (
+                serde_json::json!({"naics": ["61", "5415"], "agency": "science", "recipient": "acme holdings", "keyword": "CLOUD migr"}),
+                true,
+            ),
+            (serde_json::json!({"naics": ["5416"]}), false),
+            (serde_json::json!({"agency": "defense"}), false),
+            (serde_json::json!({"keyword": "loud"}), false),
+            (serde_json::json!({"keyword": "w912dr-20-c-0001"}), true),
+            (serde_json::json!({"keyword": "GS00Q14OADU402"}), true),
+            (serde_json::json!({"keyword": "w912dr20c0002"}), false),
+            (serde_json::json!({"keyword": "w912dr20c"}), false),
+            (serde_json::json!({"minAmount": 12500, "maxAmount": 12500}), true),
+            (serde_json::json!({"maxAmount": 12499.99}), false),
+        ] {
+            assert_eq!(of(json.clone()).takes(&award), fits, "{json}");
+        }
+        for wrong in ["5", "5415123", "54x"] {
+            let filter = Filter { naics: vec![wrong.into()], ..Filter::default() };
+            assert_eq!(filter.normalize().unwrap_err().parameter, "naics", "{wrong}");
+        }
+        assert_eq!(of(serde_json::json!({"naics": ["61", "54", "61"]})).canonical(), r#"{"naics":["54","61"]}"#);
+    }
+
+    /// Proves that changes of long ago match only if they are asked for, also those that older versions wrote; and that the default adds nothing to the
+    /// canonical form, so that cursors of older versions stay valid.
+    #[test]
+    fn backfill() {
+        let change = |more: serde_json::Value| -> Change {
+            let mut change = serde_json::json!({ "event": "modified", "seq": 1, "recordedAt": "2026-11-24T00:00:00.000Z", "record": {} });
+            change.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(change).unwrap()
+        };
+        let (default, with_backfill) = (Filter::default(), Filter { include_backfill: true, ..Filter::default() });
+        for (more, is_backfill) in [
+            (serde_json::json!({}), false),
+            (serde_json::json!({ "amountDelta": 5, "action": { "date": "2026-11-20" } }), false),
+            (serde_json::json!({ "amountDelta": 5, "action": { "date": "2025-11-20" } }), true),
+            (serde_json::json!({ "amountDelta": null, "action": { "date": "2025-11-20" }, "backfill": false }), false),
+            (serde_json::json!({ "amountDelta": null, "backfill": true }), true),
+        ] {
+            let change = change(more);
+            assert_eq!((default.selects(&change), default.news().selects(&change)), (!is_backfill, !is_backfill), "{change:?}");
+            assert!(with_backfill.selects(&change) && with_backfill.news().selects(&change) && default.matches(&change), "{change:?}");
+        }
+        assert_eq!((default.canonical().as_str(), with_backfill.canonical().as_str()), ("", r#"{"includeBackfill":true}"#));
+    }
+}

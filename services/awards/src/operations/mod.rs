@@ -1,0 +1,8 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod competitor;
+pub mod digest;
+pub mod filter;
+pub mod followed;
+pub mod records;
+pub mod search;

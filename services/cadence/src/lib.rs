@@ -1,0 +1,67 @@
+//! The cadence service: how often the items of stores are restocked, and when the next restock is likely.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{board, calibration, followed, health, list_niches, list_stores, predict};
+use crate::record::{Item, TABLES};
+use schemas::topics::{CHANGES_CADENCE, STOCK};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. The board is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["item", "id"],
+    detail: &[("", "store")],
+    columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
+    facet: "niche",
+    search: "query",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        when: "Use it to follow restocks over several calls, without gaps.",
+        summary: "Changes of items since a cursor, oldest first; with `restocks=true` restocks only.",
+        example: json!({ "start": "earliest", "restocks": true, "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "cadence",
+        "Restock cadence",
+        "How often the items of configured Shopify storefronts are restocked, and the window in which the next restock is likely, from an \
+            archive of availability observations. The archive grows: a new item has no prediction, and answers say how sure they are. An \
+            estimate from past observations; no promise of availability.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<list_niches::Arguments>(),
+        read::operation::<list_stores::Arguments>(),
+        read::operation::<board::Arguments>(),
+        read::operation::<predict::Arguments>(),
+        read::operation::<calibration::Arguments>(),
+        changes_since::operation::<followed::Cadence>(changes),
+    ])
+    .with(operations::<followed::Cadence>())
+    .with(vec![keys::operation()])
+    .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Item>;

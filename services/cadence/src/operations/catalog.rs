@@ -1,0 +1,328 @@
+//! The items of a niche at a position, with what answers need of them. A process keeps them for the newest position and brings them up to date
+//! from the changes since; for an earlier position they are read and kept for a while.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::record::{DAY_MS, Item, NicheStats, Restock, StoreState, TABLES, VariantRestock, board, gaps, millis, niche_key, store_key};
+use feed::filter::Criteria;
+use feed::places::{Segment, Walk};
+use feed::position::Position;
+use feed::query::{DIGEST_MAX, newest};
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use schemas::key;
+use schemas::position::Seq;
+
+use super::prediction::{Basis, missing_share};
+use super::report::Report;
+use super::words::words;
+use crate::FEED;
+
+/// The most items of a niche that are ranked and searched.
+const ITEMS_MAX: usize = 5_000;
+/// Items that have been observed for a shorter time are not ranked.
+const RANKED_FROM_MS: i64 = 14 * DAY_MS;
+/// The days that restocks are counted in.
+const COUNTED_DAYS: i64 = 90;
+/// How many catalogs of earlier positions are kept.
+const PAST_MAX: usize = 8;
+
+/// The catalogs that a process keeps.
+#[derive(Default)]
+pub struct Catalogs {
+    newest: Mutex<HashMap<String, Arc<Catalog>>>,
+    past: Mutex<Vec<Arc<Catalog>>>,
+}
+
+impl Part for Catalogs {}
+
+/// The items of a niche at a position.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    pub(crate) niche: String,
+    generation: u64,
+    /// Which keys were suppressed when the items were read.
+    rendition: u64,
+    seq: Seq,
+    /// The items that are at their stores, by id.
+    pub(crate) entries: BTreeMap<String, Arc<Entry>>,
+    /// The ids of the items that operators suppressed: they have no title, and are neither ranked nor searched.
+    hidden: BTreeSet<String>,
+    /// The state of their stores, which does not depend on the position.
+    stores: HashMap<String, Arc<StoreState>>,
+    /// The statistics of the niche.
+    pub(crate) stats: Arc<NicheStats>,
+    /// Whether the niche has more items than are read.
+    is_cut: bool,
+    /// How well forecasts for the items fitted; computed when it is first asked for.
+    pub(crate) report: Arc<OnceLock<Report>>,
+}
+
+/// What answers need of an item. Times are in milliseconds since 1970.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The host name of its store, slash, the id of the product.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) store: String,
+    /// URL of the product's page.
+    pub(crate) url: String,
+    pub(crate) in_stock: bool,
+    /// When a poll last saw that no variant could be bought any more, RFC 3339; empty if none did.
+    pub(crate) last_sold_out: String,
+    /// The words of title and vendor.
+    pub(crate) words: Vec<String>,
+    /// The times of the restocks that predictions are made of, oldest first.
+    pub(crate) events: Vec<i64>,
+    /// The times of the restocks that are no trickles, oldest first.
+    counted: Vec<i64>,
+    /// The median of the newest gaps between restocks, in hundredths of a day; `None` under two gaps.
+    pub(crate) median_gap: Option<i64>,
+    pub(crate) first_seen_ms: i64,
+    pub(crate) variants: Vec<KnownVariant>,
+}
+
+/// What answers need of a variant.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownVariant {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) is_available: bool,
+    /// The times of its restocks, oldest first, in milliseconds since 1970.
+    pub(crate) events: Vec<i64>,
+}
+
+/// An item on the board.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranked {
+    pub(crate) entry: Arc<Entry>,
+    /// Restocks in the counted days.
+    pub(crate) restocks: usize,
+    /// Restocks in 30 observed days, in hundredths.
+    pub(crate) per_month: i64,
+}
+
+impl Entry {
+    pub(crate) fn new(item: Item) -> Self {
+        let events = item.events();
+        let mut counted: Vec<i64> = item.restocks.iter().filter(|restock| !restock.trickle).map(Restock::at_ms).collect();
+        counted.sort_unstable();
+        let gaps = gaps(&events);
+        let newest = schemas::forecast::newest(&gaps);
+        let median_gap = schemas::forecast::median(newest).filter(|_| newest.len() >= 2).map(hundredths);
+        let variants = item.variants.into_iter().map(|variant| {
+            let mut events: Vec<i64> = variant.restocks.iter().map(VariantRestock::at_ms).collect();
+            events.sort_unstable();
+            KnownVariant { id: variant.id, title: variant.title, is_available: variant.available, events }
+        });
+        Self {
+            words: words(&[&item.item, &item.vendor]),
+            events,
+            counted,
+            median_gap,
+            first_seen_ms: millis(&item.first_seen),
+            variants: variants.collect(),
+            id: item.id,
+            title: item.item,
+            store: item.store,
+            url: item.url,
+            in_stock: item.in_stock,
+            last_sold_out: item.last_sold_out,
+        }
+    }
+}
+
+impl Catalog {
+    /// Returns the items of a niche at a position.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub(crate) async fn of(ctx: &Context, at: &Position, niche: &str) -> Result<Arc<Self>, Problem> {
+        let catalogs = Catalogs::of(ctx);
+        let generation = at.view.generation();
+        let rendition = at.view.rendition();
+        let is_of_view = |known: &Arc<Self>| known.generation == generation && known.rendition == rendition;
+        let is_here = |known: &Arc<Self>| known.niche == niche && is_of_view(known) && known.seq == at.seq;
+        let newest = lock(&catalogs.newest).get(niche).cloned();
+        if let Some(known) = newest.clone().filter(is_here).or_else(|| lock(&catalogs.past).iter().find(|known| is_here(known)).cloned()) {
+            return Ok(known);
+        }
+        let earlier = newest.filter(|known| is_of_view(known) && known.seq < at.seq);
+        let updated = match earlier {
+            Some(earlier) => earlier.advanced(ctx, at).await?,
+            None => None,
+        };
+        let catalog = match updated {
+            Some(catalog) => catalog,
+            None => Self::read(ctx, at, niche).await?,
+        };
+        let catalog = Arc::new(catalog);
+        if at.seq == at.last {
+            lock(&catalogs.newest).insert(niche.to_owned(), Arc::clone(&catalog));
+        } else {
+            let mut past = lock(&catalogs.past);
+            past.truncate(PAST_MAX - 1);
+            past.insert(0, Arc::clone(&catalog));
+        }
+        Ok(catalog)
+    }
+
+    async fn read(ctx: &Context, at: &Position, niche: &str) -> Result<Self, Problem> {
+        let list = board(niche);
+        let (mut entries, mut hidden, mut after, mut is_cut) = (BTreeMap::new(), BTreeSet::new(), None::<String>, false);
+        loop {
+            let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+            let walk = Walk { list: &list, part, filter: "", limit: 1_000, after: after.as_deref() };
+            let page = FEED.ranked::<Item>(ctx, at, walk, None).await?;
+            for item in page.items {
+                if item.suppressed {
+                    hidden.insert(item.id);
+                    continue;
+                }
+                entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+            if entries.len() >= ITEMS_MAX {
+                is_cut = true;
+                break;
+            }
+        }
+        let empty = Self {
+            niche: niche.to_owned(),
+            generation: at.view.generation(),
+            rendition: at.view.rendition(),
+            seq: at.seq,
+            entries,
+            hidden,
+            stores: HashMap::new(),
+            stats: Arc::default(),
+            is_cut,
+            report: Arc::default(),
+        };
+        empty.read_states(at).await
+    }
+
+    /// Returns the catalog at a later position; `None` if too much has changed since.
+    async fn advanced(&self, ctx: &Context, at: &Position) -> Result<Option<Self>, Problem> {
+        let all = Criteria::new(Vec::new(), |_| true);
+        let found = newest::<Item>(ctx, &FEED, at, all, self.seq, DIGEST_MAX).await?;
+        if found.sums_note().is_some() || self.is_cut {
+            return Ok(None);
+        }
+        let mut next = Self { seq: at.seq, report: Arc::default(), ..self.clone() };
+        // The newest change of an item comes first.
+        for change in found.changes.into_iter().rev() {
+            let item = change.record;
+            next.entries.remove(&item.id);
+            next.hidden.remove(&item.id);
+            let is_here = item.niche == self.niche && !item.withdrawn;
+            if is_here && item.suppressed {
+                next.hidden.insert(item.id);
+            } else if is_here {
+                next.entries.insert(item.id.clone(), Arc::new(Entry::new(item)));
+            }
+        }
+        next.is_cut = next.entries.len() > ITEMS_MAX;
+        Ok(Some(next.read_states(at).await?))
+    }
+
+    async fn read_states(mut self, at: &Position) -> Result<Self, Problem> {
+        let table = TABLES.sources;
+        let mut hosts: Vec<String> = self.entries.values().map(|entry| entry.store.clone()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let mut keys: Vec<_> = hosts.iter().map(|host| key![store_key(host)]).collect();
+        keys.push(key![niche_key(&self.niche)]);
+        let mut rows = at.view.get_many(table, &keys).await.map_err(store_problem)?;
+        self.stats = Arc::new(match rows.pop().flatten() {
+            Some(row) => stored::<NicheStats>(table, &row)?,
+            None => NicheStats::default(),
+        });
+        self.stores = HashMap::new();
+        for (host, row) in hosts.into_iter().zip(rows) {
+            if let Some(row) = row {
+                self.stores.insert(host, Arc::new(stored::<StoreState>(table, &row)?));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What answers say about the items that they leave out.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let cut = self.is_cut.then(|| format!("the niche has more than {ITEMS_MAX} items; the others are left out"));
+        let hidden = (!self.hidden.is_empty()).then(|| format!("{} items are hidden on request", self.hidden.len()));
+        cut.into_iter().chain(hidden)
+    }
+
+    /// The state of a store; an empty one if it is unknown.
+    pub(crate) fn store(&self, host: &str) -> Arc<StoreState> {
+        self.stores.get(host).cloned().unwrap_or_default()
+    }
+
+    /// What a prediction from some restocks of an item is made of.
+    pub(crate) fn basis<'a>(&self, entry: &Entry, events: &'a [i64], now_ms: i64) -> Basis<'a> {
+        let store = self.store(&entry.store);
+        Basis {
+            events,
+            first_seen_ms: entry.first_seen_ms,
+            last_poll_ms: store.last_complete_before(now_ms + 1).unwrap_or(entry.first_seen_ms),
+            poll_gap_ms: store.poll_gap_ms(now_ms),
+            missing: missing_share(&store, entry.first_seen_ms, now_ms),
+            stats: self.stats.at(now_ms),
+            now_ms,
+        }
+    }
+
+    /// The items on the board at a position, in no order: those that have been observed long enough.
+    pub(crate) fn ranked(&self, at: &Position) -> impl Iterator<Item = Ranked> {
+        let now_ms = at.now.as_millisecond();
+        let last = |(host, store): (&String, &Arc<StoreState>)| Some((host.clone(), store.last_complete_before(now_ms + 1)?));
+        let last_polls: HashMap<String, i64> = self.stores.iter().filter_map(last).collect();
+        self.entries.values().filter_map(move |entry| Ranked::new(entry, *last_polls.get(&entry.store)?, now_ms))
+    }
+
+    /// A page of the board at a position, the most often restocked first: the items after a place, and whether more follow.
+    pub(crate) fn board(&self, at: &Position, after: Option<(i64, i64, &str)>, limit: usize) -> (Vec<Ranked>, bool) {
+        let mut ranked: Vec<Ranked> = self.ranked(at).filter(|item| after.is_none_or(|after| item.rank() > after)).collect();
+        let has_more = ranked.len() > limit;
+        if has_more {
+            // Only the page is sorted.
+            ranked.select_nth_unstable_by(limit, |a, b| a.rank().cmp(&b.rank()));
+            ranked.truncate(limit);
+        }
+        ranked.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
+        (ranked, has_more)
+    }
+}
+
+impl Ranked {
+    /// The place of an item; `None` if it has been observed for too short a time. `last_ms` is the last complete poll of its store.
+    fn new(entry: &Arc<Entry>, last_ms: i64, now_ms: i64) -> Option<Self> {
+        if last_ms - entry.first_seen_ms < RANKED_FROM_MS {
+            return None;
+        }
+        let since_ms = now_ms - COUNTED_DAYS * DAY_MS;
+        let restocks = entry.counted.len() - entry.counted.partition_point(|at| *at < since_ms);
+        let observed_days = (last_ms - entry.first_seen_ms.max(since_ms)).max(DAY_MS) as f64 / DAY_MS as f64;
+        let per_month = hundredths(restocks as f64 * 30.0 / observed_days);
+        Some(Self { entry: Arc::clone(entry), restocks, per_month })
+    }
+
+    /// The place on the board: the smallest first. No two items have the same.
+    pub(crate) fn rank(&self) -> (i64, i64, &str) {
+        (-self.per_month, self.entry.median_gap.unwrap_or(i64::MAX), self.entry.id.as_str())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "counts and gaps are small numbers")]
+fn hundredths(value: f64) -> i64 {
+    (value * 100.0).round() as i64
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

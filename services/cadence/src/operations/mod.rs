@@ -1,0 +1,15 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod board;
+pub mod calibration;
+pub mod catalog;
+pub mod filter;
+pub mod followed;
+pub mod health;
+pub mod list_niches;
+pub mod list_stores;
+pub mod niches;
+pub mod predict;
+pub mod prediction;
+pub mod report;
+pub(crate) mod words;

@@ -1,0 +1,79 @@
+//! Catalysts: upcoming events of drugs by time, company or drug, each with an anchor by which its date can be verified.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{company, drug, filter, followed, upcoming};
+use crate::record::{Catalyst, TABLES};
+use schemas::company_names::{shown_aliases, shown_legal_forms};
+use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes.
+pub const SOURCE: Source =
+    Source::of_records("catalysts", &TABLES, &CHANGES_CATALYSTS, &[MEETINGS, STATEMENTS, TRIALS]).redacted::<Catalyst>();
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "upcoming",
+    rows: &["catalysts"],
+    title: &["title", "drug", "company", "kind"],
+    detail: &[("", "company"), ("", "date")],
+    columns: &["date", "kind", "company", "drug", "phase", "status"],
+    facet: "kind",
+    search: "drug",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified catalysts since a cursor, oldest first.",
+        description: "A date that moved is one change with `dateBefore`, `dateAfter`, `windowBefore`, `windowAfter` and `slipDays` (null unless between two days). Keep \
+            the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor belongs to its \
+            filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter \
+            adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        when: "Use it to follow dates over several calls, without gaps.",
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        example: json!({ "start": "earliest", "kind": "pdufa", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "catalysts",
+        "Catalysts",
+        "Upcoming biotech events: readouts of trials (ClinicalTrials.gov), decision dates of the FDA as companies state them (SEC filings) and \
+            advisory committee meetings (Federal Register), by time, company or drug. No public source is a calendar: each event is one \
+            sentence or field of one public document, with its hash. Dates move, and each move is a change with both dates. Not investment \
+            advice. Without a paid key: the next 30 days, 25 rows an answer.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<upcoming::Arguments>(),
+        read::operation::<company::Arguments>(),
+        read::operation::<drug::Arguments>(),
+        read::operation::<upcoming::ToolArguments>(),
+        read::operation::<company::ToolArguments>(),
+        read::operation::<drug::ToolArguments>(),
+        changes_since::operation::<followed::Catalysts>(changes),
+    ])
+    .with(operations::<followed::Catalysts>())
+    .with(vec![keys::operation()])
+    .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(filter::ids_of(at, text))))
+    .with_data(shown_legal_forms())
+    .with_data(shown_aliases())
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Catalyst>;

@@ -1,0 +1,112 @@
+//! `GET /v1/company` and the MCP tool `catalyst_for_company`: the events of one company.
+
+use crate::record::Catalyst;
+use schemars::JsonSchema;
+use schemas::tickers::{names_ticker, tickers};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::filter::{Filter, ticker};
+use super::followed::Catalysts;
+use super::list::{Events, extent, of_lists};
+use feed::filter::Filter as _;
+use operation::problem::Problem;
+use operation::{Definition, Surface};
+use reads::read::{Read, Reader};
+
+/// Arguments of `company`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
+    #[schemars(length(min = 1, max = 60))]
+    pub ticker: String,
+    /// How many days ahead an upcoming event's window may begin. Without a paid key at most 30 are served.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 730))]
+    pub days: i64,
+    /// How many events to return at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+}
+
+pub(crate) fn days_default() -> i64 {
+    365
+}
+
+pub(crate) fn limit_default() -> usize {
+    50
+}
+
+/// What both surfaces say about the operation.
+fn definition() -> Definition {
+    Definition {
+        name: "company",
+        path: "/v1/company",
+        summary: "Catalysts of one company: upcoming ones first, then those that are over.",
+        description: "A company is found by a ticker of the SEC's list, which matches the sponsor of a trial only if the names are equal. A paid key also \
+            shows events that are over, the latest first. Without one: the next 30 days.",
+        list: "catalysts",
+        surface: Surface::Route,
+        example: json!({ "ticker": "CLDB" }),
+        ..Definition::read()
+    }
+}
+
+impl Read for Arguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        definition()
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        events(reader, &self.ticker, self.days, self.limit, false).await
+    }
+}
+
+/// Arguments of the tool `catalyst_for_company`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArguments {
+    /// Ticker of the company in any spelling: BRK-B, also brk.b, NYSE: BRK/B.
+    #[schemars(length(min = 1, max = 60))]
+    pub ticker: String,
+}
+
+impl Read for ToolArguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "catalyst_for_company",
+            path: "",
+            surface: Surface::Tool,
+            when: "Use it for the next events of one listed company.",
+            ..definition()
+        }
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        Filter { ticker: Some(ticker("ticker", &self.ticker)?), ..Filter::default() }.normalize()
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        events(reader, &self.ticker, days_default(), limit_default(), true).await
+    }
+}
+
+async fn events(reader: &mut Reader<Catalysts>, text: &str, days: i64, limit: usize, is_preview: bool) -> Result<Events, Problem> {
+    let wanted = tickers(text);
+    let extent = extent(reader, days, limit, is_preview);
+    let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
+    let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
+    of_lists(reader, &lists, extent, &is_own).await
+}

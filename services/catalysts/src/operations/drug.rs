@@ -1,0 +1,113 @@
+//! `GET /v1/drug` and the MCP tool `catalyst_for_drug`: the events of one drug.
+
+use crate::record::Catalyst;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::company::{days_default, limit_default};
+use super::filter::{Filter, drug_letters, names_drug};
+use super::followed::Catalysts;
+use super::list::{Events, extent, of_lists};
+use feed::filter::Filter as _;
+use operation::problem::Problem;
+use operation::{Definition, Surface};
+use reads::read::{Read, Reader};
+
+/// Arguments of `drug`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Words of the drug's name: every word must begin a word of the name. One of them has at least three letters.
+    #[schemars(length(min = 3, max = 100))]
+    pub name: String,
+    /// How many days ahead an upcoming event's window may begin. Without a paid key at most 30 are served.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 730))]
+    pub days: i64,
+    /// How many events to return at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+}
+
+/// What both surfaces say about the operation.
+fn definition() -> Definition {
+    Definition {
+        name: "drug",
+        path: "/v1/drug",
+        summary: "Catalysts of one drug: upcoming ones first, then those that are over.",
+        description: "Every word of the name must begin a word of the drug's name, in any case. A paid key also shows events that are over, the latest \
+            first. Without one: the next 30 days.",
+        list: "catalysts",
+        surface: Surface::Route,
+        example: json!({ "name": "calderinib" }),
+        ..Definition::read()
+    }
+}
+
+impl Read for Arguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        definition()
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("name", &self.name)?;
+        Filter { drug: Some(self.name.clone()), ..Filter::default() }.normalize()
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        events(reader, "name", &self.name, self.days, self.limit, false).await
+    }
+}
+
+/// Arguments of the tool `catalyst_for_drug`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArguments {
+    /// Words of the drug's name: every word must begin a word of the name. One of them has at least three letters.
+    #[schemars(length(min = 3, max = 100))]
+    pub drug: String,
+}
+
+impl Read for ToolArguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "catalyst_for_drug",
+            path: "",
+            surface: Surface::Tool,
+            when: "Use it for the next events of one drug.",
+            example: json!({ "drug": "calderinib" }),
+            ..definition()
+        }
+    }
+
+    fn filter(&self, _: Filter) -> Result<Filter, Problem> {
+        drug_letters("drug", &self.drug)?;
+        Filter { drug: Some(self.drug.clone()), ..Filter::default() }.normalize()
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        events(reader, "drug", &self.drug, days_default(), limit_default(), true).await
+    }
+}
+
+async fn events(
+    reader: &mut Reader<Catalysts>,
+    parameter: &'static str,
+    name: &str,
+    days: i64,
+    limit: usize,
+    is_preview: bool,
+) -> Result<Events, Problem> {
+    let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
+    let extent = extent(reader, days, limit, is_preview);
+    let is_own = |record: &Catalyst| names_drug(&record.drug, name);
+    of_lists(reader, &lists, extent, &is_own).await
+}

@@ -1,0 +1,287 @@
+//! Lists of events, and what callers without a paid key see of them: the next 30 days, capped.
+//!
+//! An upcoming event is in the list at the first day of its window. Events whose window is open now began before today; they are in two
+//! further lists, of windows up to a month and of longer ones, so that no event of the past is walked.
+
+use crate::record::{Catalyst, LONG_SUFFIX, MONTH_DAYS, MONTH_SUFFIX, YEAR_DAYS};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use schemas::details::ChangeRecord as _;
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+
+use super::followed::Catalysts;
+use crate::SOURCE;
+use feed::cursor::{encode_place, read_place};
+use feed::places::{PLACES_MAX, Segment, Selects, Walk};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use reads::read::Reader;
+
+/// The days that callers without a paid key see.
+pub(crate) const FREE_DAYS: i64 = 30;
+/// The rows of a preview.
+pub(crate) const PREVIEW_ROWS: usize = 5;
+/// The longest horizon, in days.
+pub(crate) const DAYS_MAX: i64 = 730;
+/// The most rows of an answer.
+pub(crate) const ROWS_MAX: usize = 200;
+const DISCLAIMER: &str = "Public-record dates, as stated by their sources; not investment advice; dates move.";
+const READOUTS: &str = "the date of a readout is the end of data taking, not the announcement of results";
+const CAPPED: &str =
+    "without a paid key this serves the next 30 days only, capped; a paid key unlocks the full horizon, more rows and watchlists";
+/// A source that was read completely at most this long ago counts as read.
+const STALE_DAYS: i64 = 2;
+
+/// A list of events.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Catalysts")]
+pub struct Events {
+    /// Date of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// Tier of the caller: `free` without a key.
+    pub tier: &'static str,
+    /// The first day of the list, YYYY-MM-DD.
+    pub from: String,
+    /// The last day of the list, YYYY-MM-DD.
+    pub to: String,
+    /// The number of events in this answer.
+    pub count: usize,
+    /// The number of events on all pages; null if there are too many to count.
+    pub total: Option<u64>,
+    /// Send it as `after` to get the next page; null at the end.
+    pub next: Option<String>,
+    /// The events, those with the earliest window first.
+    pub catalysts: Vec<Catalyst>,
+    /// The last day for which every source has been read completely; empty before the first complete sync run.
+    pub through_date: String,
+    /// The number of complete sync runs.
+    pub snapshot_count: u64,
+    /// What the dates are and are not.
+    pub disclaimer: &'static str,
+}
+
+/// How much of a list a call gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The last day, as days from today on.
+    pub(crate) days: i64,
+    /// The most rows.
+    pub(crate) rows: usize,
+    /// Whether the call gets the free part only: no more is shown or counted.
+    pub(crate) is_free: bool,
+}
+
+/// Determines how much of a list a call gets, and adds the notes about it. `is_preview`: an answer with few rows.
+pub(crate) fn extent(reader: &mut Reader<Catalysts>, days: i64, limit: usize, is_preview: bool) -> Extent {
+    let is_free = reader.is_limited();
+    if !is_free {
+        return Extent { days, rows: reader.rows(limit.min(ROWS_MAX)), is_free };
+    }
+    let rows = if is_preview { limit.min(PREVIEW_ROWS) } else { reader.rows(limit) };
+    if days > FREE_DAYS || is_preview {
+        reader.note(CAPPED.to_owned());
+    }
+    Extent { days: days.min(FREE_DAYS), rows, is_free }
+}
+
+/// Which upcoming events a list holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    pub(crate) kind: Option<String>,
+    pub(crate) phase: Option<String>,
+}
+
+impl Chosen {
+    /// The name of the list to walk.
+    fn list(&self) -> String {
+        match (&self.phase, &self.kind) {
+            (Some(phase), _) => format!("phase/{phase}"),
+            (None, Some(kind)) => format!("kind/{kind}"),
+            (None, None) => "all".to_owned(),
+        }
+    }
+
+    fn takes(&self, record: &Catalyst) -> bool {
+        self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
+    }
+}
+
+/// Lists upcoming events whose window begins within the days of the extent, those with the earliest window first.
+///
+/// # Errors
+/// `cursor-invalid` for an `after` of another list; `unavailable`.
+pub(crate) async fn upcoming(
+    reader: &mut Reader<Catalysts>,
+    chosen: &Chosen,
+    extent: Extent,
+    after: Option<&str>,
+) -> Result<Events, Problem> {
+    let today = reader.today();
+    let (to, list) = (today.saturating_add(extent.days.days()), chosen.list());
+    let filter = format!("{}/{}", chosen.kind.as_deref().unwrap_or_default(), extent.days);
+    let (secrets, search) = (reader.context().secrets.clone(), format!("upcoming/{list}/{filter}"));
+    let place = after.map(|text| Place::read(&secrets, &search, text)).transpose()?;
+
+    let open = open_windows(reader, chosen, today).await?;
+    let is_after = |record: &&Catalyst| match &place {
+        None => true,
+        Some(Place::Open { from, id }) => (&record.window.from, &record.id) > (from, id),
+        Some(Place::Later(_)) => false,
+    };
+    let mut rows: Vec<Catalyst> = open.iter().filter(is_after).take(extent.rows).cloned().collect();
+    let left_open = open.iter().filter(is_after).count() - rows.len();
+
+    let is_walked_whole = chosen.phase.is_none() || chosen.kind.is_none();
+    let selects = |record: &Catalyst| chosen.takes(record);
+    let selects: Option<Selects<'_, Catalyst>> = if is_walked_whole { None } else { Some(&selects) };
+    let token = match &place {
+        Some(Place::Later(token)) => Some(token.as_str()).filter(|token| !token.is_empty()),
+        _ => None,
+    };
+    let walk =
+        Walk { list: &list, part: Segment::soonest_first(&(today..=to)), filter: &filter, limit: extent.rows - rows.len(), after: token };
+    let later = reader.ranked(walk, selects).await?;
+    let total = later.total.map(|total| total + open.len() as u64);
+    let has_later = later.next.is_some() || later.total.is_none_or(|total| total > 0);
+    let next = if left_open > 0 {
+        rows.last().map(|last| Place::Open { from: last.window.from.clone(), id: last.id.clone() })
+    } else if rows.len() == extent.rows {
+        // The page ends with the last open window.
+        has_later.then(|| Place::Later(String::new()))
+    } else {
+        later.next.map(Place::Later)
+    };
+    // The place is the same at every position, as in other lists.
+    let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
+    rows.extend(later.items);
+    events(reader, rows, total, next, (today, to)).await
+}
+
+/// The upcoming events whose window began before today and is not over, those with the earliest window first.
+async fn open_windows(reader: &Reader<Catalysts>, chosen: &Chosen, today: Date) -> Result<Vec<Catalyst>, Problem> {
+    let (list, yesterday, now) = (chosen.list(), today.saturating_sub(1.day()), today.to_string());
+    let selects = |record: &Catalyst| record.window.to >= now && chosen.takes(record);
+    let mut open = Vec::new();
+    for (suffix, days) in [(MONTH_SUFFIX, MONTH_DAYS), (LONG_SUFFIX, YEAR_DAYS)] {
+        let (list, part) = (format!("{list}{suffix}"), Segment::soonest_first(&(today.saturating_sub(days.days())..=yesterday)));
+        let walk = Walk { list: &list, part, filter: "", limit: PLACES_MAX, after: None };
+        open.extend(reader.ranked(walk, Some(&selects)).await?.items);
+    }
+    open.sort_by(|one, other| (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id)));
+    Ok(open)
+}
+
+/// Lists the events of a company or a drug: upcoming ones first, then, for paid keys, those that are over, the latest first.
+///
+/// # Errors
+/// `unavailable`.
+pub(crate) async fn of_lists(
+    reader: &mut Reader<Catalysts>,
+    lists: &[String],
+    extent: Extent,
+    selects: Selects<'_, Catalyst>,
+) -> Result<Events, Problem> {
+    let today = reader.today();
+    let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
+    let (mut items, mut is_counted) = (Vec::new(), true);
+    for list in lists {
+        let walk = Walk { list, part: part.clone(), filter: "", limit: PLACES_MAX, after: None };
+        let found = reader.ranked(walk, Some(selects)).await?;
+        is_counted &= found.total.is_some();
+        items.extend(found.items);
+    }
+    if lists.len() > 1 {
+        items.sort_by(|one, other| (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id)));
+    }
+    let to = today.saturating_add(extent.days.days()).to_string();
+    let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) = items.into_iter().partition(|record| record.status_on(today) == "upcoming");
+    over.reverse();
+    let mut rows: Vec<Catalyst> = upcoming.into_iter().filter(|record| record.window.from <= to).collect();
+    if !extent.is_free {
+        rows.extend(over);
+    }
+    let total = rows.len();
+    rows.truncate(extent.rows);
+    let days = (today, today.saturating_add(extent.days.days()));
+    events(reader, rows, is_counted.then_some(total as u64), None, days).await
+}
+
+/// Builds the answer, with the notes that every list has.
+async fn events(
+    reader: &mut Reader<Catalysts>,
+    catalysts: Vec<Catalyst>,
+    total: Option<u64>,
+    next: Option<String>,
+    (from, to): (Date, Date),
+) -> Result<Events, Problem> {
+    let catalysts: Vec<Catalyst> = catalysts.into_iter().map(|record| record.on_day(from)).collect();
+    let completeness = reader.completeness().await?;
+    reader.note(READOUTS.to_owned());
+    let stale = from.saturating_sub(STALE_DAYS.days()).to_string();
+    if !completeness.through_date.is_empty() && completeness.through_date < stale {
+        let since = &completeness.through_date;
+        reader.note(format!("a source has not been read completely since {since}; a date that moved after that day may be missing"));
+    }
+    Ok(Events {
+        updated: reader.updated().await?,
+        tier: reader.tier(),
+        from: from.to_string(),
+        to: to.to_string(),
+        count: catalysts.len(),
+        total,
+        next,
+        catalysts,
+        through_date: completeness.through_date,
+        snapshot_count: completeness.snapshot_count,
+        disclaimer: DISCLAIMER,
+    })
+}
+
+/// Where a page continues.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Place {
+    /// After an event whose window is open.
+    Open { from: String, id: String },
+    /// After an event whose window begins later; at the first of them if there is no text.
+    Later(String),
+}
+
+impl Place {
+    /// Reads the place that an answer gave for the same search.
+    fn read(secrets: &Secrets, search: &str, text: &str) -> Result<Self, Problem> {
+        let refused = |problem: Problem| {
+            let detail = "`after` is not the `next` of an answer to the same arguments; leave it out to start again".to_owned();
+            Problem { detail, ..problem }
+        };
+        read_place(secrets, SOURCE.service, search, text).map(|(_, place)| place).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a place is read back for the same search alone, and that any other text is refused with the name of the parameter.
+    #[test]
+    fn places() {
+        let secrets = Secrets::from_master(&[7; 32]).unwrap();
+        let others = Secrets::from_master(&[8; 32]).unwrap();
+        for place in [Place::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Place::Later(String::new())] {
+            let text = encode_place(&secrets, SOURCE.service, Seq(0), "upcoming/a", &place);
+            assert_eq!(Place::read(&secrets, "upcoming/a", &text).unwrap(), place);
+            let forged = encode_place(&others, SOURCE.service, Seq(0), "upcoming/a", &place);
+            let foreign = encode_place(&secrets, "recalls", Seq(0), "upcoming/a", &place);
+            for (search, bad) in
+                [("upcoming/b", text.as_str()), ("upcoming/a", &forged), ("upcoming/a", &foreign), ("upcoming/a", &text[1..])]
+            {
+                assert_eq!(Place::read(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
+            }
+        }
+        for bad in ["", "open.", "open.2026-11-01.ctgov:NCT1.x", "later.", "AQEH"] {
+            assert_eq!(Place::read(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod company;
+pub mod drug;
+pub mod filter;
+pub mod followed;
+pub(crate) mod list;
+pub mod upcoming;

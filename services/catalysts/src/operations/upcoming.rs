@@ -1,0 +1,163 @@
+//! `GET /v1/upcoming`, free and capped without a paid key, and the MCP tool `upcoming_catalysts`, paid per call: upcoming events by window.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::{self, Filter};
+use super::followed::Catalysts;
+use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, ROWS_MAX, extent, upcoming};
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use reads::read::{Read, Reader};
+
+/// The price of a call of the tool, in millionths of a dollar.
+const PRICE_MICROS: u64 = 20_000;
+
+/// The kind of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The end of data taking of a trial.
+    Readout,
+    /// A decision date of the FDA (PDUFA date).
+    Pdufa,
+    /// A meeting of an advisory committee of the FDA.
+    Adcom,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Readout => "readout",
+            Self::Pdufa => "pdufa",
+            Self::Adcom => "adcom",
+        }
+    }
+}
+
+/// Arguments of `upcoming`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// How many days ahead an event's window may begin. Without a paid key at most 30 are served.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 730))]
+    pub days: i64,
+    /// Only events of this kind.
+    pub kind: Option<Kind>,
+    /// Only trials of this phase, in any case: PHASE2, PHASE3. A trial of two phases is found under either.
+    #[schemars(length(min = 1, max = 20))]
+    pub phase: Option<String>,
+    /// How many events to return at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Where to continue: the `next` of the answer before, with the same other arguments.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+fn days_default() -> i64 {
+    FREE_DAYS
+}
+
+fn limit_default() -> usize {
+    50
+}
+
+impl Read for Arguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "upcoming",
+            path: "/v1/upcoming",
+            summary: "Upcoming catalysts: readouts, decision dates of the FDA and advisory committee meetings, soonest first.",
+            description: "Events whose window has not ended and begins within `days`. Each names the sentence or field of a public document that states its \
+                date, with its hash (`verifyBody`, `verifyHash`). A date that is less precise than a day has a window and no `date`. Without a \
+                paid key: the next 30 days, 25 rows.",
+            list: "catalysts",
+            surface: Surface::Route,
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "days": 365, "limit": 10 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        let chosen = chosen(self.kind, self.phase.as_deref())?;
+        let extent = extent(reader, self.days, self.limit, false);
+        upcoming(reader, &chosen, extent, self.after.as_deref()).await
+    }
+}
+
+fn chosen(kind: Option<Kind>, phase: Option<&str>) -> Result<Chosen, Problem> {
+    let phase = phase.map(|text| filter::phase("phase", text)).transpose()?;
+    Ok(Chosen { kind: kind.map(|kind| kind.as_str().to_owned()), phase })
+}
+
+/// Arguments of the tool `upcoming_catalysts`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArguments {
+    /// How many days ahead an event's window may begin.
+    #[serde(default = "horizon_default")]
+    #[schemars(range(min = 1, max = 730))]
+    pub days: i64,
+    /// Only events of this kind.
+    pub kind: Option<Kind>,
+    /// Only trials of this phase, in any case: PHASE2, PHASE3. A trial of two phases is found under either.
+    #[schemars(length(min = 1, max = 20))]
+    pub phase: Option<String>,
+    /// How many events to return at most.
+    #[serde(default = "rows_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Where to continue: the `next` of the answer before, with the same other arguments.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+fn horizon_default() -> i64 {
+    DAYS_MAX
+}
+
+fn rows_default() -> usize {
+    ROWS_MAX
+}
+
+impl Read for ToolArguments {
+    type Service = Catalysts;
+    type Answer = Events;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "upcoming_catalysts",
+            summary: "Upcoming catalysts over the full horizon: readouts, decision dates of the FDA and advisory committee meetings, soonest first.",
+            when: "Use it for all events of a time window, up to two years ahead.",
+            description: "Up to two years ahead and 200 events an answer, each with the sentence or field of a public document that states its date, and its \
+                hash. The preview shows five events of the next 30 days and their number.",
+            list: "catalysts",
+            surface: Surface::Tool,
+            price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "days": 365, "kind": "pdufa" }),
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
+        let first = Self { after: None, ..self };
+        Ok(serde_json::to_value(first.answer(filter, reader).await?).ok())
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
+        let chosen = chosen(self.kind, self.phase.as_deref())?;
+        let extent = extent(reader, self.days, self.limit, true);
+        upcoming(reader, &chosen, extent, self.after.as_deref()).await
+    }
+}

@@ -1,0 +1,88 @@
+//! Coverage leads: businesses that have just come to need insurance, from public registrations, each with the rule and the facts from which a line of
+//! insurance follows.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{feed_page, followed, pulse, sample, sources};
+use crate::record::{Lead, TABLES};
+use matching::{mandates, shown_company_forms, shown_street_words};
+use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
+pub const SOURCE: Source = Source::of_records("coverage", &TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// The price of a call of the lead feed in millionths of a US dollar.
+const FEED_MICROS: u64 = 20_000;
+/// What every answer with leads says about them.
+const DISCLAIMER: &str = "Leads from public records. No legal or insurance advice.";
+/// The sources of leads, also those of which nothing is read.
+const ALL_SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];
+/// The sources of leads that are read.
+const SOURCES: [&str; 5] = ["fmcsa", "sos-co", "sos-ct", "sos-ny", "sos-or"];
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["business", "id"],
+    detail: &[("", "coverageLine"), ("", "state")],
+    columns: &["trigger", "coverageLine", "state", "triggerDate", "basis"],
+    facet: "coverageLine",
+    search: "",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified leads since a cursor, oldest first, under a filter.",
+        when: "Use it to follow leads over several calls, without gaps.",
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        example: json!({ "start": "earliest", "state": "CO", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "coverage",
+        "Coverage leads",
+        "Businesses in the United States that have just come to need insurance: new motor carriers, authorities that were granted, filings of insurance \
+            that lapse, and businesses that states registered. Each lead names the line of insurance, the rule from which it follows with its \
+            citation, and the facts. A business in several registers is one lead. Leads from public records: no legal or insurance advice, and \
+            never a statement that a business has no insurance. Without a paid key: counts, and the leads of the last 7 days without the business. \
+            With a key of tier pro or above, or 0.02 USD per call: whole leads of up to 90 days.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<sample::RouteArguments>(),
+        read::operation::<feed_page::Arguments>(),
+        read::operation::<pulse::Arguments>(),
+        read::operation::<sources::Arguments>(),
+        changes_since::operation::<followed::Coverage>(changes),
+    ])
+    .with(operations::<followed::Coverage>())
+    .with(vec![keys::operation()])
+    .with(history::operations::<Lead>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_data(sources::licences())
+    .with_data(mandates::shown())
+    .with_data(shown_company_forms())
+    .with_data(shown_street_words())
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Lead>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! `GET /v1/feed`: whole leads, for a paid key or a payment.
+
+use std::ops::RangeInclusive;
+
+use crate::record::{FREE_DAYS, HOT_DAYS, Lead, TIERS, WARM_DAYS, list};
+use feed::places::{Ranked, Segment, Selects, Walk};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use matching::mandates;
+use operation::known::known_value;
+use operation::problem::Problem;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::counts::Counts;
+use super::filter::Filter;
+use super::followed::Coverage;
+use super::pulse::days_default;
+use super::sample::Row;
+use super::sources;
+use crate::{DISCLAIMER, FEED_MICROS};
+use reads::read::{Completeness, FreeRows, Read, Reader};
+
+/// How many rows a preview shows.
+const PREVIEW_ROWS: usize = 3;
+/// Triggers of later days are shown up to so many days ahead, which is as far as leads are decided.
+const AHEAD_DAYS: i64 = 366;
+
+/// Arguments of `coverage_feed`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// How many days back, today included: leads with a trigger on one of these days or on a later one.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 90))]
+    pub days: i64,
+    /// Only leads of a tier: `hot` (trigger under 7 days ago, or later than today), `warm` (under 30) or `cool`.
+    #[schemars(length(min = 1, max = 10))]
+    pub tier: Option<String>,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// A lead on a day.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ShownCoverageLead")]
+pub struct ShownLead {
+    /// The lead.
+    #[serde(flatten)]
+    pub lead: Lead,
+    /// The tier by the age of the trigger on the day of the answer: `hot`, `warm` or `cool`.
+    pub tier: &'static str,
+}
+
+/// A page of leads.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CoverageLeads")]
+pub struct Leads {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// The number of leads in this answer.
+    pub count: usize,
+    /// How many leads match, over all pages; null if they are more than 2,000.
+    pub total: Option<u64>,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// The leads, newest trigger first, ties by id.
+    pub leads: Vec<ShownLead>,
+    /// How complete the data is.
+    #[serde(flatten)]
+    pub completeness: Completeness,
+    /// The rules: `mandates/` and the version of the data file, which `/docs` shows.
+    pub rule: String,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+/// The free preview of a page.
+#[derive(Serialize)]
+struct Preview {
+    leads: Vec<Row>,
+    total: Option<u64>,
+    counts: Counts,
+}
+
+impl Arguments {
+    /// The days of the triggers; `None` if there are none.
+    fn days(&self, today: Date) -> Result<Option<RangeInclusive<Date>>, Problem> {
+        let ago = |days: i64| today.saturating_sub(days.days());
+        let (mut first, mut last) = (ago(self.days - 1), today.saturating_add(AHEAD_DAYS.days()));
+        if let Some(given) = &self.tier {
+            match known_value("tier", "tier", given, &TIERS)? {
+                "hot" => first = first.max(ago(HOT_DAYS - 1)),
+                "warm" => (first, last) = (first.max(ago(WARM_DAYS - 1)), ago(HOT_DAYS)),
+                _ => last = ago(WARM_DAYS),
+            }
+        }
+        Ok((first <= last).then_some(first..=last))
+    }
+
+    /// The page that the arguments ask for. For callers below the paid tier it is the first one, in an order that follows from what they see.
+    async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Coverage>) -> Result<Ranked<Lead>, Problem> {
+        let Some(days) = self.days(reader.today())? else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
+        let list = list(filter.state.as_deref(), filter.coverage_line.as_deref());
+        let rest = Filter { state: None, coverage_line: None, ..filter.clone() };
+        let bound = format!("{}/{:?}/{}", self.days, self.tier, feed::filter::Filter::canonical(&rest));
+        let is_wanted = |lead: &Lead| rest.takes(lead);
+        let selects: Option<Selects<'_, Lead>> = if rest == Filter::default() { None } else { Some(&is_wanted) };
+        let part = Segment::newest_first(&days);
+        if reader.is_limited() {
+            let FreeRows { records: items, total } = reader.free_rows((&list, part), limit, selects).await?;
+            return Ok(Ranked { items, total, next: None });
+        }
+        reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, selects).await
+    }
+}
+
+impl Read for Arguments {
+    type Service = Coverage;
+    type Answer = Leads;
+
+    const FILTER: &'static [&'static str] = &["state", "coverageLine", "source", "basis", "trigger"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "coverage_feed",
+            path: "/v1/feed",
+            summary: "Businesses that have just come to need a line of insurance, with the rule and the facts, newest trigger first.",
+            when: "Use it to find businesses to which insurance can be offered, and why.",
+            description: "All filters must fit. `mandate` names the rule with its citation, and `evidence` the facts that it read; the data file of \
+                rules is at `/docs`. `basis` says how firmly the line follows: `MANDATED` is only said where a federal or state rule and a fact \
+                of a registration demand it; a word in a name gives `LIKELY` at most. A business in several sources is one lead, and `joined` says \
+                why. Nothing here says that a business has no insurance. Triggers that were taken back are left out; `changes` has them. Unpaid calls \
+                get the payment terms with a preview of the last 7 days: 3 rows without the businesses, `total` and the counts. Page with `after`.",
+            price: Price::PerCall { micros: FEED_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
+            list: "leads",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "state": "CO", "days": 90, "limit": 10 }),
+            aliases: &[("coverage_line", "coverageLine")],
+            ..Definition::read()
+        }
+    }
+
+    /// Every filter is by a field that the redacted form shows. No more than the free window is shown and counted.
+    async fn preview(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Option<Value>, Problem> {
+        let free = Self { days: self.days.min(FREE_DAYS), after: None, ..self };
+        let page = free.page(&filter, PREVIEW_ROWS, reader).await?;
+        let counts = Counts::read(&reader.at, &reader.last_days(free.days)).await?;
+        let today = reader.today();
+        let leads = page.items.iter().map(|lead| Row::new(lead, today)).collect();
+        Ok(serde_json::to_value(Preview { leads, total: page.total, counts }).ok())
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Leads, Problem> {
+        let limit = reader.limit();
+        let Ranked { mut items, total, next } = self.page(&filter, limit, reader).await?;
+        // The id of a lead has the number of its business.
+        let listed = items.len();
+        items.retain(|lead| !lead.suppressed);
+        if items.len() < listed {
+            reader.note(format!("leads that are hidden on request and left out: {}", listed - items.len()));
+        }
+        reader.note_empty_page(items.len(), next.as_deref());
+        let note = sources::late_note(&reader.at).await?;
+        reader.note(note);
+        let today = reader.today();
+        let shown = |lead: Lead| ShownLead { tier: lead.tier(today), lead };
+        Ok(Leads {
+            updated: reader.updated().await?,
+            count: items.len(),
+            total,
+            next,
+            tier: reader.tier(),
+            leads: items.into_iter().map(shown).collect(),
+            completeness: reader.completeness().await?,
+            rule: format!("mandates/{}", mandates::version()),
+            disclaimer: DISCLAIMER,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves the days of each tier within the days that are asked for, and that a tier outside of them has none.
+    #[test]
+    fn days_of_tiers() {
+        let today = Date::constant(2026, 11, 20);
+        let of = |days, tier: Option<&str>| {
+            let arguments = Arguments { days, tier: tier.map(str::to_owned), after: None };
+            arguments.days(today).unwrap().map(|range| format!("{}..{}", range.start(), range.end()))
+        };
+        assert_eq!(of(7, None).as_deref(), Some("2026-11-14..2027-11-21"));
+        assert_eq!(of(90, Some("HOT")).as_deref(), Some("2026-11-14..2027-11-21"));
+        assert_eq!(of(3, Some("hot")).as_deref(), Some("2026-11-18..2027-11-21"));
+        assert_eq!(of(90, Some("warm")).as_deref(), Some("2026-10-22..2026-11-13"));
+        assert_eq!(of(90, Some("cool")).as_deref(), Some("2026-08-23..2026-10-21"));
+        assert_eq!((of(7, Some("warm")), of(30, Some("cool"))), (None, None));
+        let wrong = Arguments { days: 7, tier: Some("tepid".to_owned()), after: None };
+        assert_eq!(wrong.days(today).unwrap_err().parameter, "tier");
+    }
+}

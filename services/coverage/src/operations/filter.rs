@@ -1,0 +1,138 @@
+//! Filters of coverage leads.
+
+use crate::record::Lead;
+use matching::mandates::{LINES, TRIGGERS};
+use schemars::JsonSchema;
+use schemas::values::US_STATES;
+use serde::{Deserialize, Serialize};
+
+use crate::{ALL_SOURCES, Change};
+use feed::filter::{self, TermQuery, is_one_of};
+use operation::known::known_value;
+use operation::problem::Problem;
+
+/// How firmly a line can follow.
+const BASES: [&str; 4] = ["MANDATED", "CONDITIONAL", "LIKELY", "POSSIBLE"];
+
+/// A filter of leads: a lead matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "CoverageFilter")]
+pub struct Filter {
+    /// State of the registration, two letters in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 2))]
+    pub state: Option<String>,
+    /// Line of insurance: `AUTO_LIABILITY_BIPD`, `CARGO`, `SURETY_BOND`, `WORKERS_COMP`, `GENERAL_LIABILITY`, `LIQUOR_LIABILITY`,
+    /// `PROFESSIONAL_LIABILITY` or `DIRECTORS_OFFICERS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
+    pub coverage_line: Option<String>,
+    /// A source, any of those of a merged lead: a name of `/v1/sources`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub source: Option<String>,
+    /// How firmly the line follows: `MANDATED`, `CONDITIONAL`, `LIKELY` or `POSSIBLE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub basis: Option<String>,
+    /// The trigger: `new_carrier`, `authority_granted`, `insurance_lapse`, `entity_formed` or `foreign_registration`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
+    pub trigger: Option<String>,
+}
+
+impl Filter {
+    /// Whether a lead matches the filter.
+    #[must_use]
+    pub fn takes(&self, lead: &Lead) -> bool {
+        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| is_one_of(own, std::slice::from_ref(wanted)));
+        is(&self.state, &lead.state)
+            && is(&self.coverage_line, &lead.coverage_line)
+            && is(&self.basis, &lead.basis)
+            && is(&self.trigger, &lead.trigger)
+            && self.source.as_ref().is_none_or(|wanted| is_one_of(wanted, &lead.sources))
+    }
+}
+
+impl filter::Filter for Filter {
+    type Record = Lead;
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        for (name, value, known) in [
+            ("state", &mut self.state, &US_STATES[..]),
+            ("coverageLine", &mut self.coverage_line, &LINES),
+            ("source", &mut self.source, &ALL_SOURCES),
+            ("basis", &mut self.basis, &BASES),
+            ("trigger", &mut self.trigger, &TRIGGERS),
+        ] {
+            if let Some(given) = value {
+                known_value(name, name, given, known)?.clone_into(given);
+            }
+        }
+        Ok(self)
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
+        // The most selective search first.
+        let queries = [
+            exact("state", &self.state),
+            exact("line", &self.coverage_line),
+            exact("trigger", &self.trigger),
+            exact("source", &self.source),
+            exact("basis", &self.basis),
+        ];
+        queries.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+    use serde_json::json;
+
+    /// Proves that every condition counts, that any source of a merged lead matches, and that values are checked and normalized.
+    #[test]
+    fn conditions() {
+        let lead = Lead {
+            state: "CO".into(),
+            coverage_line: "CARGO".into(),
+            source: "fmcsa".into(),
+            sources: vec!["fmcsa".into(), "sos-co".into()],
+            basis: "LIKELY".into(),
+            trigger: "new_carrier".into(),
+            ..Lead::default()
+        };
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        for (filter, fits) in [
+            (json!({}), true),
+            (json!({"state": "co", "coverageLine": "cargo", "source": "SOS-CO", "basis": "likely", "trigger": "NEW_CARRIER"}), true),
+            (json!({"state": "NY"}), false),
+            (json!({"coverageLine": "SURETY_BOND"}), false),
+            (json!({"source": "sos-ny"}), false),
+            (json!({"source": "sos-ia"}), false),
+            (json!({"basis": "MANDATED"}), false),
+            (json!({"trigger": "insurance_lapse"}), false),
+        ] {
+            assert_eq!(of(filter.clone()).unwrap().takes(&lead), fits, "{filter}");
+        }
+        for (filter, parameter, part) in [
+            (json!({"state": "Colorado"}), "state", "CO"),
+            (json!({"coverageLine": "CARG"}), "coverageLine", "did you mean"),
+            (json!({"source": "sos"}), "source", "sos-co"),
+        ] {
+            let problem = of(filter).unwrap_err();
+            assert_eq!(problem.parameter, parameter);
+            assert!(problem.detail.contains(part), "{}", problem.detail);
+        }
+        let filter = of(json!({"state": "co", "coverageLine": "cargo"})).unwrap();
+        assert_eq!(filter.canonical(), r#"{"state":"CO","coverageLine":"CARGO"}"#);
+        assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("state", vec!["CO".to_owned()])));
+    }
+}

@@ -1,0 +1,79 @@
+//! What filters and watches of the coverage service follow: leads of a state, a line of insurance or a source.
+
+use crate::record::Lead;
+use schemars::JsonSchema;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use crate::{DISCLAIMER, FEED};
+use feed::filter::Filter as _;
+use feed::query::Feed;
+use feed::shown::Changed;
+use feed::watchable::WatchableFeed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
+
+/// The coverage service's feed, as filters and watches follow it.
+pub struct Coverage;
+
+/// What a watch names.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedEntity {
+    /// Which leads are watched, by the fields of the filter of `changes`; at least one. `tier` is none of them: it follows from the day on which a lead
+    /// is read, so it changes without a change of the lead, and a lead is usually `hot` when it is recorded.
+    pub filter: Filter,
+}
+
+impl WatchableFeed for Coverage {
+    type Filter = Filter;
+    type WatchedEntity = WatchedEntity;
+    type Shown = Changed<Lead>;
+
+    const FEED: Feed = FEED;
+
+    /// Leads of a watch are sold to callers with higher limits.
+    const WATCH_MIN_TIER: Tier = Tier::Business;
+
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        if entity.filter == Filter::default() {
+            return Err(Problem::parameter("filter", "filter: names at least one of state, coverageLine, source, basis and trigger"));
+        }
+        let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
+        let filter = entity.filter.normalize().map_err(in_filter)?;
+        Ok((WatchedEntity { filter: filter.clone() }, filter))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "state": "CO", "coverageLine": "AUTO_LIABILITY_BIPD" })
+    }
+
+    fn example_entity() -> Value {
+        json!({ "filter": { "state": "CO", "coverageLine": "AUTO_LIABILITY_BIPD" } })
+    }
+}
+
+impl WatchMessages for Coverage {
+    const CHANGES_MAX: usize = 200;
+
+    fn message(entity: WatchedEntity, changes: Vec<Changed<Lead>>) -> Value {
+        json!({ "event": "coverage.leads", "filter": entity.filter, "changes": changes, "disclaimer": DISCLAIMER })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use operation::Price;
+
+    use super::*;
+
+    /// Proves that a watch of leads needs a key of tier business, and that a message carries at most 200 of them.
+    #[test]
+    fn watches_need_tier_business() {
+        let operations = crate::service().service.operations;
+        let price = |name: &str| operations.iter().find(|operation| operation.name == name).unwrap().price;
+        assert!(matches!(price("watch"), Price::Tier(Tier::Business)) && matches!(price("save_filter"), Price::Tier(Tier::Pro)));
+        assert_eq!(Coverage::CHANGES_MAX, 200);
+    }
+}

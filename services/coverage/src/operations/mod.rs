@@ -1,0 +1,9 @@
+//! The operations of the service, one file each, and what they share.
+
+pub(crate) mod counts;
+pub mod feed_page;
+pub mod filter;
+pub mod followed;
+pub mod pulse;
+pub mod sample;
+pub mod sources;

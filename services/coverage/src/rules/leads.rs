@@ -1,0 +1,221 @@
+//! Puts the leads of several sources about one business together, and counts leads.
+//!
+//! Leads with the same name, state, line and family of trigger are in one row of decision state, at most [`MEMBERS_MAX`] of them. The groups of a row are
+//! decided by `matching::same_business`, which depends on the leads alone and not on the order in which they came.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{JoinedLead, Lead, TABLES, counts_term};
+use bytes::Bytes;
+use jiff::ToSpan;
+use matching::address::Address;
+use matching::mandates::Basis;
+use matching::same_business::{self, Group, LeadKey};
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Write;
+use schemas::views::records::{Record, day_number};
+use serde::{Deserialize, Serialize};
+
+use super::carriers::{self, Carrier};
+use super::entities::Entity;
+use super::{Candidate, Candidates, CoverageRules, Owner, State};
+use fold::undecided::{Undecided, all};
+
+/// The most leads of a row. A further one is a lead of its own.
+pub(super) const MEMBERS_MAX: usize = 20;
+/// In a full row, leads whose trigger is so many days older than that of a new one make room for it. They remain as they were decided.
+const OLD_DAYS: i64 = 400;
+/// What the keys of counts begin with.
+const COUNTS: &str = "counts/";
+
+/// A lead that may be about the same business as others of its row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Member {
+    id: String,
+    /// The carrier or entity from which it follows.
+    owner: String,
+    source: String,
+    day: jiff::civil::Date,
+    address: Address,
+    basis: Basis,
+}
+
+/// Changes the leads of a carrier or an entity from those before to those now.
+pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: &Candidates, now: &Candidates) -> Result<(), Undecided> {
+    let ids: BTreeSet<&String> = before.keys().chain(now.keys()).filter(|id| before.get(*id) != now.get(*id)).collect();
+    let mut rows: BTreeSet<String> = BTreeSet::new();
+    for id in ids {
+        let (old, new) = (before.get(id), now.get(id));
+        if new.is_none()
+            && let Some(lead) = state.record(id)?
+        {
+            put(state, Lead { withdrawn: true, merged_into: String::new(), ..lead })?;
+        }
+        let (old_row, new_row) = (old.and_then(row_key), new.and_then(row_key));
+        if let Some(candidate) = new.filter(|_| new_row.is_none()) {
+            put(state, candidate.lead.clone())?;
+        }
+        if old_row.is_some() && old_row != new_row {
+            let row = old_row.unwrap_or_default();
+            change_row(state, &row, |members| members.retain(|member| member.id != *id))?;
+            rows.insert(row);
+        }
+        if let (Some(row), Some(candidate)) = (new_row, new) {
+            let member = Member {
+                id: id.clone(),
+                owner: owner.to_owned(),
+                source: candidate.lead.source.clone(),
+                day: candidate.day,
+                address: candidate.address.clone(),
+                basis: candidate.basis,
+            };
+            let (mut is_in, oldest) = (true, candidate.day.saturating_sub(OLD_DAYS.days()));
+            change_row(state, &row, |members| {
+                let was_in = members.iter().any(|known| known.id == *id);
+                if !was_in && members.len() >= MEMBERS_MAX {
+                    members.retain(|known| known.day >= oldest);
+                }
+                is_in = was_in || members.len() < MEMBERS_MAX;
+                members.retain(|known| known.id != *id);
+                members.extend(Some(member).filter(|_| is_in));
+            })?;
+            if is_in {
+                rows.insert(row);
+            } else {
+                put(state, candidate.lead.clone())?;
+            }
+        }
+    }
+    for row in rows {
+        regroup(state, &row, owner, now)?;
+    }
+    Ok(())
+}
+
+/// The row of a lead; `None` if its name cannot be compared.
+fn row_key(candidate: &Candidate) -> Option<String> {
+    let Lead { business, state, coverage_line, trigger, .. } = &candidate.lead;
+    same_business::same_key(business, state, coverage_line, trigger).map(|key| format!("same/{key}"))
+}
+
+/// Changes the members of a row, which are kept in the order of their ids.
+fn change_row(state: &mut State<'_, CoverageRules>, row: &str, change: impl FnOnce(&mut Vec<Member>)) -> Result<(), Undecided> {
+    state.change(row, |members: &mut Vec<Member>| {
+        change(members);
+        members.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    })
+}
+
+/// Decides again which leads of a row are about one business, and writes the leads of the row.
+fn regroup(state: &mut State<'_, CoverageRules>, row: &str, owner: &str, now: &Candidates) -> Result<(), Undecided> {
+    let members: Vec<Member> = state.source(row)?.unwrap_or_default();
+    let keys: Vec<LeadKey> = members
+        .iter()
+        .map(|member| LeadKey {
+            id: member.id.clone(),
+            source: member.source.clone(),
+            same: row.to_owned(),
+            day: member.day,
+            address: member.address.clone(),
+            basis: member.basis,
+        })
+        .collect();
+    // A row is seldom more than one carrier and one entity.
+    let candidates = all(members.iter().map(|member| {
+        let found = if member.owner == owner { now.get(&member.id).cloned() } else { candidate(state, member)? };
+        Ok(found.map(|candidate| (member.id.clone(), candidate)))
+    }))?;
+    let candidates: BTreeMap<String, Candidate> = candidates.into_iter().flatten().collect();
+    for group in same_business::group(&keys) {
+        for joined in &group.joined {
+            if let Some(candidate) = candidates.get(&joined.id) {
+                put(state, Lead { merged_into: group.first.clone(), ..candidate.lead.clone() })?;
+            }
+        }
+        if let Some(lead) = merged(&group, &candidates) {
+            put(state, lead)?;
+        }
+    }
+    Ok(())
+}
+
+/// The lead of another carrier or entity as it follows from its facts.
+fn candidate(state: &mut State<'_, CoverageRules>, member: &Member) -> Result<Option<Candidate>, Undecided> {
+    let mut all = if member.owner.starts_with(carriers::OWNER) {
+        state.source::<Carrier>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
+    } else {
+        state.source::<Entity>(&member.owner)?.unwrap_or_default().candidates(&member.owner)
+    };
+    Ok(all.remove(&member.id))
+}
+
+/// The lead of a group: the earliest one, with the rule of the strongest, and the facts and numbers of all.
+fn merged(group: &Group, candidates: &BTreeMap<String, Candidate>) -> Option<Lead> {
+    let first = candidates.get(&group.first)?;
+    let others: Vec<(&str, &Candidate)> =
+        group.joined.iter().filter_map(|joined| Some((joined.reason.as_str(), candidates.get(&joined.id)?))).collect();
+    let mut lead = first.lead.clone();
+    lead.sources.clone_from(&group.sources);
+    let all = std::iter::once(first).chain(others.iter().map(|(_, candidate)| *candidate));
+    let strongest = all.clone().min_by_key(|candidate| candidate.basis)?;
+    lead.basis.clone_from(&strongest.lead.basis);
+    lead.mandate.clone_from(&strongest.lead.mandate);
+    lead.evidence.clone_from(&strongest.lead.evidence);
+    for candidate in all {
+        for fact in &candidate.lead.evidence {
+            if !lead.evidence.contains(fact) {
+                lead.evidence.push(fact.clone());
+            }
+        }
+        let own = &candidate.lead;
+        for (text, other) in [
+            (&mut lead.dba, &own.dba),
+            (&mut lead.city, &own.city),
+            (&mut lead.zip, &own.zip),
+            (&mut lead.ids.dot, &own.ids.dot),
+            (&mut lead.ids.mc, &own.ids.mc),
+            (&mut lead.ids.entity_id, &own.ids.entity_id),
+        ] {
+            if text.is_empty() {
+                text.clone_from(other);
+            }
+        }
+    }
+    let joined = |(reason, candidate): &(&str, &Candidate)| JoinedLead {
+        id: candidate.lead.id.clone(),
+        source: candidate.lead.source.clone(),
+        reason: (*reason).to_owned(),
+    };
+    lead.joined = others.iter().map(joined).collect();
+    Some(lead)
+}
+
+/// The counts of a day: `SOURCE/LINE` to how many leads.
+type Counts = BTreeMap<String, i64>;
+
+/// Sets a lead, and counts it under its first source on the day of its trigger while it is in lists.
+fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided> {
+    let before = state.record(&lead.id)?;
+    let place = |lead: &Lead| lead.is_listed().then(|| (lead.trigger_date.clone(), format!("{}/{}", lead.source, lead.coverage_line)));
+    let (old, new) = (before.as_ref().and_then(place), place(&lead));
+    if old != new {
+        for (place, change) in [(old, -1), (new, 1)] {
+            let Some((day, cell)) = place else { continue };
+            let key = format!("{COUNTS}{day}");
+            let mut counts: Counts = state.source(&key)?.unwrap_or_default();
+            let count = counts.entry(cell).or_default();
+            *count += change;
+            counts.retain(|_, count| *count > 0);
+            state.remember(&key, Some(&counts))?;
+        }
+    }
+    state.put(lead)
+}
+
+/// The entries of the index that a row of decision state writes: the counts of a day.
+pub(super) fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
+    let day = key.strip_prefix(COUNTS).and_then(|day| day.parse().ok());
+    let write = |day| Write::put(TABLES.terms, key![counts_term(), day_number(day), seq], Bytes::from(value.to_owned()));
+    day.map(write).into_iter().collect()
+}

@@ -1,0 +1,207 @@
+//! `GET /v1/entity_watch` and the tool `govcon_entity_watch`: the artifact about one entity, for a paid key or a payment.
+
+use operation::problem::Problem;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::evidence;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::artifact::Artifact;
+use super::filter::{self, Filter};
+use super::findings::{Moment, Subject};
+use super::followed::Exclusions;
+use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
+use reads::read::{Read, Reader};
+
+/// Arguments of `entity_watch`; one of them is required.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteArguments {
+    /// The whole name of the company. Legal forms, case, accents and signs do not matter.
+    #[schemars(length(min = 2, max = 300))]
+    pub name: Option<String>,
+    /// Unique entity id, 12 letters and digits. It goes before the name.
+    #[schemars(length(min = 12, max = 12))]
+    pub uei: Option<String>,
+    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    #[serde(default)]
+    pub receipt: bool,
+}
+
+/// Arguments of `govcon_entity_watch`; one of them is required.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArguments {
+    /// The whole name of the company. Legal forms, case, accents and signs do not matter.
+    #[schemars(length(min = 2, max = 300))]
+    pub entity: Option<String>,
+    /// Unique entity id, 12 letters and digits. It goes before the name.
+    #[schemars(length(min = 12, max = 12))]
+    pub uei: Option<String>,
+    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    #[serde(default)]
+    pub receipt: bool,
+}
+
+/// An artifact with its hash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "HashedExclusionArtifact")]
+pub struct Document {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: Artifact,
+    /// `sha256:` and the SHA-256 of the canonical form (RFC 8785) of this object without `artifactHash`, `permalink`, `receipt` and `note`, as hex digits.
+    pub artifact_hash: String,
+    /// Where the same artifact can be read again by everybody; empty without a UEI.
+    pub permalink: String,
+}
+
+impl Document {
+    /// Adds hash and permalink to an artifact.
+    ///
+    /// # Errors
+    /// `internal` if the artifact has no canonical form.
+    pub(crate) fn new(artifact: Artifact, reader: &Reader<Exclusions>) -> Result<Self, Problem> {
+        let hashed = evidence::Artifact::new(&artifact).map_err(|error| {
+            tracing::error!(%error, "an artifact has no canonical form");
+            Problem::new(ErrorCode::Internal, "the artifact cannot be hashed")
+        })?;
+        let base_url = reader.context().settings.services.get(SOURCE.service).map_or("", |own| own.base_url.as_str());
+        let permalink = if artifact.entity.uei.is_empty() {
+            String::new()
+        } else {
+            let link = hashed.permalink(&format!("{base_url}{ARTIFACT_ROUTE}"), &artifact.entity.uei, &artifact.as_of);
+            match artifact.name_asked() {
+                Some(name) => format!("{link}&{}", form_urlencoded::Serializer::new(String::new()).append_pair("name", name).finish()),
+                None => link,
+            }
+        };
+        Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink })
+    }
+}
+
+/// Reads who is asked about. `name` is the name of the parameter with the name.
+fn subject(name: &str, uei: Option<&str>, text: Option<&str>) -> Result<Subject, Problem> {
+    match (uei, text) {
+        (Some(uei), asked) => {
+            // The UEI identifies the entity, so a name that is none changes nothing.
+            let asked = asked.and_then(|asked| filter::name(name, asked).ok()).unwrap_or_default();
+            Ok(Subject::Uei { uei: filter::uei("uei", uei)?, asked })
+        }
+        (None, Some(text)) => Ok(Subject::Name(filter::name(name, text)?)),
+        (None, None) => Err(Problem::parameter(name, format!("`{name}` or `uei` is required: who is asked about"))),
+    }
+}
+
+async fn preview(subject: Result<Subject, Problem>, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+    // Arguments are refused when they are paid for; without a subject there is nothing to preview.
+    let Ok(subject) = subject else { return Ok(None) };
+    let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
+    Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
+}
+
+/// Refuses a call that asks for a receipt.
+fn without_receipt(receipt: bool) -> Result<(), Problem> {
+    let words = "receipt: artifacts get no receipt here; `issue_receipt` of the receipts service issues one over `artifactHash`";
+    if receipt { Err(Problem::parameter("receipt", words)) } else { Ok(()) }
+}
+
+async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
+    without_receipt(receipt)?;
+    let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
+    Document::new(artifact, reader)
+}
+
+fn definition() -> Definition {
+    Definition {
+        summary: "Evidence about one entity: its exclusion from federal awards, and which of its awards are still running.",
+        description: "`EXCLUDED_WHILE_ACTIVE` needs an active exclusion and a running award under one UEI or CAGE code; a name alone gives \
+            `NAME_MATCH_ONLY`. `split` says how many of the running awards were signed after the exclusion; those from before may lawfully continue. \
+            `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. Unpaid calls get the payment terms with a \
+            preview: signal and summary.",
+        price: Price::PerCall { micros: ENTITY_WATCH_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
+        errors: &[ErrorCode::AsOfInvalid],
+        ..Definition::read()
+    }
+}
+
+impl Read for RouteArguments {
+    type Service = Exclusions;
+    type Answer = Document;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "entity_watch",
+            path: "/v1/entity_watch",
+            surface: Surface::Route,
+            example: json!({ "uei": "SPPA4G7J3N91" }),
+            ..definition()
+        }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+        preview(subject("name", self.uei.as_deref(), self.name.as_deref()), reader).await
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
+        document(subject("name", self.uei.as_deref(), self.name.as_deref())?, self.receipt, reader).await
+    }
+}
+
+impl Read for ToolArguments {
+    type Service = Exclusions;
+    type Answer = Document;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "govcon_entity_watch",
+            path: "",
+            surface: Surface::Tool,
+            when: "Use it before work with a federal contractor, for evidence that can be shown to others.",
+            example: json!({ "uei": "SPPA4G7J3N91" }),
+            ..definition()
+        }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+        preview(subject("entity", self.uei.as_deref(), self.entity.as_deref()), reader).await
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
+        document(subject("entity", self.uei.as_deref(), self.entity.as_deref())?, self.receipt, reader).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UEI: &str = "ABCDEF123456";
+
+    /// Proves that the UEI goes before the name, that the name is remembered as the caller gave it, and that a wrong name without a UEI is refused.
+    #[test]
+    fn subjects() {
+        let of = |uei: Option<&str>, name: Option<&str>| subject("name", uei, name).map_err(|problem| problem.parameter);
+        let by_uei = |asked: &str| Ok(Subject::Uei { uei: UEI.to_owned(), asked: asked.to_owned() });
+        assert_eq!(of(Some("abcdef123456"), None), by_uei(""));
+        assert_eq!(of(Some(UEI), Some(" Acme  LLC")), by_uei("Acme LLC"));
+        assert_eq!(of(None, Some("Acme")), Ok(Subject::Name("Acme".to_owned())));
+        assert_eq!(of(Some(UEI), Some("?!")), by_uei(""));
+        assert_eq!([of(None, Some("?!")), of(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
+    }
+
+    /// Proves that the default of `receipt` can be written, on the route and for the tool.
+    #[test]
+    fn no_receipt_is_the_default() {
+        for (given, wanted) in [(json!({ "uei": UEI }), false), (json!({ "uei": UEI, "receipt": false }), false)] {
+            assert_eq!(serde_json::from_value::<RouteArguments>(given.clone()).unwrap().receipt, wanted);
+            assert_eq!(serde_json::from_value::<ToolArguments>(given).unwrap().receipt, wanted);
+        }
+        assert_eq!(without_receipt(true).unwrap_err().parameter, "receipt");
+        assert!(without_receipt(false).is_ok());
+    }
+}

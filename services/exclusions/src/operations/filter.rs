@@ -1,0 +1,154 @@
+//! Filters of exclusions, hits and candidates.
+
+use crate::record::{Exclusion, KINDS};
+use matching::company::CompanyName;
+use matching::person::PersonName;
+use schemars::JsonSchema;
+use schemas::names::hint;
+use schemas::views::records::normal;
+use serde::{Deserialize, Serialize};
+
+use crate::Change;
+use feed::filter::{self, Named, TermQuery, is_one_of};
+use operation::problem::Problem;
+
+/// The letters and digits of a unique entity id.
+const UEI_CHARS: usize = 12;
+
+/// A filter: a record matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// `exclusion` (a row of the list), `hit` (an excluded entity that has federal awards) or `candidate` (a contract that ends and can be bid again).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub kind: Option<String>,
+    /// Unique entity id, 12 letters and digits in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 12, max = 12))]
+    pub uei: Option<String>,
+    /// The excluding agency, a short code in any case: EPA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 60))]
+    pub agency: Option<String>,
+    /// The whole name of a company or person. Legal forms, case, accents and signs do not matter. A part of a name finds nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 300))]
+    pub name: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: an exclusion that was entered more than 30 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
+}
+
+/// The keys by which records with a name are found.
+#[must_use]
+pub fn keys_of(name: &str) -> Vec<String> {
+    let person = PersonName::new(name).map(|name| format!("person/{}", name.key()));
+    CompanyName::new(name).map(|name| name.exact_keys()).unwrap_or_default().into_iter().chain(person).collect()
+}
+
+/// A unique entity id in capitals.
+///
+/// # Errors
+/// `parameter-invalid`, naming the parameter.
+pub fn uei(parameter: &str, text: &str) -> Result<String, Problem> {
+    let uei = text.trim().to_ascii_uppercase();
+    if uei.len() == UEI_CHARS && uei.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Ok(uei);
+    }
+    Err(Problem::parameter(parameter, format!("{text:?} is no unique entity id: it has {UEI_CHARS} letters and digits")))
+}
+
+/// A name that can be searched for.
+///
+/// # Errors
+/// `parameter-invalid`, naming the parameter.
+pub fn name(parameter: &str, text: &str) -> Result<String, Problem> {
+    let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if keys_of(&name).is_empty() {
+        return Err(Problem::parameter(parameter, format!("{text:?} is no name: it has no letter or digit, or too many words")));
+    }
+    Ok(name)
+}
+
+impl filter::Filter for Filter {
+    type Record = Exclusion;
+
+    const NAMED: &'static [Named] = &[Named::code("uei", "uei"), Named::code("agency", "agency"), Named::name("name", "name")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        if let Some(kind) = &mut self.kind {
+            let given = normal(kind);
+            *kind =
+                KINDS.into_iter().find(|known| *known == given).map(str::to_owned).ok_or_else(|| {
+                    Problem::parameter("kind", format!("{given:?} is none of {}{}", KINDS.join(", "), hint(&given, KINDS)))
+                })?;
+        }
+        self.uei = self.uei.as_deref().map(|text| uei("uei", text)).transpose()?;
+        self.agency = self.agency.as_deref().map(normal).filter(|text| !text.is_empty());
+        self.name = self.name.as_deref().map(|text| name("name", text)).transpose()?;
+        Ok(self)
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        let record = &change.record;
+        let exact = |own: &str, wanted: &String| is_one_of(own, std::slice::from_ref(wanted));
+        self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
+            && self.uei.as_ref().is_none_or(|uei| record.uei == *uei)
+            && self.agency.as_ref().is_none_or(|agency| exact(&record.excluding_agency, agency))
+            && self.name.as_ref().is_none_or(|name| keys_of(name).iter().any(|key| record.name_keys.contains(key)))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
+        // The most selective search first.
+        let name = self.name.as_deref().map(|name| TermQuery::Exact("name", keys_of(name)));
+        [exact("uei", &self.uei), name, exact("agency", &self.agency), exact("kind", &self.kind)].into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+    use serde_json::json;
+
+    /// Proves that every condition counts, that values are checked and normalized, and how changes are found.
+    #[test]
+    fn conditions() {
+        let change = json!({"event": "new", "seq": 1, "recordedAt": "", "record": {
+            "id": "sam:1", "kind": "exclusion", "name": "Acme Freight, LLC", "uei": "ABCDEF123456", "excludingAgency": "EPA",
+            "nameKeys": keys_of("Acme Freight, LLC"),
+        }});
+        let change: Change = serde_json::from_value(change).unwrap();
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        for (filter, fits) in [
+            (json!({}), true),
+            (json!({"kind": "Exclusion", "uei": "abcdef123456", "agency": "epa", "name": "ACME FREIGHT INC"}), true),
+            (json!({"kind": "hit"}), false),
+            (json!({"uei": "ABCDEF123457"}), false),
+            (json!({"agency": "HHS"}), false),
+            (json!({"name": "Acme"}), false),
+            (json!({"name": "Acme Frieght"}), false),
+        ] {
+            assert_eq!(of(filter.clone()).unwrap().matches(&change), fits, "{filter}");
+        }
+        for (filter, parameter) in [
+            (json!({"kind": "hits"}), "kind"),
+            (json!({"uei": "ABCDEF12345"}), "uei"),
+            (json!({"uei": "ABCDEF-12345"}), "uei"),
+            (json!({"name": "--"}), "name"),
+        ] {
+            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+        }
+        let filter = of(json!({"name": "Ann  B Lee", "uei": "abcdef123456"})).unwrap();
+        assert_eq!(filter.canonical(), r#"{"uei":"ABCDEF123456","name":"Ann B Lee"}"#);
+        assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("uei", vec!["ABCDEF123456".to_owned()])));
+        assert!(keys_of("Ann B Lee").contains(&"person/ANN B LEE".to_owned()));
+    }
+}

@@ -1,0 +1,309 @@
+//! What is known of an entity at one position: its active exclusions and its awards.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::record::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
+use feed::Source;
+use feed::filter::{Criteria, Element, TermQuery};
+use feed::places::{Segment, Walk};
+use feed::position::{Position, position};
+use feed::query::{DIGEST_MAX, Feed, newest};
+use jiff::civil::Date;
+use matching::company::{CompanyName, Grade, compare};
+use operation::context::Context;
+use operation::problem::Problem;
+use schemas::clock::rfc3339;
+use schemas::position::Seq;
+use schemas::topics::{AWARDS as AWARD_FACTS, CHANGES_AWARDS};
+use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
+
+use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
+use super::filter::keys_of;
+use super::followed::Exclusions;
+use crate::{FEED, SOURCE};
+use reads::read::Reader;
+
+/// The first day on which an exclusion can have begun, and one after all others.
+const FIRST_DAY: Date = Date::constant(1900, 1, 1);
+const LAST_DAY: Date = Date::constant(2199, 12, 31);
+
+/// The changes of the awards service.
+const AWARDS: Source = Source::of_records("awards", &AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
+/// The feed of these changes under a filter.
+const AWARDS_FEED: Feed = Feed { source: AWARDS, tables: &AWARD_TABLES, list: "changes" };
+
+/// The most recipients of a name whose hits are read.
+const RECIPIENTS_MAX: usize = 100;
+/// The most exclusions that a key finds.
+pub(crate) const MATCHES_MAX: usize = 50;
+
+/// What an answer without an exclusion says that looked for a name.
+const WITHOUT_PERSONS: &str = "natural persons are not looked up here; `exclusion_check` finds one by the whole name";
+
+/// Why some exclusions give their party no signal, one reason for each that gives none and is shown.
+fn reasons_without_signal(exclusions: &[Exclusion]) -> Vec<&'static str> {
+    exclusions.iter().filter(|one| !one.suppressed).filter_map(Exclusion::reason_without_signal).collect()
+}
+
+/// Who is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The entity with a UEI.
+    Uei {
+        /// The UEI, in capitals.
+        uei: String,
+        /// The name that the caller gave, which the entity has if it is not on the index; empty for none.
+        asked: String,
+    },
+    /// The entities with a name.
+    Name(String),
+}
+
+impl Subject {
+    /// The entity with a UEI, in capitals, of which the caller gave no name.
+    pub(crate) fn of_uei(uei: String) -> Self {
+        Self::Uei { uei, asked: String::new() }
+    }
+}
+
+/// Records that count for an answer, without those that are hidden on request.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// Those that are shown.
+    pub(crate) shown: Vec<Exclusion>,
+    /// How many are hidden.
+    pub(crate) hidden: usize,
+}
+
+impl Counted {
+    /// Separates the hidden records from the others, whose order stays.
+    pub(crate) fn of(records: impl IntoIterator<Item = Exclusion>) -> Self {
+        let (hidden, shown): (Vec<Exclusion>, Vec<Exclusion>) = records.into_iter().partition(|record| record.suppressed);
+        Self { shown, hidden: hidden.len() }
+    }
+}
+
+/// What an answer says of records that it leaves out because they are hidden; `None` if there are none.
+#[must_use]
+pub(crate) fn hidden_note(what: &str, hidden: usize) -> Option<String> {
+    (hidden > 0).then(|| format!("{what} that are hidden on request and left out: {hidden}"))
+}
+
+/// The place of an exclusion among others: the earliest first, those without a day last.
+pub(crate) fn earliest(record: &Exclusion) -> (bool, String, String) {
+    (record.since().is_empty(), record.since().to_owned(), record.id.clone())
+}
+
+/// The part of a list that is looked up as a whole.
+pub(crate) fn whole_list() -> Segment {
+    Segment { buckets: 0..=0, ranks: 0..=0 }
+}
+
+/// The exclusions of some lists that are active on a day, each once, the earliest first; also those that are hidden on request. Persons are left out if
+/// `has_persons` is false. A note says if there are more.
+pub(crate) async fn of_lists(
+    reader: &mut Reader<Exclusions>,
+    lists: Vec<String>,
+    day: Date,
+    has_persons: bool,
+) -> Result<Vec<Exclusion>, Problem> {
+    let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
+    for list in lists {
+        let page = reader.ranked(Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None }, None).await?;
+        is_cut |= page.next.is_some();
+        found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
+    }
+    if is_cut {
+        reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
+    }
+    found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
+    found.sort_by_key(earliest);
+    Ok(found)
+}
+
+/// The time of an answer in milliseconds since 1970, and the positions of both services at that time. The same time always gives the same positions.
+pub(crate) struct Moment {
+    as_of_ms: i64,
+    awards: Position,
+}
+
+impl Moment {
+    /// The time of a reader's answer. Sets the reader's position to that of the time, to a millisecond.
+    pub(crate) async fn of(reader: &mut Reader<Exclusions>) -> Result<Self, Problem> {
+        let as_of_ms = reader.at.now.as_millisecond();
+        let text = rfc3339(as_of_ms);
+        reader.at = position(reader.context(), &SOURCE, Some(&text)).await?;
+        let awards = position(reader.context(), &AWARDS, Some(&text)).await?;
+        Ok(Self { as_of_ms, awards })
+    }
+
+    /// Makes the artifact about a subject.
+    pub(crate) async fn artifact(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<Artifact, Problem> {
+        let day = reader.today();
+        let findings = match subject {
+            Subject::Uei { uei, asked } => self.by_uei(reader, uei, asked, day).await?,
+            Subject::Name(name) => self.by_name(reader, name, day).await?,
+        };
+        Ok(Artifact::new(findings, self.as_of_ms))
+    }
+
+    /// What is known of the entity with a UEI.
+    async fn by_uei(&self, reader: &mut Reader<Exclusions>, uei: &str, asked: &str, day: Date) -> Result<Findings, Problem> {
+        let own = of_lists(reader, vec![uei_list(uei)], day, false).await?;
+        let without_signal = reasons_without_signal(&own);
+        let own_ids: HashSet<String> = own.iter().map(|one| one.id.clone()).collect();
+        let Counted { shown: mut exclusions, mut hidden } = Counted::of(own.into_iter().filter(Exclusion::can_signal));
+        let hits = hits_of(reader, &[uei]).await?;
+        if hidden == 0 && hits.hidden > 0 {
+            // The hit itself is hidden: that these exclusions are of this entity is not said.
+            hidden = exclusions.len();
+            exclusions.clear();
+        }
+        let mut matched_by = BY_UEI;
+        if exclusions.is_empty() {
+            // An exclusion without a UEI may have its CAGE code. Those with its UEI have ended, or are counted already.
+            matched_by = BY_CAGE;
+            if let Some(hit) = hits.shown.first() {
+                let by_cage = exclusions_of(reader, hit, &own_ids, day).await?;
+                hidden += by_cage.hidden;
+                exclusions = by_cage.shown;
+            } else if hidden == 0 {
+                // Of a hidden hit it is not known by what it is one.
+                hidden += hits.hidden;
+            }
+        }
+        let (awards, is_cut) = if exclusions.is_empty() { (Vec::new(), false) } else { self.awards_of(reader.context(), uei).await? };
+        let first = exclusions.first();
+        let entity = Entity {
+            name: first.map_or(asked, |one| one.name.as_str()).to_owned(),
+            uei: uei.to_owned(),
+            cage: first.map(|one| one.cage.clone()).unwrap_or_default(),
+        };
+        Ok(Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates: Vec::new() })
+    }
+
+    /// What is known of the entities with a name. A name that has one UEI only is that entity; then the UEI joins its exclusions and awards.
+    async fn by_name(&self, reader: &mut Reader<Exclusions>, name: &str, day: Date) -> Result<Findings, Problem> {
+        let lists = keys_of(name).iter().map(|key| name_list(key)).collect();
+        let found = of_lists(reader, lists, day, false).await?;
+        let without_signal = reasons_without_signal(&found);
+        let Counted { shown: exclusions, hidden } = Counted::of(found.into_iter().filter(Exclusion::can_signal));
+        let candidates: BTreeSet<Candidate> =
+            exclusions.iter().map(|one| Candidate { name: one.name.clone(), uei: one.uei.clone() }).collect();
+        let ueis: BTreeSet<&String> = exclusions.iter().map(|one| &one.uei).collect();
+        if let ([uei], true) = (ueis.iter().collect::<Vec<_>>().as_slice(), ueis.iter().all(|uei| !uei.is_empty())) {
+            reader.note(format!("one UEI on the index has this name: {uei}; verify that it is the entity that you mean"));
+            let uei = (**uei).clone();
+            return self.by_uei(reader, &uei, name, day).await;
+        }
+        let entity = Entity { name: name.to_owned(), ..Entity::default() };
+        if ueis.len() > 1 {
+            // Which of them is meant is not known, so nothing is said of any.
+            let candidates = candidates.into_iter().collect();
+            return Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, candidates, ..Findings::default() });
+        }
+        if exclusions.is_empty() {
+            reader.note(WITHOUT_PERSONS.to_owned());
+            return Ok(Findings { entity, hidden, without_signal, matched_by: BY_NAME, ..Findings::default() });
+        }
+        let (awards, is_cut) = self.awards_named(reader.context(), name).await?;
+        if let Some(uei) = by_cage(reader, &exclusions, &awards).await? {
+            reader.note(format!(
+                "an exclusion with this name has the CAGE code of the entity {uei}; verify that it is the entity that you mean"
+            ));
+            return self.by_uei(reader, &uei, name, day).await;
+        }
+        Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, ..Findings::default() })
+    }
+
+    /// The awards of the entity with a UEI, and whether it has more. A UEI of a parent counts as another one.
+    async fn awards_of(&self, ctx: &Context, uei: &str) -> Result<(Vec<Award>, bool), Problem> {
+        let query = TermQuery::Exact("uei", vec![uei.to_owned()]);
+        self.awards(ctx, Criteria::new(vec![query], |change: &Element<Award>| change.record.recipient_uei == uei)).await
+    }
+
+    /// The awards of recipients with exactly a name.
+    async fn awards_named(&self, ctx: &Context, name: &str) -> Result<(Vec<Award>, bool), Problem> {
+        let Some(company) = CompanyName::new(name) else { return Ok((Vec::new(), false)) };
+        let Some(word) = company.normal().split(' ').max_by_key(|word| word.len()).map(str::to_lowercase) else {
+            return Ok((Vec::new(), false));
+        };
+        let is_named = |recipient: &str| {
+            CompanyName::new(recipient).and_then(|other| compare(&company, &other)).is_some_and(|found| found.grade == Grade::Exact)
+        };
+        let query = TermQuery::Part("recipient", word);
+        self.awards(ctx, Criteria::new(vec![query], |change: &Element<Award>| is_named(&change.record.recipient))).await
+    }
+
+    async fn awards(&self, ctx: &Context, criteria: Criteria<'_, Award>) -> Result<(Vec<Award>, bool), Problem> {
+        let found = newest(ctx, &AWARDS_FEED, &self.awards, criteria, Seq(0), DIGEST_MAX).await?;
+        let is_cut = !found.is_complete();
+        let mut awards = AWARDS_FEED.still_current(&self.awards, found.changes).await?;
+        awards.retain(|award| !award.withdrawn);
+        Ok((awards, is_cut))
+    }
+}
+
+/// The hits of some entities, by their UEIs.
+pub(crate) async fn hits_of(reader: &Reader<Exclusions>, ueis: &[&str]) -> Result<Counted, Problem> {
+    let ids: Vec<String> = ueis.iter().map(|uei| hit_id(uei)).collect();
+    let hits: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
+    Ok(Counted::of(hits.into_iter().flatten().filter(|hit| !hit.withdrawn)))
+}
+
+/// The UEI of the one recipient of some awards that has the CAGE code of one of some exclusions; `None` if there is none, or more than one.
+async fn by_cage(reader: &Reader<Exclusions>, exclusions: &[Exclusion], awards: &[Award]) -> Result<Option<String>, Problem> {
+    let ueis: BTreeSet<&str> = awards.iter().map(|award| award.recipient_uei.as_str()).filter(|uei| !uei.is_empty()).collect();
+    let hits = hits_of(reader, &ueis.into_iter().take(RECIPIENTS_MAX).collect::<Vec<_>>()).await?.shown;
+    // The exclusions have no UEI, so they are of a hit by its CAGE code.
+    let is_own = |hit: &&Exclusion| exclusions.iter().any(|one| hit.exclusions.contains(&one.id));
+    let mut own = hits.iter().filter(is_own);
+    Ok(own.next().filter(|_| own.next().is_none()).map(|hit| hit.uei.clone()))
+}
+
+/// The exclusions of a hit that are active on a day, without those with some ids, in its order.
+pub(crate) async fn exclusions_of(
+    reader: &Reader<Exclusions>,
+    hit: &Exclusion,
+    except: &HashSet<String>,
+    day: Date,
+) -> Result<Counted, Problem> {
+    let ids: Vec<String> = hit.exclusions.iter().filter(|id| !except.contains(*id)).cloned().collect();
+    let found: Vec<Option<Exclusion>> = FEED.records_by_id(&reader.at, &ids).await?;
+    Ok(Counted::of(found.into_iter().flatten().filter(|one| one.is_active_on(day) && one.can_signal())))
+}
+
+/// The part of the list of hits with every day on which an exclusion can have begun.
+#[must_use]
+pub fn hits_of_all_days() -> Segment {
+    Segment::newest_first(&(FIRST_DAY..=LAST_DAY))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::facts::exclusions::classification::{FIRM, VESSEL};
+
+    use super::*;
+
+    /// Proves that each entry without a signal has a reason, unless it is hidden.
+    #[test]
+    fn entries_without_a_signal() {
+        let of = |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
+        let found = [of(FIRM, false), of(VESSEL, false), of(VESSEL, true), of("", false)];
+        assert_eq!(reasons_without_signal(&found), ["a vessel", "the list gives no class of party"]);
+    }
+
+    /// Proves that hidden records are counted and not shown, that the others keep their order, and that a note names the number if there are any.
+    #[test]
+    fn hidden_records_are_counted() {
+        let of = |ids: &[(&str, bool)]| {
+            let record = |(id, suppressed): &(&str, bool)| Exclusion { id: (*id).into(), suppressed: *suppressed, ..Exclusion::default() };
+            let counted = Counted::of(ids.iter().map(record));
+            (counted.shown.into_iter().map(|record| record.id).collect::<Vec<_>>().join(","), counted.hidden)
+        };
+        assert_eq!(of(&[]), (String::new(), 0));
+        assert_eq!(of(&[("c", false), ("a", true), ("b", false), ("d", true)]), ("c,b".to_owned(), 2));
+        assert_eq!(hidden_note("exclusions", 0), None);
+        assert_eq!(hidden_note("exclusions", 2).unwrap(), "exclusions that are hidden on request and left out: 2");
+    }
+}

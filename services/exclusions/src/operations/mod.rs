@@ -1,0 +1,12 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod artifact;
+pub mod check;
+pub mod entity_watch;
+pub mod filter;
+pub mod findings;
+pub mod followed;
+pub mod permalink;
+pub mod recompete;
+pub mod sample;
+pub mod scan;

@@ -1,0 +1,198 @@
+//! `GET /v1/scan`: all excluded entities with awards, for a paid key or a payment.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::record::{BY_CAGE, BY_UEI, Exclusion, HITS};
+use operation::problem::Problem;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
+use super::filter::Filter;
+use super::findings::{Moment, Subject, hidden_note, hits_of_all_days};
+use super::followed::Exclusions;
+use crate::{SCAN_MICROS, SOURCE};
+use feed::filter::is_one_of;
+use feed::places::Walk;
+use reads::read::{Read, Reader};
+
+/// Arguments of `scan`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Only hits by this: `uei` or `cage`, in any case.
+    #[serde(rename = "match")]
+    #[schemars(length(min = 1, max = 10))]
+    pub matched_by: Option<String>,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// How many rows a preview shows.
+const PREVIEW_ROWS: usize = 3;
+
+/// The free preview of a page.
+#[derive(Serialize)]
+struct Preview {
+    total: Option<u64>,
+    rows: Vec<ScanRow>,
+}
+
+/// A page of excluded entities.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExclusionScan")]
+pub struct Scan {
+    /// The number of rows of this page.
+    pub count: usize,
+    /// How many hits match, over all pages, those without an active exclusion on this day included; null if they are more than 2,000.
+    pub total: Option<u64>,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The rows, the newest active date first.
+    pub rows: Vec<ScanRow>,
+}
+
+/// An excluded entity with awards.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ScanRow {
+    /// `EXCLUDED_WHILE_ACTIVE` or `EXCLUDED_NO_ACTIVE_AWARD`.
+    pub signal: &'static str,
+    /// The entity.
+    pub entity: Entity,
+    /// Its earliest active exclusion.
+    pub exclusion: Option<ShownExclusion>,
+    /// Sums over its running awards.
+    pub summary: Summary,
+    /// `uei` or `cage`: by which exclusion and awards are of one entity.
+    #[serde(rename = "match")]
+    pub matched_by: &'static str,
+    /// The call that shows its artifact.
+    pub url: String,
+}
+
+impl Read for Arguments {
+    type Service = Exclusions;
+    type Answer = Scan;
+
+    const FILTER: &'static [&'static str] = &["agency"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "scan",
+            path: "/v1/scan",
+            surface: Surface::Route,
+            summary: "All excluded entities that have federal awards, the newest exclusions first.",
+            description: "Joined by UEI or CAGE code alone. A row has no list of awards and no hash; `url` is the call that shows them. Page with `after`; \
+                a page can have fewer rows than `limit`. Unpaid calls get the payment terms with a preview: the first 3 rows, and `total`.",
+            price: Price::PerCall { micros: SCAN_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
+            list: "rows",
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "limit": 10 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Option<Value>, Problem> {
+        let Scan { total, rows, .. } = Self { after: None, ..self }.page(filter, PREVIEW_ROWS, reader).await?;
+        Ok(serde_json::to_value(Preview { total, rows }).ok())
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
+        let limit = reader.limit();
+        self.page(filter, limit, reader).await
+    }
+}
+
+/// Whether an exclusion of a hit that is active on some day can be one by UEI or CAGE code. Of those of a hit by UEI the ones by CAGE code alone can be
+/// active.
+fn can_match(hit: &Exclusion, by: &str) -> bool {
+    hit.matched_by == by || (by == BY_CAGE && hit.exclusions.len() > 1)
+}
+
+impl Arguments {
+    /// The page that the arguments ask for.
+    async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
+        let matched_by = match self.matched_by.as_deref().map(|text| text.trim().to_ascii_lowercase()) {
+            Some(text) if ![BY_UEI, BY_CAGE].contains(&text.as_str()) => {
+                return Err(Problem::parameter("match", format!("{text:?} is none of {BY_UEI}, {BY_CAGE}")));
+            }
+            text => text,
+        };
+        let moment = Moment::of(reader).await?;
+        let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.as_deref().unwrap_or_default());
+        // A walk can look at a hit twice.
+        let hidden = Mutex::new(BTreeSet::new());
+        let is_selected = |hit: &Exclusion| {
+            let is_wanted = matched_by.as_ref().is_none_or(|by| can_match(hit, by))
+                && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)));
+            if is_wanted && hit.suppressed {
+                hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
+            }
+            is_wanted && !hit.suppressed
+        };
+        let walk = Walk { list: HITS, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
+        let page = reader.ranked(walk, Some(&is_selected)).await?;
+        let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
+        reader.note(hidden_note("excluded entities", hidden.len()));
+        let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
+        let listed = page.items.len();
+        let mut rows = Vec::with_capacity(listed);
+        for hit in page.items {
+            let url = format!("{base_url}/v1/entity_watch?uei={}", hit.uei);
+            let artifact = moment.artifact(reader, &Subject::of_uei(hit.uei)).await?;
+            if artifact.signal != NO_SIGNAL && matched_by.as_ref().is_none_or(|by| artifact.matched_by == by) {
+                let (signal, matched_by) = (artifact.signal, artifact.matched_by);
+                rows.push(ScanRow {
+                    signal,
+                    entity: artifact.entity,
+                    exclusion: artifact.exclusion,
+                    summary: artifact.summary,
+                    matched_by,
+                    url,
+                });
+            }
+        }
+        reader.note_empty_page(rows.len(), page.next.as_deref());
+        // Entities whose exclusions have ended or are hidden are in the list that was counted.
+        let total = page.total.filter(|_| rows.len() == listed);
+        Ok(Scan { count: rows.len(), total, next: page.next, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a hit by UEI is looked at for `match=cage` if it has further exclusions, and a hit by CAGE code never for `match=uei`.
+    #[test]
+    fn hits_of_a_match() {
+        let of = |by: &str, exclusions: usize| {
+            let hit = Exclusion { matched_by: by.into(), exclusions: vec![String::new(); exclusions], ..Exclusion::default() };
+            [BY_UEI, BY_CAGE].map(|by| can_match(&hit, by))
+        };
+        assert_eq!([of(BY_UEI, 1), of(BY_UEI, 2), of(BY_CAGE, 2)], [[true, false], [true, true], [false, true]]);
+    }
+
+    /// Proves that a preview has rows as the paid page has them, without a list of awards or a hash.
+    #[test]
+    fn previews() {
+        let row = ScanRow {
+            signal: NO_SIGNAL,
+            entity: Entity::default(),
+            exclusion: None,
+            summary: Summary::default(),
+            matched_by: BY_UEI,
+            url: String::new(),
+        };
+        let shown = serde_json::to_value(Preview { total: Some(1), rows: vec![row] }).unwrap();
+        let fields: BTreeSet<&str> = shown["rows"][0].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, BTreeSet::from(["signal", "entity", "exclusion", "summary", "match", "url"]));
+    }
+}

@@ -1,0 +1,73 @@
+//! Securities filings: a feed of new ones, digests of material events, insider trades with clusters, watches of a company.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{company, digest, followed, insiders, search};
+use crate::record::{Filing, TABLES};
+use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("filings", &TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "",
+    rows: &[],
+    title: &["company", "id"],
+    detail: &[("form ", "form"), ("", "topLabel")],
+    columns: &["form", "topLabel", "filingDate", "eventScore", "ticker"],
+    facet: "form",
+    search: "ticker",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_new_since",
+        path: "/v1/whats_new_since",
+        summary: "New filings since a cursor, oldest first.",
+        when: "Use it to follow filings over several calls, without gaps.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching filing comes exactly once, and again when \
+            more is known about it (its items, an amendment). A cursor belongs to its filter. With another filter it is refused with \
+            `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page may be shorter than \
+            `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
+        ..Definition::read()
+    };
+    Registration::new(
+        "filings",
+        "Securities filings",
+        "Filings with the Securities and Exchange Commission (EDGAR): new ones since a cursor, digests of material events, insider \
+            trades with clusters of several insiders at one issuer, and watches of a company. A tool for monitoring and research, not \
+            investment advice. EDGAR is asked within its fair-access limits, under a declared User-Agent. Without a key: the last 7 days, 25 \
+            rows an answer.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        changes_since::operation::<followed::Filings>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<company::Arguments>(),
+        read::operation::<insiders::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
+    .with(operations::<followed::Filings>())
+    .with(vec![keys::operation()])
+    .with(history::operations::<Filing>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Filing>;

@@ -1,0 +1,268 @@
+//! The filter of filings. Feeds, lists, digests, saved filters and watches use its fields.
+
+use std::collections::BTreeSet;
+
+use crate::record::Filing;
+use schemars::JsonSchema;
+use schemas::facts::filing_events::WEIGHTS;
+use schemas::facts::filings::base_form;
+use schemas::names::hint;
+use schemas::position::Seq;
+use schemas::tickers::{names_ticker, spellings, tickers};
+use schemas::values::USUAL_FORMS;
+use serde::{Deserialize, Serialize};
+
+use crate::{Change, FEED};
+use feed::filter::{self, Criteria, Named, TermQuery, is_one_of};
+use feed::names::values_of;
+use feed::position::Position;
+use feed::query::newest;
+use operation::context::Context;
+use operation::problem::Problem;
+
+/// How many form types a filter has at most.
+pub(crate) const FORMS_MAX: usize = 20;
+/// How many trades are read to find the companies of a ticker.
+const TICKER_TRADES: usize = 50;
+/// How many spellings of a ticker are looked up.
+const SPELLINGS_MAX: usize = 48;
+
+/// A filter of filings: a filing matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// Form types: `8-K` matches `8-K/A` as well, `8-K/A` only amendments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub form: Vec<String>,
+    /// Ticker in any spelling: BRK-B, also brk.b, NYSE: BRK/B. Of several tickers each counts. Tickers are learnt from insiders' filings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 60))]
+    pub ticker: Option<String>,
+    /// The number (CIK) of the filer, exact, with or without leading zeros.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10))]
+    pub cik: Option<String>,
+    /// Item code of an 8-K.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = WEIGHTS.item_codes()))]
+    pub item: Option<String>,
+    /// The smallest event score: 0 to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
+    pub min_event_score: Option<i64>,
+    /// Whether changes match that record something only now that happened long ago: a filing of more than 30 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
+    /// The companies of the ticker, which `look_up` sets.
+    #[serde(skip)]
+    pub(crate) companies: Vec<String>,
+}
+
+impl Filter {
+    /// Whether a filing matches the filter.
+    #[must_use]
+    pub fn takes(&self, record: &Filing) -> bool {
+        record.kind == "filing"
+            && (self.form.is_empty()
+                || is_one_of(&record.form, &self.form)
+                || self.form.iter().any(|form| !form.ends_with("/A") && base_form(form) == record.base_form))
+            && self.cik.as_deref().is_none_or(|cik| record.cik == cik)
+            && (self.ticker.is_none() || self.companies.contains(&record.cik))
+            && self.item.as_deref().is_none_or(|item| record.items.iter().any(|one| one == item))
+            && self.min_event_score.is_none_or(|least| record.event_score >= least)
+    }
+}
+
+impl filter::Filter for Filter {
+    type Record = Filing;
+
+    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("cik", "cik")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
+        self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
+        self.form.sort_unstable();
+        self.form.dedup();
+        self.ticker = self.ticker.map(|ticker| checked_ticker("ticker", &ticker)).transpose()?;
+        Ok(self)
+    }
+
+    fn resolves(&self, field: &str) -> Option<bool> {
+        (field == "ticker").then_some(!self.companies.is_empty())
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let item = self.item.as_ref().filter(|_| !self.form.is_empty() && !self.form.iter().any(|form| form.starts_with("8-K")))?;
+        Some(format!("no filing can match: only a form 8-K has the item {item}"))
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    async fn look_up(&mut self, ctx: &Context, at: &Position, after: Seq) -> Result<Option<String>, Problem> {
+        let notes = unknown_forms(ctx, at, after, &self.form).await?;
+        if let Some(ticker) = self.ticker.clone() {
+            self.companies = companies_of(ctx, at, after, &ticker).await?;
+        }
+        Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let mut out = Vec::new();
+        if let Some(cik) = &self.cik {
+            out.push(TermQuery::Exact("cik", vec![cik.clone()]));
+        }
+        if self.ticker.is_some() {
+            out.push(TermQuery::Exact("cik", self.companies.clone()));
+        }
+        if let Some(item) = &self.item {
+            out.push(TermQuery::Exact("item", vec![item.clone()]));
+        }
+        match self.form.as_slice() {
+            [] => {}
+            forms if forms.iter().all(|form| form.ends_with("/A")) => out.push(TermQuery::Exact("form", forms.to_vec())),
+            forms if !forms.iter().any(|form| form.ends_with("/A")) => {
+                out.push(TermQuery::Exact("base", forms.iter().map(|form| base_form(form).to_owned()).collect()));
+            }
+            _ => {}
+        }
+        out
+    }
+}
+
+/// A filer's number (CIK) as records write it: 10 digits.
+///
+/// # Errors
+/// `parameter-invalid` for a text that is not a number of up to 10 digits.
+pub fn padded(cik: &str) -> Result<String, Problem> {
+    let digits = cik.trim();
+    if digits.is_empty() || digits.len() > 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Problem::parameter("cik", format!("cik: {cik:?} is no number of up to 10 digits")));
+    }
+    Ok(format!("{digits:0>10}"))
+}
+
+/// Changes of trades in the securities of any issuer.
+pub(crate) fn trades<'a>() -> Criteria<'a, Filing> {
+    trades_found_by(TermQuery::Exact("kind", vec!["trade".to_owned()]))
+}
+
+/// Changes of trades in the securities of one issuer, by its number.
+pub(crate) fn trades_of_company(cik: &str) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("cik", vec![cik.to_owned()])).and(move |change| change.record.cik == cik)
+}
+
+/// Changes of trades in the securities of some issuers, by their numbers.
+pub(crate) fn trades_of_companies(companies: &[String]) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("cik", companies.to_vec())).and(move |change| companies.contains(&change.record.cik))
+}
+
+/// Checks a text that names tickers. It stays as it is given, in capitals: a cursor is bound to it.
+fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    if tickers(text).is_empty() {
+        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} names no ticker")));
+    }
+    Ok(text.trim().to_uppercase())
+}
+
+/// The spellings of some tickers in the index: the usual ones, and those of filers.
+async fn recorded_spellings(ctx: &Context, at: &Position, wanted: &[String]) -> Result<Vec<String>, Problem> {
+    let known = values_of::<Filing>(ctx, &FEED.source, FEED.tables, at, "ticker").await?;
+    let letters: Vec<String> = wanted.iter().filter_map(|ticker| ticker.split('-').next()).map(str::to_lowercase).collect();
+    let is_of_filer = |value: &&String| letters.iter().any(|letters| value.contains(letters.as_str())) && names_ticker(value, wanted);
+    let of_filers = known.iter().filter(is_of_filer).cloned();
+    let usual = wanted.iter().flat_map(|ticker| spellings(ticker));
+    let mut all = Vec::new();
+    for spelling in of_filers.chain(usual) {
+        if all.len() < SPELLINGS_MAX && !all.contains(&spelling) {
+            all.push(spelling);
+        }
+    }
+    Ok(all)
+}
+
+fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
+    Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
+}
+
+/// Notes about forms that are neither usual nor recorded after a seq, with the nearest usual ones. New forms appear, so none is refused.
+///
+/// # Errors
+/// When the feed cannot be read.
+async fn unknown_forms(ctx: &Context, at: &Position, after: Seq, forms: &[String]) -> Result<Vec<String>, Problem> {
+    let is_known = if after > Seq(0) { "shown to this tier" } else { "known" };
+    let mut notes = Vec::new();
+    for form in forms.iter().filter(|form| !USUAL_FORMS.contains(&base_form(form))) {
+        let of_form = Criteria::new(vec![TermQuery::Exact("base", vec![base_form(form).to_owned()])], |change: &Change| {
+            change.record.kind == "filing" && change.record.base_form.eq_ignore_ascii_case(base_form(form))
+        });
+        if newest(ctx, &FEED, at, of_form, after, 1).await?.changes.is_empty() {
+            notes.push(format!("no filing of form {form:?} is {is_known}{}", hint(form, USUAL_FORMS)));
+        }
+    }
+    Ok(notes)
+}
+
+/// The companies with one of the tickers that a text names, according to insiders' filings after a seq and up to a position.
+///
+/// # Errors
+/// When the feed cannot be read.
+pub(crate) async fn companies_of(ctx: &Context, at: &Position, after: Seq, ticker: &str) -> Result<Vec<String>, Problem> {
+    let wanted = tickers(ticker);
+    let spelled = TermQuery::Exact("ticker", recorded_spellings(ctx, at, &wanted).await?);
+    let of_ticker = trades_found_by(spelled).and(|change| names_ticker(&change.record.ticker, &wanted));
+    let found = newest(ctx, &FEED, at, of_ticker, after, TICKER_TRADES).await?;
+    let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
+    Ok(companies.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+
+    /// Proves which filings match which conditions, and how they are found.
+    #[test]
+    fn conditions() {
+        let filing = Filing {
+            kind: "filing".into(),
+            form: "8-K/A".into(),
+            base_form: "8-K".into(),
+            cik: "0000000007".into(),
+            items: vec!["5.02".into()],
+            event_score: 50,
+            ..Filing::default()
+        };
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap() };
+        for (json, fits) in [
+            (serde_json::json!({}), true),
+            (serde_json::json!({"form": ["8-k"], "cik": "7", "item": "5.02", "minEventScore": 50}), true),
+            (serde_json::json!({"form": ["8-K/A"]}), true),
+            (serde_json::json!({"form": ["10-K", "4"]}), false),
+            (serde_json::json!({"minEventScore": 51}), false),
+            (serde_json::json!({"ticker": "x"}), false),
+        ] {
+            assert_eq!(of(json.clone()).takes(&filing), fits, "{json}");
+        }
+        assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
+        assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
+        assert_eq!(padded("320193").unwrap(), "0000320193");
+        for wrong in ["", "x", "12345678901", "-1"] {
+            assert_eq!(padded(wrong).unwrap_err().parameter, "cik", "{wrong}");
+        }
+        for (ticker, canonical) in [("brk.b", "BRK.B"), (" NYSE: xyz ", "NYSE: XYZ"), ("GOOG/GOOGL", "GOOG/GOOGL")] {
+            assert_eq!(of(serde_json::json!({ "ticker": ticker })).ticker.as_deref(), Some(canonical), "a cursor is bound to it");
+        }
+        let no_ticker = Filter { ticker: Some("!?".into()), ..Filter::default() };
+        assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");
+        let trade = Filing { kind: "trade".into(), ..filing };
+        assert!(!Filter::default().takes(&trade));
+    }
+}

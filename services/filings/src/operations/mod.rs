@@ -1,0 +1,10 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod clusters;
+pub mod company;
+pub mod digest;
+pub mod filter;
+pub mod followed;
+pub mod insiders;
+pub mod records;
+pub mod search;

@@ -1,0 +1,75 @@
+//! Newly funded research laboratories as leads for suppliers: who has new money, for what kind of equipment, and in which months it will be
+//! spent.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{categories, followed, health, leads, sample};
+use crate::record::lexicon::LEXICON;
+use crate::record::{Lead, TABLES};
+use schemas::topics::{CHANGES_LABS, GRANTS};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. Below tier pro, leads are shown as the samples are.
+pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// The price of a call of the lead feed in millionths of a US dollar.
+const LEADS_MICROS: u64 = 20_000;
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "sample",
+    rows: &["leads"],
+    title: &["title", "category"],
+    detail: &[("", "org"), ("", "state")],
+    columns: &["category", "state", "month", "amountBand", "signal"],
+    facet: "",
+    search: "",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified leads since a cursor, oldest first, under a filter.",
+        when: "Use it to follow leads over several calls, without gaps.",
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        example: json!({ "start": "earliest", "state": "CA", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "labs",
+        "Lab leads",
+        "Newly funded research laboratories in the United States, from the awards of NIH RePORTER: the likely category of purchases with the \
+            phrases that decided it, a spend window, and whether the award starts a laboratory. A lead is our reading of a public award, not a \
+            statement that somebody will buy. Without a paid key: category, state, month and amount band of the last 14 days. With a key of tier \
+            pro or above, or 0.02 USD per call: whole leads of up to a year.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        sample::route(),
+        read::operation::<leads::Arguments>(),
+        read::operation::<categories::Arguments>(),
+        sample::tool(),
+        changes_since::operation::<followed::Labs>(changes),
+    ])
+    .with(operations::<followed::Labs>())
+    .with(vec![keys::operation()])
+    .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_data(LEXICON.shown("lexicon"))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Lead>;

@@ -1,0 +1,103 @@
+//! What filters and watches of the labs service follow: a category, a state, an organisation or an investigator; and leads in answers.
+
+use crate::record::Lead;
+use schemars::JsonSchema;
+use schemas::details::{GRANT_SITES, url_note};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use crate::FEED;
+use feed::filter::Filter as _;
+use feed::query::Feed;
+use feed::shown::Changed;
+use feed::watchable::{WatchableFeed, watched_name};
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
+
+/// The kinds of entities, as `type` names them.
+const KINDS: [&str; 4] = ["category", "state", "org", "pi"];
+
+/// The labs service's feed.
+pub struct Labs;
+
+/// A lead in answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownLead {
+    /// The lead.
+    #[serde(flatten)]
+    pub lead: Lead,
+    /// A warning; only if `url` does not lead to a site of the funder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
+}
+
+impl From<Lead> for ShownLead {
+    fn from(lead: Lead) -> Self {
+        Self { url_note: url_note(&lead.url, &GRANT_SITES), lead }
+    }
+}
+
+/// What a watch names.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedEntity {
+    /// The entity that is watched.
+    pub entity: Entity,
+}
+
+/// A category, a state, an organisation or an investigator.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entity {
+    /// The kind of entity that `value` names, in any case: `category`, `state`, `org` or `pi`.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 20))]
+    pub kind: String,
+    /// The name of a category, the two letters of a state, or part of the name of an organisation or investigator.
+    #[schemars(length(min = 2, max = 200))]
+    pub value: String,
+}
+
+impl WatchableFeed for Labs {
+    type Filter = Filter;
+    type WatchedEntity = WatchedEntity;
+    type Shown = Changed<ShownLead>;
+
+    const FEED: Feed = FEED;
+
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let value = watched_name("entity", "entity.value", &entity.entity.value)?;
+        let given = entity.entity.kind.trim().to_ascii_lowercase();
+        let kind = KINDS.into_iter().find(|kind| *kind == given).ok_or_else(|| {
+            let hint = schemas::names::hint(&given, KINDS);
+            Problem::parameter("entity", format!("entity.type: {:?} is none of {}{hint}", entity.entity.kind, KINDS.join(", ")))
+        })?;
+        let (named, none) = (Some(value.clone()), Filter::default());
+        let filter = match kind {
+            "category" => Filter { category: named, ..none },
+            "state" => Filter { state: named, ..none },
+            "org" => Filter { org: named, ..none },
+            _ => Filter { pi: named, ..none },
+        };
+        let in_entity = |problem: Problem| Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity") };
+        let filter = filter.normalize().map_err(in_entity)?;
+        Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "category": "Computing", "state": "CA" })
+    }
+
+    fn example_entity() -> Value {
+        json!({ "entity": { "type": "category", "value": "Computing" } })
+    }
+}
+
+impl WatchMessages for Labs {
+    const CHANGES_MAX: usize = 20;
+
+    fn message(entity: WatchedEntity, changes: Vec<Changed<ShownLead>>) -> Value {
+        json!({ "event": "lab_lead", "watch": entity.entity, "changes": changes })
+    }
+}

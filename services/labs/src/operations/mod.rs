@@ -1,0 +1,8 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod categories;
+pub mod filter;
+pub mod followed;
+pub mod health;
+pub mod leads;
+pub mod sample;

@@ -1,0 +1,160 @@
+//! The list of services. Each is a crate of its own; the binary hands the list to the projector, the API and the configuration, which name no service.
+//!
+//! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
+//! render and deliver them. No service depends on another: what one asks of another is set as a part of the context ([`with_parts`]).
+
+#[cfg(test)]
+mod exports_tests;
+#[cfg(test)]
+mod free_callers;
+#[cfg(test)]
+mod numbers_tests;
+#[cfg(test)]
+mod unknown_tests;
+
+use std::sync::{Arc, LazyLock};
+
+use access::suppression::ServiceViews;
+use clearance::Registers;
+use futures_util::future::BoxFuture;
+use operation::Service;
+use operation::context::Context;
+use projector::runtime::{ProjectedService, projected};
+use projector::service_def::ServiceDef;
+use reads::prover::SignedTree;
+use schemas::tables::ViewDef;
+use webhooks::Matchers;
+
+use reads::registration::{Registration, TaskContext, TaskRole};
+
+/// A service: its registration, which is made when it is needed, and its fold as the projector runs it.
+type Listed = (fn() -> Registration, ProjectedService);
+
+/// THE LIST of services.
+fn list() -> Vec<Listed> {
+    vec![
+        listed::<aviation::rules::Aviation>(aviation::service),
+        listed::<awards::rules::Awards>(awards::service),
+        listed::<cadence::rules::Cadence>(cadence::service),
+        listed::<catalysts::rules::Catalysts>(catalysts::service),
+        listed::<coverage::rules::Coverage>(coverage::service),
+        listed::<exclusions::rules::Exclusions>(exclusions::service),
+        listed::<filings::rules::Filings>(filings::service),
+        listed::<labs::rules::Labs>(labs::service),
+        listed::<names::rules::Names>(names::service),
+        listed::<parcels::rules::Parcels>(parcels::service),
+        listed::<phrases::rules::Phrases>(phrases::service),
+        listed::<recalls::rules::Recalls>(recalls::service),
+        listed::<receipts::rules::Receipts>(receipts::service),
+        listed::<research::rules::Research>(research::service),
+    ]
+}
+
+fn listed<S: fold::service::Service>(registration: fn() -> Registration) -> Listed {
+    (registration, projected::<S>())
+}
+
+/// What the projector runs: the services of the engine and all others, in the order of their names.
+#[must_use]
+pub fn projected_services() -> &'static [ProjectedService] {
+    static PROJECTED: LazyLock<Vec<ProjectedService>> = LazyLock::new(|| {
+        let mut all = projector::services::of_engine();
+        all.extend(list().into_iter().map(|(_, service)| service));
+        all.sort_unstable_by_key(|service| service.def.view.name);
+        all
+    });
+    &PROJECTED
+}
+
+/// The views and topics of the services that the projector runs, in the order of their names.
+#[must_use]
+pub fn defs() -> &'static [ServiceDef] {
+    static DEFS: LazyLock<Vec<ServiceDef>> = LazyLock::new(|| projected_services().iter().map(|service| service.def).collect());
+    &DEFS
+}
+
+/// The views of the services that the projector runs: those that are derived from changes and that can be replayed, decided again and digested. In the
+/// order of their names.
+#[must_use]
+pub fn views() -> &'static [&'static ViewDef] {
+    static VIEWS: LazyLock<Vec<&'static ViewDef>> = LazyLock::new(|| defs().iter().map(|service| service.view).collect());
+    &VIEWS
+}
+
+/// The registrations of all services. They are made once in a process.
+#[must_use]
+pub fn registered() -> &'static [Registration] {
+    static REGISTERED: LazyLock<Vec<Registration>> = LazyLock::new(|| list().into_iter().map(|(registration, _)| registration()).collect());
+    &REGISTERED
+}
+
+/// What the surfaces serve of all services.
+#[must_use]
+pub fn all() -> Vec<Service> {
+    registered().iter().map(|registration| registration.service.clone()).collect()
+}
+
+/// The matchers of all services that have watches.
+#[must_use]
+pub fn matchers() -> Matchers {
+    Matchers::new(registered().iter().filter_map(|registration| registration.matcher).collect())
+}
+
+/// The signed trees of all services.
+#[must_use]
+pub fn trees() -> Vec<Arc<dyn SignedTree>> {
+    registered().iter().filter_map(|registration| registration.tree.clone()).collect()
+}
+
+/// Sets the parts of a context that follow from the list: the views whose records can be hidden, and the register of trademarks that services ask.
+#[must_use]
+pub fn with_parts(context: Context) -> Context {
+    context.with(ServiceViews(views())).with(Registers(Some(&names::operations::clearance::Trademarks)))
+}
+
+/// The background tasks of a role: those of each service, and those that all services share (delivery to webhooks, signed checkpoints).
+#[must_use]
+pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static, ()>> {
+    let own = registered().iter().flat_map(|registration| registration.tasks).filter(|task| task.role == role);
+    let mut tasks: Vec<BoxFuture<'static, ()>> = own.map(|task| (task.run)(Arc::clone(given))).collect();
+    match role {
+        TaskRole::Api => tasks.push(Box::pin(webhooks::sender::run(Arc::clone(&given.context), matchers(), given.holder.clone()))),
+        TaskRole::Project => {
+            let sources = registered().iter().filter_map(|registration| registration.checkpoints).collect();
+            tasks.push(Box::pin(reads::checkpoints::run(Arc::clone(given), sources)));
+            tasks.push(Box::pin(reads::witness::run(Arc::clone(&given.context), given.holder.clone())));
+        }
+    }
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::suppression::RECORD;
+
+    use super::*;
+
+    /// Proves that no service decides from changes that depend on its own.
+    #[test]
+    fn services_form_no_circle() {
+        assert_eq!(projector::service_def::circle(defs()), None);
+    }
+
+    /// Proves which fields the services hide when a record is suppressed.
+    #[test]
+    fn hidden_fields() {
+        assert_eq!(
+            access::suppression::hidden_fields(views(), &RECORD),
+            [
+                "cadence (item, vendor, url, variants)",
+                "coverage (business, dba, city, zip, ids, url, evidence, mandate, joined)",
+                "exclusions (name, nameKeys, otherNames, uei, cage, comments, exclusions)",
+                "filings (owners, company, cik)",
+                "labs (pi)",
+                "parcels (address, basis, ratio, peerMedian, url)",
+                "phrases (phrase)",
+                "research (pi, investigators)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! The filter of the names service's feeds.
+
+use crate::record::{STATUSES, Trademark};
+use schemars::JsonSchema;
+use schemas::plain_words::plain_words;
+use schemas::views::records::normal;
+use serde::{Deserialize, Serialize};
+
+use super::asked::{ClassList, read_name};
+use super::similar::{MinTier, Wanted};
+use crate::Change;
+use feed::filter::{self, Named, TermQuery, contains};
+use operation::problem::Problem;
+
+/// Other names of its fields.
+pub(crate) const ALIASES: &[(&str, &str)] = &[("min_tier", "minTier")];
+
+/// A filter: trademarks match if they match every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// A name. Marks match that are not dead and that a rule makes similar to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    pub name: Option<String>,
+    /// International classes, at most 5. Marks match that have one of them.
+    #[serde(skip_serializing_if = "ClassList::is_empty")]
+    pub class: ClassList,
+    /// How similar to `name` a mark must be at least; `strong` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_tier: Option<MinTier>,
+    /// `live`, `unknown` or `dead`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub status: Option<String>,
+    /// Part of the name of the owner, in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub owner: Option<String>,
+    /// A word of the mark, in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    pub word: Option<String>,
+    /// Whether changes match that record something only now that happened long ago: a mark that was filed more than 180 days before. By default they do not,
+    /// because they are no news.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_backfill: bool,
+}
+
+impl Filter {
+    /// What `name` and `class` select; `None` without a name.
+    pub(crate) fn wanted(&self) -> Option<Wanted> {
+        Wanted::new(self.name.as_deref()?, &self.class, self.min_tier.unwrap_or_default()).ok()
+    }
+
+    fn takes(&self, mark: &Trademark) -> bool {
+        let has_class = || self.class.numbers().iter().any(|class| mark.intl_class.contains(&i64::from(*class)));
+        (self.class.is_empty() || has_class())
+            && self.status.as_ref().is_none_or(|status| *status == mark.status)
+            && self.owner.as_deref().is_none_or(|part| contains(&mark.owner, part))
+            && self.word.as_ref().is_none_or(|word| plain_words(&mark.mark).contains(word))
+    }
+}
+
+impl filter::Filter for Filter {
+    type Record = Trademark;
+
+    const NAMED: &'static [Named] = &[Named::name("owner", "owner"), Named::name("word", "token")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        match &self.name {
+            Some(name) => drop(read_name(name)?),
+            None if self.min_tier.is_some() => return Err(Problem::parameter("minTier", "minTier: only with `name`")),
+            None => {}
+        }
+        if let Some(status) = &mut self.status {
+            *status = normal(status);
+            if !STATUSES.contains(&status.as_str()) {
+                let hint = schemas::names::hint(status, STATUSES);
+                return Err(Problem::parameter("status", format!("status: {status:?} is none of {}{hint}", STATUSES.join(", "))));
+            }
+        }
+        if let Some(word) = &mut self.word {
+            let [only] = &mut plain_words(word)[..] else {
+                return Err(Problem::parameter("word", format!("word: {word:?} is not one word")));
+            };
+            *word = std::mem::take(only);
+        }
+        self.owner = self.owner.as_deref().map(normal).filter(|part| !part.is_empty());
+        Ok(self)
+    }
+
+    fn criteria(&self) -> filter::Criteria<'_, Trademark> {
+        // The name is read once, not for each change.
+        let wanted = self.wanted();
+        filter::Criteria::new(self.term_queries(), move |change| {
+            self.takes(&change.record) && wanted.as_ref().is_none_or(|wanted| wanted.similarity(&change.record).is_some())
+        })
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.similarity(&change.record).is_some())
+    }
+
+    fn includes_backfill(&self) -> bool {
+        self.include_backfill
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
+        let owner = self.owner.clone().map(|part| TermQuery::Part("owner", part));
+        let classes: Vec<String> = self.class.numbers().iter().map(ToString::to_string).collect();
+        let classes = (!classes.is_empty()).then_some(TermQuery::Exact("class", classes));
+        [exact("token", &self.word), owner, classes, exact("status", &self.status)].into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+
+    /// Proves which changes match which filters, and how they are found.
+    #[test]
+    fn conditions() {
+        let change = serde_json::json!({
+            "event": "modified", "seq": 1, "recordedAt": "", "statusBefore": "dead",
+            "record": { "serial": "97000001", "mark": "TRU Cool", "owner": "Hill Foods LLC", "intlClass": [9, 35], "status": "live" }
+        });
+        let change: Change = serde_json::from_value(change).unwrap();
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        for (filter, expected) in [
+            (serde_json::json!({}), true),
+            (serde_json::json!({ "name": "Turcool" }), true),
+            (serde_json::json!({ "name": "Turcool", "minTier": "exact" }), false),
+            (serde_json::json!({ "name": "Turcool", "class": 25 }), false),
+            (serde_json::json!({ "class": [25, 35], "status": "LIVE", "owner": "hill", "word": "Cool" }), true),
+            (serde_json::json!({ "status": "dead" }), false),
+            (serde_json::json!({ "word": "coo" }), false),
+        ] {
+            let read = of(filter.clone()).unwrap();
+            assert_eq!((read.matches(&change), read.criteria().selects(&change)), (expected, expected), "{filter}");
+        }
+        let all = of(serde_json::json!({ "class": [35, 9], "owner": "Hill", "word": "Cool" })).unwrap();
+        assert_eq!(all.term_queries().len(), 3);
+        assert_eq!(all.canonical(), r#"{"class":[9,35],"owner":"hill","word":"cool"}"#);
+        for (filter, parameter) in [
+            (serde_json::json!({ "name": "?" }), "name"),
+            (serde_json::json!({ "minTier": "exact" }), "minTier"),
+            (serde_json::json!({ "status": "alive" }), "status"),
+            (serde_json::json!({ "word": "two words" }), "word"),
+        ] {
+            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+        }
+    }
+}

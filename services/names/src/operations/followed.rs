@@ -1,0 +1,114 @@
+//! What filters and watches of the names service follow: the marks that are similar to a name.
+
+use crate::record::{Trademark, TrademarkDetails};
+use schemars::JsonSchema;
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::asked::ClassList;
+use super::filter::Filter;
+use super::similar::MinTier;
+use crate::FEED;
+use feed::filter::Filter as _;
+use feed::query::{Feed, Item};
+use feed::watchable::WatchableFeed;
+use operation::problem::Problem;
+
+/// The names service's feed, as filters and watches follow it.
+pub struct Names;
+
+/// What a watch names.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WatchedEntity {
+    /// The name.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+    /// International classes, at most 5; empty for all.
+    #[serde(default)]
+    pub class: ClassList,
+    /// How similar a mark must be at least.
+    #[serde(default)]
+    pub min_tier: MinTier,
+}
+
+/// A change of a trademark, as answers show it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FilteredTrademarkChange")]
+pub struct Changed {
+    /// The trademark after the change.
+    #[serde(flatten)]
+    pub record: Trademark,
+    /// What the change says of the status.
+    #[serde(flatten)]
+    pub details: TrademarkDetails,
+    /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
+    pub event: String,
+    /// The number of the change within the service.
+    pub seq: Seq,
+    /// When the change was recorded, RFC 3339 in UTC.
+    pub recorded_at: String,
+    /// True if the change records only late what happened long before, so that it is no news; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub backfill: bool,
+    /// The trademark before the change, if `before` was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Trademark>,
+}
+
+impl From<Item<Trademark>> for Changed {
+    fn from(item: Item<Trademark>) -> Self {
+        let Item { change, before } = item;
+        Self {
+            backfill: change.is_backfill(),
+            record: change.record,
+            details: change.details,
+            event: change.event,
+            seq: change.seq,
+            recorded_at: change.recorded_at,
+            before,
+        }
+    }
+}
+
+impl WatchableFeed for Names {
+    type Filter = Filter;
+    type WatchedEntity = WatchedEntity;
+    type Shown = Changed;
+
+    const FEED: Feed = FEED;
+
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let WatchedEntity { name, class, min_tier } = entity.clone();
+        let filter = Filter { name: Some(name), class, min_tier: Some(min_tier), ..Filter::default() }.normalize()?;
+        Ok((entity, filter))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "name": "Lutexal", "class": [9] })
+    }
+
+    fn example_entity() -> Value {
+        json!({ "name": "Lutexal", "class": [9] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a watch shows its classes, also if it has none, and selects marks as the check does.
+    #[test]
+    fn watches() {
+        let of = |json: Value| Names::parse_entity(serde_json::from_value(json).unwrap());
+        let (entity, filter) = of(json!({ "name": "Lutexal" })).unwrap();
+        assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [], "minTier": "strong" }));
+        assert_eq!(filter.canonical(), r#"{"name":"Lutexal","minTier":"strong"}"#);
+        let (entity, filter) = of(json!({ "name": "Lutexal", "class": [25, 9], "minTier": "exact" })).unwrap();
+        assert_eq!(serde_json::to_value(&entity).unwrap(), json!({ "name": "Lutexal", "class": [9, 25], "minTier": "exact" }));
+        assert_eq!(filter.canonical(), r#"{"name":"Lutexal","class":[9,25],"minTier":"exact"}"#);
+        assert_eq!(of(json!({ "name": "?!" })).unwrap_err().parameter, "name");
+    }
+}

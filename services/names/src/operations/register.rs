@@ -1,0 +1,120 @@
+//! The index of names of this process: a cache that is built from the feed, follows it, and finds every mark that is similar to a name.
+//!
+//! Promises: an answer is exact for the position that it names, because the index holds versions of marks with their positions; it is refused with
+//! 503 while the index is being built. The start never waits for the index. A snapshot on disk makes a restart short; one that is damaged, of other
+//! rules or of another log is built again.
+
+mod follow;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use marks::Mark;
+use marks::index::{Corpus, Hit, Index};
+use operation::context::Part;
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use tokio::sync::{Semaphore, watch};
+
+use feed::position::LAG_WAIT_MAX;
+
+pub use follow::keep_index;
+
+/// How many checks run at the same time; further ones wait.
+const CHECKS_MAX: usize = 8;
+/// How far the index may be behind for answers about now, in changes.
+const BEHIND_MAX: u64 = 100_000;
+
+/// The index of names of this process.
+pub struct Register {
+    /// The index that checks read; `None` before it was read or built once.
+    shown: Mutex<Option<Arc<Index>>>,
+    /// The last change that checks see; `None` as long as `shown` is.
+    upto: watch::Sender<Option<Seq>>,
+    checks: Semaphore,
+}
+
+impl Default for Register {
+    /// An empty index. Nothing is read or written before [`Register::follow`].
+    fn default() -> Self {
+        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Semaphore::new(CHECKS_MAX) }
+    }
+}
+
+impl Part for Register {}
+
+/// The index as far as it is needed for a position.
+pub(crate) struct Reached {
+    pub(crate) index: Arc<Index>,
+    /// The position that the index covers, if it is below the one that was wanted.
+    pub(crate) seq: Seq,
+    /// What to know if it is.
+    pub(crate) note: Option<String>,
+}
+
+impl Register {
+    /// How many marks the register had at a position; `None` if the index does not reach so far.
+    #[must_use]
+    pub(crate) fn corpus(&self, at: Seq) -> Option<Corpus> {
+        let index = self.index()?;
+        (position_of(at) <= index.seq()).then(|| index.corpus(position_of(at)))
+    }
+
+    fn index(&self) -> Option<Arc<Index>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until checks see a change, and returns the index. If they do not in time and `may_be_behind`, the index as it is, unless it is far
+    /// behind.
+    ///
+    /// # Errors
+    /// `unavailable` while the index is being built.
+    pub(crate) async fn reach(&self, seq: Seq, may_be_behind: bool) -> Result<Reached, Problem> {
+        let mut upto = self.upto.subscribe();
+        // The sender belongs to `self`, so only the time can run out.
+        let waited = tokio::time::timeout(LAG_WAIT_MAX, upto.wait_for(|upto| upto.is_some_and(|upto| upto >= seq))).await.is_ok();
+        let Some(index) = self.index() else { return Err(building()) };
+        let reached = Seq(u64::from(index.seq()));
+        if waited && reached >= seq {
+            return Ok(Reached { index, seq, note: None });
+        }
+        let behind = seq.0.saturating_sub(reached.0);
+        if !may_be_behind || reached == Seq(0) || behind > BEHIND_MAX {
+            return Err(building());
+        }
+        Ok(Reached { index, seq: reached, note: Some(format!("the newest {behind} changes of the register are not compared yet")) })
+    }
+
+    /// Every mark that is similar to a name at a position, and how many marks there are.
+    ///
+    /// # Errors
+    /// `internal` if the comparison panics.
+    pub(crate) async fn find(&self, index: Arc<Index>, name: Mark, at: Seq) -> Result<(Vec<Hit>, Corpus), Problem> {
+        let Ok(_turn) = self.checks.acquire().await else { return Err(building()) };
+        let at = position_of(at);
+        let compared = tokio::task::spawn_blocking(move || (index.find(&name, at), index.corpus(at))).await;
+        compared.map_err(|error| {
+            tracing::error!(%error, "the index of names cannot be read");
+            Problem::new(ErrorCode::Internal, "the name cannot be compared")
+        })
+    }
+
+    /// Replaces the index that checks read; `None` while it is not known.
+    fn show(&self, index: Option<Arc<Index>>) {
+        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let upto = index.as_ref().map(|index| Seq(u64::from(index.seq())));
+        *now = index;
+        self.upto.send_replace(upto);
+    }
+}
+
+/// A position as the index has it. The index refuses to follow a log with more changes.
+pub(crate) fn position_of(seq: Seq) -> u32 {
+    u32::try_from(seq.0).unwrap_or(u32::MAX)
+}
+
+fn building() -> Problem {
+    let pause = Duration::from_secs(2);
+    Problem::new(ErrorCode::Unavailable, "the index of names is being built; ask again").retry_after(pause.as_secs())
+}

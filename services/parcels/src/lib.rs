@@ -1,0 +1,88 @@
+//! Parcels: how a parcel is assessed compared to sold parcels of its class around it, from public records of a county. Only the part on over-assessment
+//! is built, for Cook County: no liens, permits and exemptions.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{check, county_coverage, delta, followed, leads};
+use crate::record::{Parcel, RULE, TABLES};
+use schemas::cook;
+use schemas::topics::{CHANGES_PARCELS, PARCELS, SALES};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Definition, Price, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
+pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES]).redacted::<Parcel>();
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// The price of a call for leads in millionths of a US dollar.
+const LEADS_MICROS: u64 = 200_000;
+/// What every answer says about itself.
+const DISCLAIMER: &str = "Public-record inference, not an appraisal, title report, legal or tax advice.";
+
+/// The rules by which answers are made, as they name them: the comparison, and the version of the data file of classes.
+fn rule() -> String {
+    format!("{RULE}, cook_classes/{}", cook::classes_version())
+}
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "leads",
+    rows: &["leads"],
+    title: &["address", "pin", "id"],
+    detail: &[("", "classLabel"), ("", "township")],
+    columns: &["classLabel", "township", "tier", "r", "cycle"],
+    facet: "tier",
+    search: "",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and changed parcels since a cursor, oldest first, under a filter.",
+        when: "Use it to follow parcels over several calls, without gaps.",
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
+        example: json!({ "start": "earliest", "minTier": "low", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "parcels",
+        "Parcels",
+        "Parcels of Cook County, Illinois, that are assessed higher than sold parcels of their class around them. Each names its ratio, the median, \
+            number and dispersion of its peers, the sale that it is compared to and the row at the publisher. Medians are frozen until a cycle of \
+            the assessment closes, so that a change means something. Public-record inference, not an appraisal, title report, legal or tax advice. \
+            Without a paid key: true counts, masked samples, and the check of one parcel. With a key of tier pro or above, or 0.20 USD per call: \
+            whole rows.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<leads::RouteArguments>(),
+        read::operation::<check::Arguments>(),
+        read::operation::<delta::Arguments>(),
+        read::operation::<leads::PayArguments>().sold_by("tool"),
+        read::operation::<leads::ToolArguments>(),
+        read::operation::<county_coverage::Arguments>(),
+        changes_since::operation::<followed::Parcels>(changes),
+    ])
+    .with(operations::<followed::Parcels>())
+    .with(vec![keys::operation()])
+    .with(history::operations::<Parcel>(SOURCE))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_data(cook::shown_classes())
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Parcel>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The tool `county_coverage`: which counties are covered, from which datasets, by which method, and how dense the signal is.
+
+use crate::record::TABLES;
+use operation::problem::Problem;
+use operation::{Definition, Surface};
+use schemars::JsonSchema;
+use schemas::cook;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::filter::Filter;
+use super::followed::Parcels;
+use crate::DISCLAIMER;
+use reads::last_run::last_run;
+use reads::read::{Read, Reader};
+
+/// The streams of Cook County.
+const COOK_STREAMS: &[&str] = &["cook.addresses", "cook.appeals", "cook.sales", "cook.universe", "cook.values"];
+
+/// Arguments of `county_coverage`: none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {}
+
+/// The counties that are covered.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CountyCoverage")]
+pub struct Coverage {
+    /// The counties.
+    pub counties: Vec<County>,
+    /// What the answers are not.
+    pub disclaimer: &'static str,
+}
+
+/// A county.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CoveredCounty")]
+pub struct County {
+    /// The county, as other operations name it.
+    pub county: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The streams that are read.
+    pub streams: &'static [&'static str],
+    /// Who buys the leads.
+    pub buyers: &'static str,
+    /// How parcels are compared.
+    pub methodology: &'static str,
+    /// How many parcels can be compared, and why others cannot.
+    pub density: &'static str,
+    /// Under which terms the data is published.
+    pub licence: &'static str,
+    /// The last day up to which all streams were read completely; empty before the first sync run of each.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub through_date: String,
+}
+
+impl Read for Arguments {
+    type Service = Parcels;
+    type Answer = Coverage;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "county_coverage",
+            summary: "The counties that are covered: datasets, buyers, method, how dense the signal is, and up to which day each was read.",
+            when: "Use it to learn what the service covers before you pay.",
+            description: "`throughDate` is the last day up to which all streams of the county were read completely.",
+            list: "counties",
+            surface: Surface::Tool,
+            example: json!({}),
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Coverage, Problem> {
+        let mut days = Vec::with_capacity(COOK_STREAMS.len());
+        for stream in COOK_STREAMS {
+            days.push(last_run(&reader.at, &TABLES, stream).await?.map(|run| run.through_date));
+        }
+        let days: Option<Vec<String>> = days.into_iter().collect();
+        let through_date = days.and_then(|days| days.into_iter().min()).unwrap_or_default();
+        let counties = vec![County {
+            county: cook::COUNTY,
+            name: "Cook County, Illinois",
+            streams: COOK_STREAMS,
+            buyers: "firms for appeals of property tax, and owners of commercial property",
+            methodology: "The assessed value at the last stage, divided by the level of its class and by the price of the parcel's own arm's-length sale since \
+                3 years before the year of assessment, against the median of sold parcels of its class in its neighbourhood, or in its township where \
+                those are fewer than 30. Sales below 10,000 dollars, of several parcels, within 365 days, by quit-claim or executor deed, and 5 \
+                percent at each end do not count.",
+            density: "Only parcels with a sale of their own can be compared, since no floor area is published for commercial parcels: a few percent of \
+                them in a year. Classes 6 to 9 have a level that depends on an agreement and are not compared.",
+            licence: "Open data of the Cook County Assessor's Office, without a stated licence",
+            through_date,
+        }];
+        Ok(Coverage { counties, disclaimer: DISCLAIMER })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the streams that are named are those of the upstream.
+    #[test]
+    fn streams_exist() {
+        let mut streams: Vec<&str> = upstreams::by_name("cook").unwrap().manifest().streams.iter().map(|stream| stream.name).collect();
+        streams.sort_unstable();
+        assert_eq!(streams, COOK_STREAMS);
+    }
+}

@@ -1,0 +1,172 @@
+//! Filters of parcels.
+
+use crate::record::{COUNTIES, Parcel, TIERS, strength};
+use schemars::JsonSchema;
+use schemas::cook;
+use serde::{Deserialize, Serialize};
+
+use crate::Change;
+use feed::filter::{self, Named, TermQuery};
+use operation::known::known_value;
+use operation::problem::Problem;
+
+/// A filter of parcels: a parcel matches if it matches every given field.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "ParcelFilter")]
+pub struct Filter {
+    /// The county: `cook-il`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub county: Option<String>,
+    /// The township: its code or its name, in any case: `77`, `West Chicago`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
+    pub township: Option<String>,
+    /// The class: `517`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8))]
+    pub class: Option<String>,
+    /// The lowest tier: `low`, `medium` or `high`. Parcels without a tier do not match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10))]
+    pub min_tier: Option<String>,
+    /// The number of the parcel: 14 digits, also with dashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 30))]
+    pub pin: Option<String>,
+}
+
+impl Filter {
+    /// Whether a parcel matches the filter.
+    #[must_use]
+    pub fn takes(&self, parcel: &Parcel) -> bool {
+        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
+        is(&self.county, &parcel.county)
+            && is(&self.township, &parcel.township_code)
+            && is(&self.class, &parcel.class)
+            && is(&self.pin, &parcel.pin)
+            && self.min_tier.as_ref().is_none_or(|least| strength(&parcel.tier) >= strength(least))
+    }
+}
+
+/// Reads the PIN of an argument.
+///
+/// # Errors
+/// `parameter-invalid`, naming the parameter.
+pub(crate) fn pin(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    cook::parse_pin(text).map_err(|reason| Problem::parameter(parameter, format!("{parameter}: {text:?}: {reason}")))
+}
+
+impl filter::Filter for Filter {
+    type Record = Parcel;
+
+    const NAMED: &'static [Named] = &[Named::code("pin", "pin"), Named::code("class", "class")];
+
+    fn normalize(mut self) -> Result<Self, Problem> {
+        for (name, value, known) in [("county", &mut self.county, &COUNTIES[..]), ("minTier", &mut self.min_tier, &TIERS)] {
+            if let Some(given) = value {
+                known_value(name, name, given, known)?.clone_into(given);
+            }
+        }
+        if let Some(given) = &mut self.township {
+            let code = cook::township_code(given).ok_or_else(|| {
+                let names: Vec<String> = cook::TOWNSHIPS.iter().map(|(code, name)| format!("{name} ({code})")).collect();
+                Problem::parameter("township", format!("township: {given:?} is not one of {}", names.join(", ")))
+            })?;
+            code.clone_into(given);
+        }
+        if let Some(given) = &mut self.class {
+            let class = cook::class(given);
+            if !cook::is_class(&class) {
+                return Err(Problem::parameter("class", format!("class: {given:?} is not a class of Cook County, such as 517")));
+            }
+            *given = class;
+        }
+        if let Some(given) = &mut self.pin {
+            *given = pin("pin", given)?;
+        }
+        Ok(self)
+    }
+
+    fn matches(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
+        let tiers = |least: &String| TIERS.iter().filter(|tier| strength(tier) >= strength(least)).map(|tier| (*tier).to_owned()).collect();
+        // The most selective search first.
+        let queries = [
+            exact("pin", &self.pin),
+            self.min_tier.as_ref().map(|least| TermQuery::Exact("tier", tiers(least))),
+            exact("class", &self.class),
+            exact("township", &self.township),
+        ];
+        queries.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use feed::filter::Filter as _;
+    use serde_json::json;
+
+    /// Proves that every condition counts, and that values are checked and normalized.
+    #[test]
+    fn conditions() {
+        let parcel = Parcel {
+            pin: "16012160010000".into(),
+            county: "cook-il".into(),
+            township_code: "77".into(),
+            class: "517".into(),
+            tier: "medium".into(),
+            ..Parcel::default()
+        };
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
+        for (filter, fits) in [
+            (json!({}), true),
+            (
+                json!({"county": "COOK-IL", "township": "west chicago", "class": "5.17", "minTier": "Medium", "pin": "16-01-216-001-0000"}),
+                true,
+            ),
+            (json!({"minTier": "low"}), true),
+            (json!({"minTier": "high"}), false),
+            (json!({"township": "70"}), false),
+            (json!({"class": "518A"}), false),
+            (json!({"class": "391"}), false),
+            (json!({"pin": "16012160010001"}), false),
+        ] {
+            match of(filter.clone()) {
+                Ok(normal) => assert_eq!(normal.takes(&parcel), fits, "{filter}"),
+                Err(problem) => assert!(!fits && problem.parameter == "class", "{filter}"),
+            }
+        }
+        for (filter, parameter, part) in [
+            (json!({"county": "lake-il"}), "county", "cook-il"),
+            (json!({"township": "Atlantis"}), "township", "Hyde Park (70)"),
+            (json!({"class": "zzz"}), "class", "517"),
+            (json!({"minTier": "top"}), "minTier", "high, medium, low"),
+            (json!({"pin": "1601216001000"}), "pin", "14 digits"),
+            (json!({"pin": "1601216001"}), "pin", "give all 14"),
+        ] {
+            let problem = of(filter).unwrap_err();
+            assert_eq!(problem.parameter, parameter);
+            assert!(problem.detail.contains(part), "{}", problem.detail);
+        }
+        let filter = of(json!({"township": "77", "minTier": "medium"})).unwrap();
+        assert_eq!(filter.canonical(), r#"{"township":"77","minTier":"medium"}"#);
+        assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("tier", vec!["high".to_owned(), "medium".to_owned()])));
+    }
+
+    /// Proves that parcels without a tier match only a filter without one.
+    #[test]
+    fn parcels_without_a_tier() {
+        for tier in ["none", "insufficient", ""] {
+            let parcel = Parcel { tier: tier.into(), ..Parcel::default() };
+            let low = Filter { min_tier: Some("low".to_owned()), ..Filter::default() };
+            assert!(!low.takes(&parcel) && Filter::default().takes(&parcel), "{tier}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What filters and watches of the parcels service follow: one parcel, or the over-assessed parcels of a county or township.
+
+use crate::record::Parcel;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use crate::{DISCLAIMER, FEED};
+use feed::filter::Filter as _;
+use feed::query::Feed;
+use feed::shown::Changed;
+use feed::watchable::WatchableFeed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
+
+/// The parcels service's feed, as filters and watches follow it.
+pub struct Parcels;
+
+/// What a watch names: one parcel by its `pin`, or the parcels of a county or township from a tier on.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "WatchedParcels")]
+pub struct WatchedEntity {
+    /// The number of the parcel: 14 digits, also with dashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 30))]
+    pub pin: Option<String>,
+    /// The county: `cook-il`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub county: Option<String>,
+    /// The township: its code or its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
+    pub township: Option<String>,
+    /// The lowest tier: `low`, `medium` or `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10))]
+    pub min_tier: Option<String>,
+}
+
+impl WatchableFeed for Parcels {
+    type Filter = Filter;
+    type WatchedEntity = WatchedEntity;
+    type Shown = Changed<Parcel>;
+
+    const FEED: Feed = FEED;
+
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        if entity.pin.is_none() && entity.county.is_none() && entity.township.is_none() {
+            return Err(Problem::parameter("pin", "pin: give a PIN, or a county or township"));
+        }
+        let WatchedEntity { pin, county, township, min_tier } = entity;
+        let filter = Filter { pin, county, township, min_tier, class: None }.normalize()?;
+        let Filter { pin, county, township, min_tier, .. } = filter.clone();
+        Ok((WatchedEntity { pin, county, township, min_tier }, filter))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "county": "cook-il", "minTier": "medium" })
+    }
+
+    fn example_entity() -> Value {
+        json!({ "county": "cook-il", "township": "West Chicago", "minTier": "medium" })
+    }
+}
+
+impl WatchMessages for Parcels {
+    const CHANGES_MAX: usize = 20;
+
+    fn message(entity: WatchedEntity, changes: Vec<Changed<Parcel>>) -> Value {
+        let mut message = json!({ "event": "parcels.changed", "changes": changes, "disclaimer": DISCLAIMER });
+        for (name, value) in [("pin", entity.pin), ("county", entity.county), ("township", entity.township), ("minTier", entity.min_tier)] {
+            if let Some(value) = value {
+                message[name] = value.into();
+            }
+        }
+        message
+    }
+}

@@ -1,0 +1,295 @@
+//! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads` and `GET /x402/pay`, paid per call.
+
+use crate::record::{Parcel, RedactedParcel};
+use feed::places::Ranked;
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use schemas::views::records::Redact;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::counts::{self, Counts};
+use super::filter::Filter;
+use super::followed::Parcels;
+use super::lead::{LeadRow, OverLead, page};
+use crate::{DISCLAIMER, LEADS_MICROS, rule};
+use reads::read::{Read, Reader, order_by_shown};
+
+/// The most rows without a paid key.
+const REDACTED_ROWS_MAX: usize = 10;
+/// The rows of a preview.
+const PREVIEW_ROWS: usize = 3;
+/// The paid tools that `GET /x402/pay` answers for.
+const PAID_TOOLS: [&str; 1] = ["overassessment_leads"];
+
+/// Arguments of `leads`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteArguments {
+    /// Where to continue: the `next` of an earlier answer to the same query. Without a paid key there is none.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// Over-assessed parcels, whole or redacted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ParcelLeads")]
+pub struct Leads {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// The latest cycle of the county, `2026-mailed`; empty before the first. A row names the cycle of its own neighbourhood or township.
+    pub cycle: String,
+    counts: Counts,
+    /// How many parcels match, over all pages.
+    pub total: i64,
+    /// The number of parcels in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one and without a paid key.
+    pub next: Option<String>,
+    /// The parcels, the largest `r` first, ties by PIN.
+    pub leads: Vec<LeadRow>,
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// Where whole rows can be bought per call.
+    pub pay_url: String,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+impl Read for RouteArguments {
+    type Service = Parcels;
+    type Answer = Leads;
+
+    const FILTER: &'static [&'static str] = &["county", "township", "class", "minTier"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "leads",
+            path: "/api/leads",
+            summary: "Commercial and industrial parcels that are assessed higher than sold parcels of their class around them, the largest difference first.",
+            description: "`r` is the ratio of the parcel, its implied market value divided by the price of its own arm's-length sale, divided by the median of \
+                its peers: sold parcels of the class in the neighbourhood, or in the township where those are fewer than 30. `high`: `r` from 1.25 on \
+                and a dispersion (`cod`) of at most 15; `medium` from 1.10, `low` from 1.05. Medians change only when a cycle closes. Other classes \
+                are listed with `class`. Without a key of tier pro: true counts, and at most 10 rows without PIN, address and evidence.",
+            list: "leads",
+            surface: Surface::Route,
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "minTier": "medium", "limit": 10 }),
+            aliases: &[("min_tier", "minTier")],
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
+        let is_redacted = reader.redaction().is_some();
+        let limit = reader.limit();
+        let counts = Counts::read(&reader.at, &filter).await?;
+        let found =
+            if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
+        let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
+        Ok(Leads {
+            updated: reader.updated().await?,
+            cycle: counts::cycle(&reader.at, schemas::cook::COUNTY).await?.cycle,
+            total: counts.total(),
+            counts,
+            count: found.items.len(),
+            next: found.next.filter(|_| !is_redacted),
+            leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
+            tier: reader.tier(),
+            pay_url: format!("{base_url}/x402/pay?county={}", schemas::cook::COUNTY),
+            rule: rule(),
+            disclaimer: DISCLAIMER,
+        })
+    }
+}
+
+/// Over-assessed parcels, whole.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PaidParcelLeads")]
+pub struct PaidLeads {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// The county.
+    pub county: String,
+    /// The latest cycle of the county, `2026-mailed`; empty before the first.
+    pub cycle: String,
+    counts: Counts,
+    /// How many parcels match, over all pages.
+    pub total: i64,
+    /// The number of parcels in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The parcels, the largest `r` first, ties by PIN.
+    pub leads: Vec<OverLead>,
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// The rule and the version of the data file of classes, which `/docs` shows.
+    pub rule: String,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+/// The free preview.
+#[derive(Serialize)]
+struct Preview {
+    counts: Counts,
+    total: i64,
+    leads: Vec<RedactedParcel>,
+}
+
+/// The first leads, in the order of their redacted form, so that neither the order nor a larger `limit` tells which is first.
+async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+    let mut found = page(reader, filter, REDACTED_ROWS_MAX, None).await?;
+    order_by_shown(&mut found.items);
+    found.items.truncate(limit);
+    Ok(found)
+}
+
+async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Value>, Problem> {
+    let counts = Counts::read(&reader.at, filter).await?;
+    let found = redacted(reader, filter, PREVIEW_ROWS).await?;
+    let leads = found.items.iter().map(Redact::redacted).collect();
+    Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
+}
+
+async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
+    let limit = reader.limit();
+    let counts = Counts::read(&reader.at, filter).await?;
+    let found = page(reader, filter, limit, after).await?;
+    let county = filter.county.clone().unwrap_or_default();
+    Ok(PaidLeads {
+        updated: reader.updated().await?,
+        cycle: counts::cycle(&reader.at, &county).await?.cycle,
+        county,
+        total: counts.total(),
+        counts,
+        count: found.items.len(),
+        next: found.next,
+        leads: found.items.into_iter().map(OverLead::from).collect(),
+        tier: reader.tier(),
+        rule: rule(),
+        disclaimer: DISCLAIMER,
+    })
+}
+
+/// Arguments of the tool `overassessment_leads`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArguments {
+    /// The county: `cook-il`.
+    #[schemars(length(min = 1, max = 20))]
+    pub county: String,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// What the tool and the route of payments have in common.
+fn paid_definition() -> Definition {
+    Definition {
+        description: "Each row names its ratio, the median, number and dispersion of its peers, the sale that it is compared to and the row at the publisher. \
+            Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows without PIN, \
+            address and evidence. Page with `after`. Public-record inference, not an appraisal.",
+        list: "leads",
+        price: Price::PerCall { micros: LEADS_MICROS, free_from: Tier::Pro },
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+        aliases: &[("min_tier", "minTier")],
+        ..Definition::read()
+    }
+}
+
+/// The filter of a county.
+fn filter_of(county: &str, given: Filter) -> Result<Filter, Problem> {
+    feed::filter::Filter::normalize(Filter { county: Some(county.to_owned()), ..given })
+}
+
+impl Read for ToolArguments {
+    type Service = Parcels;
+    type Answer = PaidLeads;
+
+    const FILTER: &'static [&'static str] = &["township", "class", "minTier"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "overassessment_leads",
+            summary: "Commercial parcels of a county that are assessed higher than their sold peers, with the evidence, the largest difference first.",
+            when: "Use it to find owners whose property tax is worth an appeal.",
+            surface: Surface::Tool,
+            example: json!({ "county": "cook-il", "minTier": "medium", "limit": 10 }),
+            ..paid_definition()
+        }
+    }
+
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        filter_of(&self.county, given)
+    }
+
+    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        preview(&filter, reader).await
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
+        whole(&filter, self.after.as_deref(), reader).await
+    }
+}
+
+/// Arguments of `x402_pay`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PayArguments {
+    /// The paid tool: `overassessment_leads`.
+    #[serde(default = "tool_default")]
+    #[schemars(length(min = 1, max = 60), extend("enum" = PAID_TOOLS))]
+    pub tool: String,
+    /// The county: `cook-il`.
+    #[schemars(length(min = 1, max = 20))]
+    pub county: String,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+fn tool_default() -> String {
+    PAID_TOOLS[0].to_owned()
+}
+
+impl Read for PayArguments {
+    type Service = Parcels;
+    type Answer = PaidLeads;
+
+    const FILTER: &'static [&'static str] = &["township", "class", "minTier"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "x402_pay",
+            path: "/x402/pay",
+            summary: "The answer of a paid tool, paid per call: `overassessment_leads` with its arguments.",
+            surface: Surface::Route,
+            example: json!({ "tool": "overassessment_leads", "county": "cook-il", "limit": 10 }),
+            ..paid_definition()
+        }
+    }
+
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        filter_of(&self.county, given)
+    }
+
+    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        preview(&filter, reader).await
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
+        whole(&filter, self.after.as_deref(), reader).await
+    }
+}

@@ -1,0 +1,10 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod check;
+pub(crate) mod counts;
+pub mod county_coverage;
+pub mod delta;
+pub mod filter;
+pub mod followed;
+pub mod lead;
+pub mod leads;

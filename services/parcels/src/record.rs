@@ -1,0 +1,487 @@
+//! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers.
+
+use std::cmp::Ordering;
+
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use schemas::cook;
+use schemas::details::{ChangeRecord, NoDetails};
+use schemas::suppression::{Hides, RECORD};
+use schemas::views::accounts::Tier;
+use schemas::views::records::{Place, Record, Redact, Term};
+
+/// The tiers of over-assessment, the strongest first.
+pub const TIERS: [&str; 3] = ["high", "medium", "low"];
+/// The name of the rule by which parcels are compared, with its version.
+pub const RULE: &str = "over-assessment/1";
+/// The tier of a parcel that is not assessed higher than its peers.
+pub const NONE: &str = "none";
+/// The tier of a parcel that cannot be compared.
+pub const INSUFFICIENT: &str = "insufficient";
+/// The counties.
+pub const COUNTIES: [&str; 1] = [cook::COUNTY];
+/// The stages of an assessment, in their order.
+pub const STAGES: [&str; 3] = ["mailed", "certified", "board"];
+/// The least `r` of the tiers `medium` and `low`, in ten-thousandths.
+pub const MEDIUM_R: i64 = 11_000;
+/// See [`MEDIUM_R`].
+pub const LOW_R: i64 = 10_500;
+/// What the names of counts in the decision state, and of their terms in the index, begin with.
+pub const COUNTS: &str = "counts/";
+/// The longest list of years of a record.
+pub const YEARS_MAX: usize = 3;
+
+/// The largest `r` that has a bucket of its own in lists, in ten-thousandths.
+const BUCKET_R_MAX: i64 = 40_000;
+/// How many ten-thousandths of `r` share a bucket.
+const BUCKET_R: i64 = 500;
+/// The largest `r` in lists, in ten-thousandths.
+const R_MAX: i64 = 10_000_000_000;
+/// How many characters of a PIN a redacted row shows.
+const SHOWN_PIN_CHARS: usize = 5;
+
+/// A parcel with its assessment. `""` and null mean unknown. Public-record inference, not an appraisal, title report, legal or tax advice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Parcel {
+    /// Id of the record: county and PIN, `cook-il/16012160010000`.
+    pub id: String,
+    /// The number of the parcel, 14 digits.
+    pub pin: String,
+    /// The county: `cook-il`.
+    pub county: String,
+    /// The class of the year that is compared.
+    pub class: String,
+    /// What the class is called.
+    pub class_label: String,
+    /// The name of the township.
+    pub township: String,
+    /// The code of the township.
+    pub township_code: String,
+    /// The number of the neighbourhood.
+    pub neighborhood: String,
+    /// The address of the parcel.
+    pub address: String,
+    /// `high`, `medium` or `low` if it is assessed higher than its peers, else `none`; `insufficient` if it cannot be compared.
+    pub tier: String,
+    /// Its ratio divided by the median of its peers, 4 decimals.
+    pub r: Option<f64>,
+    /// The market value that the assessment implies, divided by the price of the parcel's own sale; 4 decimals.
+    pub ratio: Option<f64>,
+    /// The median of the ratios of its peers when the cycle closed, 4 decimals.
+    pub peer_median: Option<f64>,
+    /// How many sales of peers count.
+    pub peer_n: i64,
+    /// Whether the peers are those of the `neighborhood` or of the `township`.
+    pub peer_level: String,
+    /// The coefficient of dispersion of the ratios of its peers, 4 decimals.
+    pub cod: Option<f64>,
+    /// The stage of the assessment: `mailed`, `certified` or `board`.
+    pub stage: String,
+    /// The assessed value in dollars.
+    pub assessed: Option<i64>,
+    /// The level of assessment of the class: 0.25.
+    pub level: Option<f64>,
+    /// The assessed value divided by the level, in dollars.
+    pub implied_market_value: Option<i64>,
+    /// What the implied market value is compared to.
+    pub basis: Basis,
+    /// The last appeal to the assessor that has a result.
+    pub last_appeal: Appeal,
+    /// The rule.
+    pub method: String,
+    /// The cycle whose medians are used: year and stage, `2026-mailed`.
+    pub cycle: String,
+    /// The tier when its cycle closed.
+    pub tier_at_close: String,
+    /// The tier when the cycle before closed; empty if there was none.
+    pub tier_before: String,
+    /// The class when its cycle closed; empty before the first, and in records of versions that did not keep it.
+    pub class_at_close: String,
+    /// The class when the cycle before closed; empty if there was none, and in records of versions that did not keep it.
+    pub class_before: String,
+    /// The assessments of the last 3 years, the newest first.
+    pub history: Vec<ParcelYear>,
+    /// Why the tier is what it is.
+    pub reasons: Vec<String>,
+    /// The row of the assessed values at the publisher.
+    pub url: String,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
+}
+
+/// What the implied market value of a parcel is compared to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "ParcelBasis")]
+pub struct Basis {
+    /// `own_sale`; empty without one.
+    pub kind: String,
+    /// The price in dollars.
+    pub sale_price: Option<i64>,
+    /// The day of the sale, `YYYY-MM-DD`.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub sale_date: String,
+    /// The number of the deed.
+    pub doc_no: String,
+}
+
+/// The last appeal of a parcel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "ParcelAppeal")]
+pub struct Appeal {
+    /// The year.
+    pub year: Option<i64>,
+    /// The result, as published.
+    pub result: String,
+}
+
+/// The assessment of a parcel in a year.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ParcelYear {
+    /// The year of assessment.
+    pub year: i64,
+    /// The class.
+    pub class: String,
+    /// The assessed total at the stage `mailed`, in dollars.
+    pub mailed: Option<i64>,
+    /// The assessed total at the stage `certified`, in dollars.
+    pub certified: Option<i64>,
+    /// The assessed total at the stage `board`, in dollars.
+    pub board: Option<i64>,
+}
+
+/// A parcel as callers without a paid key see it: the first five characters of its PIN, no address, no evidence and `r` with one decimal.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RedactedParcel {
+    /// The first five characters of the PIN, and `*` for each of the others.
+    pub pin: String,
+    /// The county.
+    pub county: String,
+    /// The class.
+    pub class: String,
+    /// What the class is called.
+    pub class_label: String,
+    /// The name of the township.
+    pub township: String,
+    /// The tier.
+    pub tier: String,
+    /// Its ratio divided by the median of its peers, one decimal.
+    pub r: Option<f64>,
+    /// Whether the peers are those of the `neighborhood` or of the `township`.
+    pub peer_level: String,
+    /// The stage of the assessment.
+    pub stage: String,
+    /// The rule.
+    pub method: String,
+    /// The cycle.
+    pub cycle: String,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
+}
+
+/// A PIN without its last characters: `16012*********`.
+#[must_use]
+pub fn masked_pin(pin: &str) -> String {
+    pin.chars().enumerate().map(|(at, letter)| if at < SHOWN_PIN_CHARS { letter } else { '*' }).collect()
+}
+
+/// Returns how strong a tier is: 3 for `high`, 1 for `low`, and 0 for any other.
+#[must_use]
+pub fn strength(tier: &str) -> usize {
+    TIERS.iter().rev().position(|known| *known == tier).map_or(0, |at| at + 1)
+}
+
+/// The id of a parcel.
+#[must_use]
+pub fn id(county: &str, pin: &str) -> String {
+    format!("{county}/{pin}")
+}
+
+/// The name of a list of over-assessed parcels: of all counties or one, of a township, of a class; `is_high` for those of the tier `high` only. Without
+/// a class a list has the commercial and industrial parcels.
+#[must_use]
+pub fn over_list(county: Option<&str>, township: Option<&str>, class: Option<&str>, is_high: bool) -> String {
+    let part = |name: &str, value: Option<&str>| value.map(|value| format!("/{name}/{value}")).unwrap_or_default();
+    let tier = if is_high { "high" } else { "over" };
+    format!("{tier}{}{}{}", part("county", county), part("township", township), part("class", class))
+}
+
+/// The name of the list of parcels that are newly over-assessed in a cycle, or are no more.
+#[must_use]
+pub fn delta_list(county: &str, cycle: &str, is_new: bool) -> String {
+    format!("{}/{county}/{cycle}", if is_new { "new" } else { "resolved" })
+}
+
+/// The buckets and ranks of a list of over-assessed parcels: of all of it, or without those of the tier `low`.
+#[must_use]
+pub fn over_part(has_low: bool) -> ((i64, i64), (i64, i64)) {
+    let least_r = if has_low { LOW_R } else { MEDIUM_R };
+    ((-BUCKET_R_MAX / BUCKET_R, -least_r / BUCKET_R), (rank(R_MAX, false), rank(least_r, has_low)))
+}
+
+/// The rank of a parcel in lists by its `r` in ten-thousandths. The tier follows from `r` before it was rounded, so parcels of the tiers `low` and `medium`
+/// can have the same `r`: those of `low` come last.
+const fn rank(r: i64, is_low: bool) -> i64 {
+    if is_low { -2 * r } else { -2 * r - 1 }
+}
+
+/// The name of the counts of a township: a map from `CLASS/TIER` to a number, as JSON.
+#[must_use]
+pub fn township_counts(county: &str, township: &str) -> String {
+    format!("{COUNTS}{county}/{township}")
+}
+
+/// The name of the counts of a cycle, see [`DeltaCounts`].
+#[must_use]
+pub fn delta_counts(county: &str, cycle: &str) -> String {
+    format!("{COUNTS}delta/{county}/{cycle}")
+}
+
+/// The name of the current cycle of a county, see [`CurrentCycle`].
+#[must_use]
+pub fn current_cycle(county: &str) -> String {
+    format!("{COUNTS}cycle/{county}")
+}
+
+/// How many parcels a cycle made over-assessed, and how many no more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "ParcelDeltaCounts")]
+pub struct DeltaCounts {
+    /// Parcels that are over-assessed now and were not when the cycle before closed.
+    pub new: i64,
+    /// Parcels that were over-assessed when the cycle before closed and are not now.
+    pub resolved: i64,
+}
+
+/// The latest cycle of a county.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CurrentCycle {
+    /// Year and stage: `2026-mailed`.
+    pub cycle: String,
+    /// The day on which the first neighbourhood reached it.
+    pub since: String,
+}
+
+impl Parcel {
+    /// Whether it is assessed higher than its peers.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        strength(&self.tier) > 0
+    }
+
+    /// Whether it is in lists that name no class: commercial and industrial parcels.
+    #[must_use]
+    pub fn is_commercial(&self) -> bool {
+        self.is_commercial_as(&self.class)
+    }
+
+    /// Whether a parcel of a class in its county is commercial or industrial.
+    fn is_commercial_as(&self, class: &str) -> bool {
+        self.county == cook::COUNTY && cook::is_commercial(class)
+    }
+
+    /// Whether its cycle made it one of the over-assessed commercial parcels (`Some(true)`), or no more (`Some(false)`). A parcel that changes its class can
+    /// become one, or stop being one, without another tier.
+    #[must_use]
+    pub fn delta(&self) -> Option<bool> {
+        let class_before = if self.class_before.is_empty() { &self.class } else { &self.class_before };
+        let now = self.is_over() && self.is_commercial();
+        let before = strength(&self.tier_before) > 0 && self.is_commercial_as(class_before);
+        (!self.cycle.is_empty() && now != before).then_some(now)
+    }
+
+    /// The value of `r` in ten-thousandths.
+    #[expect(clippy::cast_possible_truncation, reason = "a number that is too large becomes the largest one, which is limited")]
+    fn r_rank(&self) -> Option<i64> {
+        // Four decimals, so that the product is a whole number but for the last bits.
+        self.r.map(|r| ((r * 10_000.0).round() as i64).clamp(0, R_MAX))
+    }
+}
+
+impl ChangeRecord for Parcel {
+    type Details = NoDetails;
+}
+
+impl Record for Parcel {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn terms(&self) -> Vec<Term> {
+        let terms = [("pin", &self.pin), ("township", &self.township_code), ("class", &self.class), ("tier", &self.tier)];
+        terms.into_iter().filter_map(|(dimension, value)| Term::new(dimension, value)).collect()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let delta = self.delta().map(|is_new| Place { list: delta_list(&self.county, &self.cycle, is_new), bucket: 0, rank: 0 });
+        let Some(r) = self.r_rank().filter(|_| self.is_over()) else { return delta.into_iter().collect() };
+        let (county, township, class) = (Some(&*self.county), Some(&*self.township_code), Some(&*self.class));
+        let mut scopes = vec![(county, None, class), (county, township, class)];
+        if self.is_commercial() {
+            scopes.extend([(None, None, None), (county, None, None), (county, township, None)]);
+        }
+        let tiers: &[bool] = if self.tier == TIERS[0] { &[false, true] } else { &[false] };
+        let (bucket, rank) = (-(r.min(BUCKET_R_MAX) / BUCKET_R), rank(r, self.tier == TIERS[2]));
+        let over = scopes.into_iter().flat_map(|(county, township, class)| {
+            tiers.iter().map(move |is_high| Place { list: over_list(county, township, class, *is_high), bucket, rank })
+        });
+        over.chain(delta).collect()
+    }
+}
+
+impl Redact for Parcel {
+    type Redacted = RedactedParcel;
+
+    const WHOLE_FROM: Tier = Tier::Pro;
+    const FREE_DAYS: i64 = 30;
+    const NOTE: Option<&'static str> = Some(
+        "below tier pro, PINs are masked and rows have no address, evidence or link; a key of tier pro or above, or a payment, shows whole rows",
+    );
+
+    fn is_free(&self, _today: Date) -> bool {
+        true
+    }
+
+    fn redacted(&self) -> RedactedParcel {
+        RedactedParcel {
+            pin: masked_pin(&self.pin),
+            county: self.county.clone(),
+            class: self.class.clone(),
+            class_label: self.class_label.clone(),
+            township: self.township.clone(),
+            tier: self.tier.clone(),
+            r: self.r.map(|r| (r * 10.0).round() / 10.0),
+            peer_level: self.peer_level.clone(),
+            stage: self.stage.clone(),
+            method: self.method.clone(),
+            cycle: self.cycle.clone(),
+            suppressed: self.suppressed,
+        }
+    }
+
+    /// The largest `r` first.
+    fn order(one: &RedactedParcel, other: &RedactedParcel) -> Ordering {
+        let r = |row: &RedactedParcel| row.r.unwrap_or_default();
+        r(other).total_cmp(&r(one))
+    }
+}
+
+/// The keys that hide a parcel. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
+const HIDES: &[Hides] = &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "url"] }];
+
+schemas::record_tables!("parcels", places, hides: HIDES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemas::views::testing;
+
+    fn parcel() -> Parcel {
+        let text = |text: &str| text.to_owned();
+        Parcel {
+            id: text("cook-il/16012160010000"),
+            pin: text("16012160010000"),
+            county: text("cook-il"),
+            class: text("517"),
+            class_label: text("One-story commercial building"),
+            township: text("West Chicago"),
+            township_code: text("77"),
+            neighborhood: text("77010"),
+            address: text("100 N CARTER ST, CHICAGO 60622"),
+            tier: text("high"),
+            r: Some(1.3072),
+            ratio: Some(1.3333),
+            peer_median: Some(1.02),
+            peer_n: 41,
+            peer_level: text("neighborhood"),
+            cod: Some(13.2),
+            stage: text("board"),
+            assessed: Some(50_000),
+            level: Some(0.25),
+            implied_market_value: Some(200_000),
+            basis: Basis { kind: text("own_sale"), sale_price: Some(150_000), sale_date: text("2025-05-02"), doc_no: text("2512345678") },
+            last_appeal: Appeal { year: Some(2025), result: text("no change") },
+            method: text("own sale"),
+            cycle: text("2026-board"),
+            tier_at_close: text("medium"),
+            tier_before: text("none"),
+            class_at_close: text("517"),
+            class_before: text("517"),
+            history: vec![ParcelYear { year: 2026, class: text("517"), mailed: Some(1), certified: Some(2), board: Some(3) }],
+            reasons: vec![text("a")],
+            url: text("https://example.com"),
+            suppressed: false,
+        }
+    }
+
+    /// Proves that a change with a value in every field reads back as written.
+    #[test]
+    fn changes_read_back() {
+        let record = parcel();
+        let before = Parcel { tier_before: String::new(), r: None, ..record.clone() };
+        testing::assert_change_reads_back("changes.parcels", &record.id.clone(), before, record);
+    }
+
+    /// Proves which lists a parcel is in: those of all, its county, its township and its class, and the same of the tier `high`; a parcel that is not
+    /// commercial only in those of its class, and one that is not over-assessed in none.
+    #[test]
+    fn lists() {
+        let lists = |parcel: Parcel| parcel.places().into_iter().map(|place| place.list).collect::<Vec<_>>();
+        let high = lists(parcel());
+        assert_eq!(high.len(), 11);
+        for list in ["over", "high", "over/county/cook-il", "high/county/cook-il/township/77/class/517", "new/cook-il/2026-board"] {
+            assert!(high.iter().any(|known| known == list), "{list} in {high:?}");
+        }
+        let low = Parcel { tier: "low".into(), class: "391".into(), ..parcel() };
+        assert_eq!(lists(low), ["over/county/cook-il/class/391", "over/county/cook-il/township/77/class/391"]);
+        assert_eq!(lists(Parcel { tier: NONE.into(), ..parcel() }), Vec::<String>::new());
+        let resolved = Parcel { tier: NONE.into(), tier_before: "low".into(), ..parcel() };
+        assert_eq!(lists(resolved.clone()), ["resolved/cook-il/2026-board"]);
+        // A record of a version that did not keep the class of the cycle before: it is taken to have been the same.
+        assert_eq!(lists(Parcel { class_before: String::new(), ..resolved }), ["resolved/cook-il/2026-board"]);
+        let residential =
+            Parcel { tier: NONE.into(), tier_before: "low".into(), class: "211".into(), class_before: String::new(), ..parcel() };
+        assert_eq!(lists(residential), Vec::<String>::new());
+    }
+
+    /// Proves that a larger `r` comes first, that no smaller rank has a larger bucket, and that the part of a list holds exactly what is at least as large.
+    #[test]
+    fn the_largest_r_comes_first() {
+        let place = |r: f64| Parcel { r: Some(r), ..parcel() }.places().remove(0);
+        let all: Vec<Place> = [90_000.0, 7.5, 4.0001, 4.0, 1.3, 1.1, 1.0999, 1.05].map(place).to_vec();
+        assert!(all.windows(2).all(|pair| (pair[0].bucket, pair[0].rank) < (pair[1].bucket, pair[1].rank)), "{all:?}");
+        let is_taken = |place: &Place, has_low: bool| {
+            let ((first, last), (least, most)) = over_part(has_low);
+            (first..=last).contains(&place.bucket) && (least..=most).contains(&place.rank)
+        };
+        let taken = |has_low: bool| all.iter().filter(|place| is_taken(place, has_low)).count();
+        assert_eq!([taken(false), taken(true)], [6, 8]);
+        // An r of 1.09996 is shown as 1.1, and is of the tier low.
+        let of = |tier: &str, r: f64| Parcel { tier: tier.into(), r: Some(r), ..parcel() }.places().remove(0);
+        let (medium, low, lower) = (of("medium", 1.1), of("low", 1.1), of("low", 1.0999));
+        assert!(medium.rank < low.rank && low.rank < lower.rank, "{medium:?} {low:?} {lower:?}");
+        assert_eq!([&medium, &low, &lower].map(|place| is_taken(place, false)), [true, false, false]);
+        assert!([&medium, &low, &of("low", 1.05)].into_iter().all(|place| is_taken(place, true)));
+    }
+
+    /// Proves that a redacted row has no full PIN and no value of a protected field.
+    #[test]
+    fn redacted_rows() {
+        let row = serde_json::to_string(&parcel().redacted()).unwrap();
+        assert!(row.contains("16012*********") && row.contains("1.3") && !row.contains("1.3072"), "{row}");
+        for hidden in ["16012160010000", "CARTER", "150000", "2512345678", "example.com", "50000"] {
+            assert!(!row.contains(hidden), "{hidden} in {row}");
+        }
+        assert_eq!([masked_pin(""), masked_pin("123"), masked_pin("123456")], ["", "123", "12345*"]);
+    }
+}

@@ -1,0 +1,233 @@
+//! Parcels: how each is assessed compared to its peers.
+//!
+//! All facts about a parcel are kept together ([`roll`]), and its record follows from them and from the statistics of its neighbourhood and township.
+//! These are frozen when a cycle closes ([`cycle`]): when nearly all parcels have the values of a stage. So a sale or a corrected value decides its own
+//! parcel again and no other. Nothing depends on today.
+
+mod cycle;
+mod ratio;
+mod roll;
+
+use std::collections::BTreeMap;
+
+use crate::record::{COUNTS, DeltaCounts, Parcel, TABLES, delta_counts, id, township_counts};
+use bytes::Bytes;
+use schemas::avro;
+use schemas::cook;
+use schemas::event::{Fact, FactKind};
+use schemas::facts::parcels::{self, ParcelFact};
+use schemas::facts::sales::{self, SaleFact};
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Write;
+use schemas::topics::{CHANGES_PARCELS, PARCELS, SALES, Topic};
+use schemas::views::records::RecordTables;
+
+use self::cycle::{Closing, remember_neighborhood, sold_key, stats_key};
+use self::roll::{Area, Frozen, Roll};
+use fold::records::{Read, Records, Rules, State};
+use fold::service::Undecided;
+
+/// The parcels service.
+pub type Parcels = Records<ParcelsRules>;
+
+/// The rules of the parcels service.
+pub struct ParcelsRules;
+
+/// A fact of one of the service's topics.
+#[derive(Clone)]
+pub enum ParcelsFact {
+    /// A fact of the topic `parcels`.
+    Parcel(Box<ParcelFact>),
+    /// A fact of the topic `sales`.
+    Sale(Box<SaleFact>),
+}
+
+impl Rules for ParcelsRules {
+    type Fact = ParcelsFact;
+    type Record = Parcel;
+
+    const NAME: &'static str = "parcels";
+    const TABLES: &'static RecordTables = &TABLES;
+    const INPUTS: &'static [Topic] = &[PARCELS, SALES];
+    const CHANGES: &'static Topic = &CHANGES_PARCELS;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ParcelsFact>, avro::Error> {
+        if topic.name == PARCELS.name {
+            avro::decode(topic.name, value).map(|fact: Fact<ParcelFact>| fact.map(|data| ParcelsFact::Parcel(Box::new(data))))
+        } else {
+            avro::decode(topic.name, value).map(|fact: Fact<SaleFact>| fact.map(|data| ParcelsFact::Sale(Box::new(data))))
+        }
+    }
+
+    fn reads(fact: &Fact<ParcelsFact>) -> Vec<Read> {
+        let of_parcel = |pin: &str| vec![Read::Source(roll_key(pin)), Read::Record(id(cook::COUNTY, pin))];
+        match &fact.data {
+            Some(ParcelsFact::Parcel(data)) if data.kind == parcels::CYCLE => {
+                let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
+                vec![Read::Source(cycle::township_key(&data.township)), Read::Source(stats_key(&area))]
+            }
+            // Decisions ignore it.
+            Some(ParcelsFact::Parcel(data)) if data.kind == parcels::UNIVERSE => Vec::new(),
+            Some(ParcelsFact::Parcel(data)) => {
+                let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
+                let township = Area { neighborhood: String::new(), ..area.clone() };
+                let stats = [&area, &township].map(|area| Read::Source(stats_key(area)));
+                of_parcel(&data.pin).into_iter().chain(stats).collect()
+            }
+            Some(ParcelsFact::Sale(data)) if data.kind == sales::SALE => {
+                of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
+            }
+            Some(ParcelsFact::Sale(data)) => vec![Read::Source(cycle::township_key(&data.township))],
+            None => vec![Read::Source(owner_key(&fact.key))],
+        }
+    }
+
+    fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
+        // Counts as of an earlier time are the last ones up to its seq.
+        let is_counts = key.starts_with(COUNTS);
+        let write = || Write::put(TABLES.terms, key![key, 0_i64, seq], Bytes::from(value.to_owned()));
+        is_counts.then(write).into_iter().collect()
+    }
+
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<ParcelsFact>) -> Result<(), Undecided> {
+        match (fact.kind, &fact.data) {
+            (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
+                parcels::VALUE => change(state, &data.pin, |roll| roll.assess(data)),
+                parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
+                parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
+                parcels::CYCLE => match Closing::read(data) {
+                    Some(closing) => cycle::close(state, closing, fact.observed_at),
+                    None => Err(Undecided::Poison(format!("a cycle of the stage {:?}", data.stage))),
+                },
+                // The class and the tax code of a year say nothing that the values do not.
+                parcels::UNIVERSE => Ok(()),
+                kind => Err(Undecided::Poison(format!("a record of the kind {kind:?}"))),
+            },
+            (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::READ => {
+                cycle::sales_read(state, &data.township, fact.observed_at)
+            }
+            (FactKind::Observed, Some(ParcelsFact::Sale(data))) => {
+                let owner = owner_key(&fact.key);
+                match state.source::<Owner>(&owner)? {
+                    Some(before) if before.pin != data.pin => {
+                        change(state, &before.pin, |roll| _ = roll.sales.remove(&data.sale))?;
+                    }
+                    _ => {}
+                }
+                state.remember(&owner, Some(&Owner { pin: data.pin.clone(), sale: data.sale.clone() }))?;
+                change(state, &data.pin, |roll| roll.sell(data))
+            }
+            (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
+            (FactKind::Withdrawn | FactKind::Superseded, _) => {
+                let owner = owner_key(&fact.key);
+                let Some(Owner { pin, sale }) = state.source(&owner)? else { return Ok(()) };
+                state.remember::<Owner>(&owner, None)?;
+                change(state, &pin, |roll| _ = roll.sales.remove(&sale))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The parcel that a sale is about.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Owner {
+    pin: String,
+    sale: String,
+}
+
+fn owner_key(key: &str) -> String {
+    format!("owner/{key}")
+}
+
+/// The key of what is known of a parcel.
+fn roll_key(pin: &str) -> String {
+    format!("parcel/{pin}")
+}
+
+/// Changes what is known of a parcel, and decides its record again.
+fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&mut Roll)) -> Result<(), Undecided> {
+    let before: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let mut now = before.clone();
+    change(&mut now);
+    if now == before {
+        return Ok(());
+    }
+    // The next cycle also decides a parcel whose record has a cycle and whose sales no longer count: it can resolve the record.
+    now.is_listed = now.is_sold() || (before.is_listed && has_cycle(state, pin)?);
+    let place = |roll: &Roll| roll.area().filter(|_| roll.is_listed);
+    let (old, new) = (place(&before), place(&now));
+    if old != new {
+        for (area, is_in) in [(old, false), (new, true)] {
+            let Some(area) = area else { continue };
+            let row = sold_key(&area, pin);
+            let mut pins: Vec<String> = state.source(&row)?.unwrap_or_default();
+            if is_in && pins.is_empty() {
+                remember_neighborhood(state, &area)?;
+            }
+            pins.retain(|known| known != pin);
+            if is_in {
+                pins.push(pin.to_owned());
+            }
+            pins.sort_unstable();
+            state.remember(&row, Some(&pins).filter(|pins| !pins.is_empty()))?;
+        }
+    }
+    state.remember(&roll_key(pin), Some(&now))?;
+    decide_again(state, pin)
+}
+
+/// Whether a parcel has a record that was compared in a cycle.
+fn has_cycle(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<bool, Undecided> {
+    Ok(state.record(&id(cook::COUNTY, pin))?.is_some_and(|record| !record.cycle.is_empty()))
+}
+
+/// Decides the record of a parcel again.
+fn decide_again(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
+    let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let Some(area) = roll.area() else { return Ok(()) };
+    let township = Area { neighborhood: String::new(), ..area.clone() };
+    // All rows that are missing are named before the decision is repeated.
+    let (near, far, before) =
+        (state.source::<Frozen>(&stats_key(&area)), state.source::<Frozen>(&stats_key(&township)), state.record(&id(cook::COUNTY, pin)));
+    let (near, far, before) = (near?.unwrap_or_default(), far?.unwrap_or_default(), before?);
+    match roll.record(pin, &near, &far, before.as_ref()) {
+        Some(parcel) => put(state, before.as_ref(), parcel),
+        None => Ok(()),
+    }
+}
+
+/// How many over-assessed parcels of a township there are: `CLASS/TIER` to a number.
+type Counts = BTreeMap<String, i64>;
+
+/// Sets the record of a parcel, and counts it.
+fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Parcel) -> Result<(), Undecided> {
+    let cell = |parcel: &Parcel| parcel.is_over().then(|| (parcel.township_code.clone(), format!("{}/{}", parcel.class, parcel.tier)));
+    let (old, new) = (before.and_then(cell), cell(&parcel));
+    if old != new {
+        for (place, change) in [(old, -1), (new, 1)] {
+            let Some((township, cell)) = place else { continue };
+            let key = township_counts(cook::COUNTY, &township);
+            let mut counts: Counts = state.source(&key)?.unwrap_or_default();
+            *counts.entry(cell).or_default() += change;
+            counts.retain(|_, count| *count > 0);
+            state.remember(&key, Some(&counts))?;
+        }
+    }
+    let delta = |parcel: &Parcel| parcel.delta().map(|is_new| (parcel.cycle.clone(), is_new));
+    let (old, new) = (before.and_then(delta), delta(&parcel));
+    if old != new {
+        for (place, change) in [(old, -1), (new, 1)] {
+            let Some((cycle, is_new)) = place else { continue };
+            let key = delta_counts(cook::COUNTY, &cycle);
+            let mut counts: DeltaCounts = state.source(&key)?.unwrap_or_default();
+            *(if is_new { &mut counts.new } else { &mut counts.resolved }) += change;
+            state.remember(&key, Some(&counts))?;
+        }
+    }
+    state.put(parcel)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! Cycles: when nearly all parcels of a neighbourhood have the values of a stage, the statistics of its classes are computed and frozen until the next
+//! cycle, and its sold parcels are decided again. A township is closed after its neighbourhoods, for classes of which a neighbourhood has too few sales,
+//! and for neighbourhoods that do not close.
+//!
+//! A cycle waits until the sales of its township were read once: without them there would be nothing to compare with. So the topics of values and of
+//! sales can be read in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{CurrentCycle, STAGES, current_cycle};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schemas::cook;
+use schemas::facts::parcels::ParcelFact;
+use serde::{Deserialize, Serialize};
+
+use super::ratio::trimmed_stats;
+use super::roll::{Area, Cycle, Frozen, Roll};
+use super::{ParcelsRules, State, decide_again, roll_key};
+use fold::undecided::{Undecided, all};
+
+/// How many rows the sold parcels of a neighbourhood are spread over.
+const SOLD_PARTS: u32 = 16;
+
+/// What is known of a township.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Township {
+    /// Whether all of its sales were read once.
+    is_sold_read: bool,
+    /// The neighbourhoods that have, or had, sold parcels.
+    neighborhoods: BTreeSet<String>,
+    /// The cycles that wait for the sales, by neighbourhood; the one of the whole township is under the empty name.
+    waiting: BTreeMap<String, Cycle>,
+}
+
+/// Ratios by class.
+type Ratios = BTreeMap<String, Vec<i64>>;
+
+/// A cycle of an area that is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Closing {
+    area: Area,
+    cycle: Cycle,
+}
+
+impl Closing {
+    /// Reads a fact; `None` if its stage is unknown.
+    pub(super) fn read(fact: &ParcelFact) -> Option<Self> {
+        let stage = STAGES.iter().position(|stage| *stage == fact.stage)?;
+        let area = Area { township: fact.township.clone(), neighborhood: fact.neighborhood.clone() };
+        Some(Self { area, cycle: Cycle { year: fact.year, stage } })
+    }
+}
+
+/// The key of what is known of a township.
+pub(super) fn township_key(township: &str) -> String {
+    format!("township/{township}")
+}
+
+/// The key of the frozen statistics of a neighbourhood, or of a township.
+pub(super) fn stats_key(area: &Area) -> String {
+    format!("stats/{}/{}", area.township, area.neighborhood)
+}
+
+/// The key of the row with the sold parcels of a neighbourhood that a parcel is in.
+pub(super) fn sold_key(area: &Area, pin: &str) -> String {
+    let part = pin.bytes().fold(0_u32, |sum, byte| (sum * 31 + u32::from(byte)) & 0xffff) % SOLD_PARTS;
+    sold_part_key(area, part)
+}
+
+fn sold_part_key(area: &Area, part: u32) -> String {
+    format!("sold/{}/{}/{part}", area.township, area.neighborhood)
+}
+
+/// Closes a cycle, or lets it wait for the sales of its township.
+pub(super) fn close(state: &mut State<'_, ParcelsRules>, closing: Closing, at_ms: i64) -> Result<(), Undecided> {
+    let key = township_key(&closing.area.township);
+    let mut township: Township = state.source(&key)?.unwrap_or_default();
+    if !township.is_sold_read {
+        township.waiting.insert(closing.area.neighborhood, closing.cycle);
+        return state.remember(&key, Some(&township));
+    }
+    close_now(state, &township, &closing, at_ms)
+}
+
+/// Takes that all sales of a township were read, and closes the cycles that waited for them.
+pub(super) fn sales_read(state: &mut State<'_, ParcelsRules>, code: &str, at_ms: i64) -> Result<(), Undecided> {
+    let key = township_key(code);
+    let mut township: Township = state.source(&key)?.unwrap_or_default();
+    if township.is_sold_read {
+        return Ok(());
+    }
+    township.is_sold_read = true;
+    let mut waiting = std::mem::take(&mut township.waiting);
+    let whole = waiting.remove("");
+    let closings = waiting.into_iter().chain(whole.map(|cycle| (String::new(), cycle)));
+    for (neighborhood, cycle) in closings {
+        let area = Area { township: code.to_owned(), neighborhood };
+        close_now(state, &township, &Closing { area, cycle }, at_ms)?;
+    }
+    state.remember(&key, Some(&township))
+}
+
+fn close_now(state: &mut State<'_, ParcelsRules>, township: &Township, closing: &Closing, at_ms: i64) -> Result<(), Undecided> {
+    let Closing { area, cycle } = closing;
+    let frozen: Frozen = state.source(&stats_key(area))?.unwrap_or_default();
+    // An earlier cycle is one that was published late.
+    if frozen.cycle >= *cycle {
+        return Ok(());
+    }
+    let pins = match area.neighborhood.is_empty() {
+        true => close_township(state, township, closing)?,
+        false => close_neighborhood(state, closing)?,
+    };
+    set_current(state, *cycle, at_ms)?;
+    all(pins.iter().map(|pin| decide_again(state, pin))).map(drop)
+}
+
+/// Remembers that a township has a neighbourhood with sold parcels.
+pub(super) fn remember_neighborhood(state: &mut State<'_, ParcelsRules>, area: &Area) -> Result<(), Undecided> {
+    state.change(&township_key(&area.township), |township: &mut Township| _ = township.neighborhoods.insert(area.neighborhood.clone()))
+}
+
+/// The sold parcels of a neighbourhood, by PIN.
+fn sold_pins(state: &mut State<'_, ParcelsRules>, area: &Area) -> Result<Vec<String>, Undecided> {
+    let parts = all((0..SOLD_PARTS).map(|part| state.source::<Vec<String>>(&sold_part_key(area, part))))?;
+    let mut pins: Vec<String> = parts.into_iter().flatten().flatten().collect();
+    pins.sort_unstable();
+    Ok(pins)
+}
+
+/// Adds the ratio of a parcel to those of its class.
+fn add_ratio(ratios: &mut Ratios, roll: &Roll, year: i64) {
+    if let Some((class, ratio)) = roll.ratio(year) {
+        ratios.entry(class.to_owned()).or_default().push(ratio);
+    }
+}
+
+/// The statistics of an area.
+fn frozen(cycle: Cycle, ratios: Ratios) -> Frozen {
+    Frozen { cycle, classes: ratios.into_iter().filter_map(|(class, ratios)| Some((class, trimmed_stats(ratios)?))).collect() }
+}
+
+/// Freezes the statistics of a neighbourhood. Returns its sold parcels.
+fn close_neighborhood(state: &mut State<'_, ParcelsRules>, closing: &Closing) -> Result<Vec<String>, Undecided> {
+    let Closing { area, cycle } = closing;
+    let pins = sold_pins(state, area)?;
+    let mut ratios = Ratios::new();
+    for roll in all(pins.iter().map(|pin| state.source::<Roll>(&roll_key(pin))))? {
+        add_ratio(&mut ratios, &roll.unwrap_or_default(), cycle.year);
+    }
+    state.remember(&stats_key(area), Some(&frozen(*cycle, ratios)))?;
+    Ok(pins)
+}
+
+/// Freezes the statistics of a township from the ratios of all its sold parcels, also of those whose neighbourhood has not closed the cycle. Returns the
+/// sold parcels whose record follows from the township: those that have too few peers in their neighbourhood. Each other one was decided when its
+/// neighbourhood closed.
+fn close_township(state: &mut State<'_, ParcelsRules>, township: &Township, closing: &Closing) -> Result<Vec<String>, Undecided> {
+    let Closing { area, cycle } = closing;
+    let neighborhoods: Vec<Area> = township.neighborhoods.iter().map(|name| Area { neighborhood: name.clone(), ..area.clone() }).collect();
+    let (mut ratios, mut pins) = (Ratios::new(), Vec::new());
+    all(neighborhoods.iter().map(|own| {
+        let (sold, stats) = (sold_pins(state, own), state.source::<Frozen>(&stats_key(own)));
+        let (sold, stats) = (sold?, stats?.unwrap_or_default());
+        all(sold.iter().map(|pin| {
+            let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+            add_ratio(&mut ratios, &roll, cycle.year);
+            if !roll.has_near_peers(&stats) {
+                pins.push(pin.clone());
+            }
+            Ok(())
+        }))
+    }))?;
+    state.remember(&stats_key(area), Some(&frozen(*cycle, ratios)))?;
+    Ok(pins)
+}
+
+/// Sets the current cycle of the county, if this one is later.
+fn set_current(state: &mut State<'_, ParcelsRules>, cycle: Cycle, at_ms: i64) -> Result<(), Undecided> {
+    let (latest_key, key) = (format!("latest/{}", cook::COUNTY), current_cycle(cook::COUNTY));
+    if state.source::<Cycle>(&latest_key)?.is_some_and(|latest| latest >= cycle) {
+        return Ok(());
+    }
+    let since = Timestamp::from_millisecond(at_ms).map(|at| at.to_zoned(TimeZone::UTC).date().to_string()).unwrap_or_default();
+    state.remember(&latest_key, Some(&cycle))?;
+    state.remember(&key, Some(&CurrentCycle { cycle: cycle.name(), since }))
+}

@@ -1,0 +1,162 @@
+//! The arithmetic of assessments: the ratio of an implied market value to a sale, the median and the coefficient of dispersion (COD) of the ratios of a
+//! group, and the tier that follows. Whole numbers only, so that every platform gets the same results.
+
+use crate::record::{INSUFFICIENT, LOW_R, MEDIUM_R, NONE, TIERS};
+use serde::{Deserialize, Serialize};
+
+/// A ratio of 1, in the unit of ratios.
+pub(super) const ONE: i64 = 1_000_000_000;
+/// The fewest sales of peers that a comparison needs.
+pub(super) const SALES_MIN: usize = 30;
+/// The least `r` of the tier `high`, in ten-thousandths.
+const HIGH_R: i64 = 12_500;
+/// The largest COD of the tier `high`, in millionths of a percent.
+const HIGH_COD_MAX: i64 = 15_000_000;
+/// The part of a group that is left out at each end, in percent.
+const TRIMMED_PERCENT: usize = 5;
+
+/// What is known of the ratios of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stats {
+    /// How many ratios count.
+    pub(super) n: usize,
+    /// The median, in billionths.
+    pub(super) median: i64,
+    /// The coefficient of dispersion, in millionths of a percent.
+    pub(super) cod: i64,
+}
+
+/// The market value that an assessed value implies, in dollars. `level` is in hundredths of a percent.
+pub(super) fn implied_market_value(assessed: i64, level: i64) -> Option<i64> {
+    let (assessed, level) = (i128::from(assessed), i128::from(level));
+    (assessed > 0 && level > 0).then(|| i64::try_from((assessed * 10_000 + level / 2) / level).ok()).flatten()
+}
+
+/// The implied market value divided by a price, in billionths. `level` is in hundredths of a percent.
+pub(super) fn ratio(assessed: i64, level: i64, price: i64) -> Option<i64> {
+    let (assessed, divisor) = (i128::from(assessed), i128::from(level) * i128::from(price));
+    (assessed > 0 && divisor > 0).then(|| i64::try_from((assessed * 10_000 * i128::from(ONE) + divisor / 2) / divisor).ok()).flatten()
+}
+
+/// The statistics of all given ratios; `None` of no ratios.
+pub(super) fn stats(mut ratios: Vec<i64>) -> Option<Stats> {
+    ratios.sort_unstable();
+    let n = ratios.len();
+    let (low, high) = (*ratios.get(n.checked_sub(1)? / 2)?, *ratios.get(n / 2)?);
+    let median = i64::midpoint(low, high);
+    let sum: i128 = ratios.iter().map(|ratio| i128::from((ratio - median).unsigned_abs())).sum();
+    let divisor = i128::try_from(n).ok()? * i128::from(median);
+    // 100 percent, in millionths of a percent.
+    let cod = if divisor > 0 { (sum * 100_000_000 + divisor / 2) / divisor } else { 0 };
+    Some(Stats { n, median, cod: i64::try_from(cod).unwrap_or(i64::MAX) })
+}
+
+/// The statistics of a group without the smallest and the largest 5 percent of its ratios, rounded down.
+pub(super) fn trimmed_stats(mut ratios: Vec<i64>) -> Option<Stats> {
+    ratios.sort_unstable();
+    let cut = ratios.len() * TRIMMED_PERCENT / 100;
+    ratios.truncate(ratios.len() - cut);
+    stats(ratios.split_off(cut))
+}
+
+/// The ratio of a parcel divided by the median of its peers, in ten-thousandths, as answers show it.
+pub(super) fn r(ratio: i64, median: i64) -> Option<i64> {
+    let (ratio, median) = (i128::from(ratio), i128::from(median));
+    (median > 0).then(|| i64::try_from((ratio * 10_000 + median / 2) / median).ok()).flatten()
+}
+
+/// The tier of a parcel with a ratio: a function of its ratio divided by the median of its peers, without rounding, and of the COD and the number of the
+/// sales of these.
+pub(super) fn tier(ratio: i64, peers: &Stats) -> &'static str {
+    let [high, medium, low] = TIERS;
+    let is_from = |least_r: i64| i128::from(ratio) * 10_000 >= i128::from(least_r) * i128::from(peers.median);
+    if peers.n < SALES_MIN {
+        INSUFFICIENT
+    } else if is_from(HIGH_R) && peers.cod <= HIGH_COD_MAX {
+        high
+    } else if is_from(MEDIUM_R) {
+        medium
+    } else if is_from(LOW_R) {
+        low
+    } else {
+        NONE
+    }
+}
+
+/// A number of billionths as answers show it, with 4 decimals.
+pub(super) fn shown_ratio(billionths: i64) -> f64 {
+    shown_r((billionths + 50_000).div_euclid(100_000))
+}
+
+/// A number of ten-thousandths as answers show it.
+#[expect(clippy::cast_precision_loss, reason = "shown values are far below 2^53 ten-thousandths")]
+pub(super) fn shown_r(ten_thousandths: i64) -> f64 {
+    ten_thousandths as f64 / 10_000.0
+}
+
+/// A coefficient of dispersion as answers show it, in percent with 4 decimals.
+pub(super) fn shown_cod(millionths: i64) -> f64 {
+    shown_r((millionths + 50).div_euclid(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves the worked examples of the contract: a level of .25, a board total of 50,000, a median of 1.02 of 41 sales with a COD of 13.2.
+    #[test]
+    fn worked_examples() {
+        const MEDIAN: i64 = 1_020_000_000;
+        const COD: i64 = 13_200_000;
+        assert_eq!(implied_market_value(50_000, 2_500), Some(200_000));
+        for (price, shown_as, r_shown, cod, n, expected) in [
+            (160_000, 1.25, 1.2255, COD, 41, "medium"),
+            (150_000, 1.3333, 1.3072, COD, 41, "high"),
+            (150_000, 1.3333, 1.3072, 17_000_000, 41, "medium"),
+            (150_000, 1.3333, 1.3072, COD, 29, "insufficient"),
+        ] {
+            let ratio = ratio(50_000, 2_500, price).unwrap();
+            let r = r(ratio, MEDIAN).unwrap();
+            let tier = tier(ratio, &Stats { n, median: MEDIAN, cod });
+            assert_eq!((shown_ratio(ratio), shown_r(r), tier), (shown_as, r_shown, expected), "{price} {cod} {n}");
+        }
+        let of = [0.8, 0.9, 1.0, 1.1, 1.4].map(|ratio| (ratio * 1e9) as i64);
+        assert_eq!(stats(of.to_vec()), Some(Stats { n: 5, median: ONE, cod: 16_000_000 }));
+        assert_eq!(shown_cod(16_000_000), 16.0);
+    }
+
+    /// Proves the boundaries of the tiers, and that a ratio below one of them does not reach it by rounding.
+    #[test]
+    fn boundaries_of_tiers() {
+        for (ratio, r_shown, cod, expected) in [
+            (1_250_000_000, 1.25, 15_000_000, "high"),
+            (1_249_999_999, 1.25, 15_000_000, "medium"),
+            (1_249_950_000, 1.25, 15_000_000, "medium"),
+            (1_249_949_999, 1.2499, 15_000_000, "medium"),
+            (1_250_000_000, 1.25, 15_000_001, "medium"),
+            (1_100_000_000, 1.1, 0, "medium"),
+            (1_099_950_000, 1.1, 0, "low"),
+            (1_050_000_000, 1.05, 99_000_000, "low"),
+            (1_049_950_000, 1.05, 0, "none"),
+            (0, 0.0, 0, "none"),
+        ] {
+            let tier = tier(ratio, &Stats { n: 30, median: ONE, cod });
+            assert_eq!((shown_r(r(ratio, ONE).unwrap()), tier), (r_shown, expected), "{ratio} {cod}");
+        }
+    }
+
+    /// Proves that statistics do not depend on the order, that 5 percent are left out at each end, and that numbers without sense give none.
+    #[test]
+    fn groups() {
+        let up: Vec<i64> = (1..=40).map(|at| at * ONE / 20).collect();
+        let down: Vec<i64> = up.iter().rev().copied().collect();
+        assert_eq!(trimmed_stats(up.clone()), trimmed_stats(down));
+        assert_eq!(trimmed_stats(up.clone()).unwrap().n, 36);
+        assert_eq!(trimmed_stats(up[..19].to_vec()).unwrap().n, 19);
+        assert_eq!((stats(Vec::new()), trimmed_stats(Vec::new())), (None, None));
+        for (assessed, level, price) in [(0, 2_500, 1), (-5, 2_500, 1), (5, 0, 1), (5, 2_500, 0), (i64::MAX, 1, 1)] {
+            assert_eq!(ratio(assessed, level, price), None, "{assessed} {level} {price}");
+        }
+        assert_eq!((implied_market_value(i64::MAX, 1), r(5, 0)), (None, None));
+    }
+}

@@ -1,0 +1,354 @@
+//! What is known of one parcel from all its facts, and its record. The facts about a parcel are kept together, so their order does not matter.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
+use schemas::cook;
+use schemas::facts::parcels::ParcelFact;
+use schemas::facts::sales::SaleFact;
+use serde::{Deserialize, Serialize};
+
+use super::ratio::{self, SALES_MIN, Stats};
+
+/// The newest sales of a parcel that are kept.
+const SALES_MAX: usize = 5;
+/// The least price of a sale that counts, in dollars.
+const PRICE_MIN: i64 = 10_000;
+/// Sales count if they are at most so many years older than the year of assessment, or younger.
+const SALE_YEARS: i64 = 3;
+/// The rule, as records name it.
+const METHOD: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class";
+/// The words of deeds that are no sale on the market.
+const OTHER_DEEDS: [&str; 2] = ["QUIT", "EXECUTOR"];
+
+/// What facts said about a parcel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Roll {
+    /// The assessments of the newest years.
+    pub(super) years: BTreeMap<i64, Year>,
+    /// The newest address, with its year.
+    pub(super) address: (i64, String),
+    /// The last appeal that has a result, with its number.
+    pub(super) appeal: Option<LastAppeal>,
+    /// The sales, by their numbers.
+    pub(super) sales: BTreeMap<String, Sale>,
+    /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_listed: bool,
+}
+
+/// An appeal with a result. The last one is the greatest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct LastAppeal {
+    year: i64,
+    number: String,
+    result: String,
+}
+
+/// The assessment of a year.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Year {
+    class: String,
+    township: String,
+    neighborhood: String,
+    /// The totals of the stages, in the order of [`STAGES`].
+    totals: [Option<i64>; 3],
+}
+
+/// A sale of the parcel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Sale {
+    date: String,
+    price: Option<i64>,
+    document: String,
+    /// Why it does not count; empty if it does.
+    dropped: String,
+}
+
+/// Where a parcel is: the codes of its township and neighbourhood.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Area {
+    pub(super) township: String,
+    pub(super) neighborhood: String,
+}
+
+/// The statistics of the classes of a neighbourhood or township when a cycle closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Frozen {
+    /// The cycle that closed.
+    pub(super) cycle: Cycle,
+    /// The statistics by class.
+    pub(super) classes: BTreeMap<String, Stats>,
+}
+
+/// A year and the last stage of which the assessments are complete, the earliest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Cycle {
+    pub(super) year: i64,
+    /// The place of the stage in [`STAGES`].
+    pub(super) stage: usize,
+}
+
+impl Cycle {
+    /// The cycle as records name it; empty if there is none.
+    pub(super) fn name(self) -> String {
+        let stage = STAGES.get(self.stage).copied().unwrap_or_default();
+        if self.year == 0 { String::new() } else { format!("{}-{stage}", self.year) }
+    }
+}
+
+impl Year {
+    /// The last stage with a total, and the total.
+    fn assessed(&self) -> Option<(usize, i64)> {
+        self.totals.iter().enumerate().rev().find_map(|(stage, total)| Some((stage, (*total)?)))
+    }
+}
+
+impl Sale {
+    /// The price, if the sale counts for a year of assessment.
+    fn counted(&self, year: i64) -> Option<i64> {
+        let sold: i64 = self.date.get(..4)?.parse().ok()?;
+        self.price.filter(|_| self.dropped.is_empty() && sold >= year - SALE_YEARS)
+    }
+}
+
+/// Why a sale does not count; empty if it does.
+fn dropped(sale: &SaleFact) -> String {
+    let deed = sale.deed_type.to_uppercase();
+    let reason = if sale.price.is_none_or(|price| price < PRICE_MIN) || sale.is_low {
+        "its price is below 10,000 dollars or unknown"
+    } else if sale.is_multisale || sale.parcels.is_some_and(|parcels| parcels > 1) {
+        "several parcels were sold together"
+    } else if sale.is_resale {
+        "the parcel was sold again within 365 days"
+    } else if sale.is_other_deed || OTHER_DEEDS.iter().any(|word| deed.contains(word)) {
+        "its deed is a quit-claim or executor deed"
+    } else {
+        ""
+    };
+    reason.to_owned()
+}
+
+impl Roll {
+    /// Takes the assessed values of a year.
+    pub(super) fn assess(&mut self, fact: &ParcelFact) {
+        let year = Year {
+            class: fact.class.clone(),
+            township: fact.township.clone(),
+            neighborhood: fact.neighborhood.clone(),
+            totals: [fact.mailed, fact.certified, fact.board],
+        };
+        self.years.insert(fact.year, year);
+        while self.years.len() > YEARS_MAX {
+            self.years.pop_first();
+        }
+    }
+
+    /// Takes the address of a year.
+    pub(super) fn locate(&mut self, fact: &ParcelFact) {
+        let place = [fact.city.as_str(), fact.zip.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let address = [fact.street.as_str(), &place].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        if fact.year >= self.address.0 {
+            self.address = (fact.year, address);
+        }
+    }
+
+    /// Takes an appeal. One without a result is not decided yet.
+    pub(super) fn appeal(&mut self, fact: &ParcelFact) {
+        let appeal = LastAppeal { year: fact.year, number: fact.appeal.clone(), result: fact.result.clone() };
+        let is_same = self.appeal.as_ref().is_some_and(|last| last.number == appeal.number);
+        if !appeal.result.is_empty() && (is_same || self.appeal.as_ref().is_none_or(|last| *last < appeal)) {
+            self.appeal = Some(appeal);
+        }
+    }
+
+    /// Takes a sale. Of more than 5 the newest are kept.
+    pub(super) fn sell(&mut self, fact: &SaleFact) {
+        let sale = Sale { date: fact.date.clone(), price: fact.price, document: fact.document.clone(), dropped: dropped(fact) };
+        self.sales.insert(fact.sale.clone(), sale);
+        if self.sales.len() > SALES_MAX {
+            let oldest = self.sales.iter().min_by_key(|(number, sale)| (&sale.date, *number)).map(|(number, _)| number.clone());
+            self.sales.remove(&oldest.unwrap_or_default());
+        }
+    }
+
+    /// Where the parcel is, in the newest year; `None` before its first assessment.
+    pub(super) fn area(&self) -> Option<Area> {
+        let (_, year) = self.years.last_key_value()?;
+        Some(Area { township: year.township.clone(), neighborhood: year.neighborhood.clone() })
+    }
+
+    /// Whether it has a sale that can count.
+    pub(super) fn is_sold(&self) -> bool {
+        self.sales.values().any(|sale| sale.dropped.is_empty())
+    }
+
+    /// The newest sale that counts for a year of assessment, and its price.
+    fn own_sale(&self, year: i64) -> Option<(&Sale, i64)> {
+        let counted = self.sales.iter().filter_map(|(number, sale)| Some((number, sale, sale.counted(year)?)));
+        counted.max_by_key(|(number, sale, _)| (&sale.date, *number)).map(|(_, sale, price)| (sale, price))
+    }
+
+    /// The class and the ratio of a year; `None` without an assessment, a level or a sale that counts.
+    pub(super) fn ratio(&self, year: i64) -> Option<(&str, i64)> {
+        let known = self.years.get(&year)?;
+        let (_, assessed) = known.assessed()?;
+        let (_, price) = self.own_sale(year)?;
+        Some((&known.class, ratio::ratio(assessed, cook::level(&known.class)?, price)?))
+    }
+
+    /// The record of the parcel, given the statistics of its neighbourhood and township and its record before; `None` before its first assessment.
+    pub(super) fn record(&self, pin: &str, neighborhood: &Frozen, township: &Frozen, before: Option<&Parcel>) -> Option<Parcel> {
+        let (newest, latest) = self.years.last_key_value()?;
+        // A parcel that was never sold is compared with nothing, whatever cycle closes.
+        let (never, is_compared) = (Frozen::default(), self.is_sold() || before.is_some_and(|before| !before.cycle.is_empty()));
+        let (neighborhood, township) = if is_compared { (neighborhood, township) } else { (&never, &never) };
+        let peers = self.peers(neighborhood, township);
+        // Where the neighbourhood has too few sales, the township decides.
+        let cycle = peers.as_ref().map_or(township.cycle, |peers| peers.cycle);
+        // Before the first cycle there is nothing to compare with, and the newest year is shown.
+        let shown_year = if cycle.year == 0 { *newest } else { cycle.year };
+        let year = self.years.get(&shown_year).unwrap_or(latest);
+        let mut parcel = Parcel {
+            id: id(cook::COUNTY, pin),
+            pin: pin.to_owned(),
+            county: cook::COUNTY.to_owned(),
+            class: year.class.clone(),
+            class_label: cook::class_label(&year.class).to_owned(),
+            township: cook::township_name(&latest.township).unwrap_or_default().to_owned(),
+            township_code: latest.township.clone(),
+            neighborhood: latest.neighborhood.clone(),
+            address: self.address.1.clone(),
+            last_appeal: self
+                .appeal
+                .as_ref()
+                .map_or_else(Appeal::default, |last| Appeal { year: Some(last.year), result: last.result.clone() }),
+            method: METHOD.to_owned(),
+            cycle: cycle.name(),
+            history: self.years.iter().rev().map(|(year, known)| shown(*year, known)).collect(),
+            url: format!("https://datacatalog.cookcountyil.gov/resource/uzyt-m557.json?pin={pin}"),
+            ..Parcel::default()
+        };
+        self.compare(&mut parcel, year, shown_year, peers.as_ref());
+        // Values of a stage come before its cycle closes, so what a cycle changed is counted from when the one before closed.
+        match before {
+            Some(before) if before.cycle == parcel.cycle => {
+                (parcel.tier_before, parcel.tier_at_close) = (before.tier_before.clone(), before.tier_at_close.clone());
+                (parcel.class_before, parcel.class_at_close) = (before.class_before.clone(), before.class_at_close.clone());
+            }
+            _ => {
+                (parcel.tier_at_close, parcel.class_at_close) = (parcel.tier.clone(), parcel.class.clone());
+                if let Some(before) = before {
+                    let has_class = !before.class_at_close.is_empty();
+                    parcel.tier_before.clone_from(&before.tier_at_close);
+                    parcel.class_before.clone_from(if has_class { &before.class_at_close } else { &before.class });
+                }
+            }
+        }
+        Some(parcel)
+    }
+
+    /// The peers that the parcel is compared to: sold parcels of its class in its neighbourhood, or in its township where those are too few.
+    fn peers<'a>(&self, neighborhood: &'a Frozen, township: &'a Frozen) -> Option<Peers<'a>> {
+        let of = |level: &'static str, frozen: &'a Frozen| {
+            let class = &self.years.get(&frozen.cycle.year)?.class;
+            Some(Peers { level, cycle: frozen.cycle, stats: frozen.classes.get(class)? })
+        };
+        let (near, far) = (of("neighborhood", neighborhood), of("township", township));
+        near.filter(|peers| peers.stats.n >= SALES_MIN).or(far)
+    }
+
+    /// Whether its neighbourhood has enough peers, so that its record does not depend on its township.
+    pub(super) fn has_near_peers(&self, neighborhood: &Frozen) -> bool {
+        self.peers(neighborhood, &Frozen::default()).is_some_and(|peers| peers.stats.n >= SALES_MIN)
+    }
+
+    fn compare(&self, parcel: &mut Parcel, year: &Year, number: i64, peers: Option<&Peers<'_>>) {
+        let assessed = year.assessed();
+        let level = cook::level(&year.class);
+        let sale = self.own_sale(number);
+        if let Some((stage, total)) = assessed {
+            STAGES.get(stage).copied().unwrap_or_default().clone_into(&mut parcel.stage);
+            parcel.assessed = Some(total);
+            parcel.implied_market_value = level.and_then(|level| ratio::implied_market_value(total, level));
+        }
+        parcel.level = level.map(ratio::shown_r);
+        if let Some((sale, price)) = sale {
+            let (sale_date, doc_no) = (sale.date.clone(), sale.document.clone());
+            parcel.basis = Basis { kind: "own_sale".to_owned(), sale_price: Some(price), sale_date, doc_no };
+        }
+        if let Some(Peers { level, stats, .. }) = peers {
+            (*level).clone_into(&mut parcel.peer_level);
+            parcel.peer_n = i64::try_from(stats.n).unwrap_or(i64::MAX);
+            parcel.peer_median = Some(ratio::shown_ratio(stats.median));
+            parcel.cod = Some(ratio::shown_cod(stats.cod));
+        }
+        let ratio = assessed.zip(level).zip(sale).and_then(|(((_, total), level), (_, price))| ratio::ratio(total, level, price));
+        parcel.ratio = ratio.map(ratio::shown_ratio);
+        let r = ratio.zip(peers).and_then(|(ratio, peers)| Some((ratio, ratio::r(ratio, peers.stats.median)?)));
+        match r.zip(peers) {
+            Some(((ratio, r), peers)) if peers.stats.n >= SALES_MIN => {
+                ratio::tier(ratio, peers.stats).clone_into(&mut parcel.tier);
+                parcel.r = Some(ratio::shown_r(r));
+                parcel.reasons.push(format!(
+                    "its ratio is {} times the median of {} sold parcels of class {} in its {}",
+                    ratio::shown_r(r),
+                    peers.stats.n,
+                    year.class,
+                    peers.level
+                ));
+            }
+            _ => INSUFFICIENT.clone_into(&mut parcel.tier),
+        }
+        self.explain(parcel, year, number, peers);
+    }
+
+    /// Adds why the parcel cannot be compared, and which of its sales do not count.
+    fn explain(&self, parcel: &mut Parcel, year: &Year, number: i64, peers: Option<&Peers<'_>>) {
+        if parcel.assessed.is_none() {
+            parcel.reasons.push(format!("no assessed value of {number} is published"));
+        }
+        if parcel.level.is_none() {
+            parcel.reasons.push(format!("the level of assessment of class {} is not known", year.class));
+        }
+        if parcel.basis.kind.is_empty() {
+            let first = number - SALE_YEARS;
+            parcel.reasons.push(format!("no arm's-length sale of the parcel since {first}-01-01, and no floor area to compare instead"));
+        }
+        match peers {
+            _ if parcel.cycle.is_empty() && !self.is_sold() => {}
+            _ if !self.years.contains_key(&number) => {
+                parcel.reasons.push(format!("it has no assessment of {number}, the year of the last complete cycle"));
+            }
+            None if parcel.cycle.is_empty() => {
+                parcel.reasons.push("no cycle of its neighbourhood, or of its township, is complete".to_owned())
+            }
+            None => parcel.reasons.push(format!("no sold parcel of class {} counts in its township", year.class)),
+            Some(peers) if peers.stats.n < SALES_MIN => parcel.reasons.push(format!(
+                "{} sold parcels of class {} count in its {}, fewer than {SALES_MIN}",
+                peers.stats.n, year.class, peers.level
+            )),
+            Some(_) => {}
+        }
+        let left_out = self.sales.values().filter(|sale| !sale.dropped.is_empty());
+        parcel.reasons.extend(left_out.map(|sale| format!("the sale of {} does not count: {}", sale.date, sale.dropped)));
+    }
+}
+
+/// The peers of a parcel.
+struct Peers<'a> {
+    /// `neighborhood` or `township`.
+    level: &'static str,
+    cycle: Cycle,
+    stats: &'a Stats,
+}
+
+fn shown(year: i64, known: &Year) -> ParcelYear {
+    let [mailed, certified, board] = known.totals;
+    ParcelYear { year, class: known.class.clone(), mailed, certified, board }
+}

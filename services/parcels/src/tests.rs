@@ -1,0 +1,124 @@
+//! What callers without a paid key see of parcels, in every form in which answers have them; and that the two faces of the paid tool agree.
+
+use crate::record::{Appeal, Basis, Parcel, ParcelYear};
+use feed::free::FreeWindow;
+use feed::redaction::Redaction;
+use serde_json::{Value, json};
+
+use crate::operations::lead::LeadRow;
+use crate::operations::leads::{PayArguments, ToolArguments};
+use crate::{SOURCE, service};
+use reads::read::Read;
+
+/// A parcel with a value in every field, which depends on a number.
+fn parcel(number: u64) -> Parcel {
+    let text = |name: &str| format!("{name}{number:07}");
+    let (amount, pin) = (700_000 + i64::try_from(number).unwrap() * 7, format!("1601216{number:07}"));
+    Parcel {
+        id: format!("cook-il/{pin}"),
+        pin,
+        county: "cook-il".into(),
+        class: "517".into(),
+        class_label: "One-story commercial building".into(),
+        township: "West Chicago".into(),
+        township_code: "77".into(),
+        neighborhood: text("area"),
+        address: text("CARTER ST"),
+        tier: "high".into(),
+        r: Some(1.3072),
+        ratio: Some(1.333_3),
+        peer_median: Some(1.020_1),
+        peer_n: 41,
+        peer_level: "neighborhood".into(),
+        cod: Some(13.201),
+        stage: "board".into(),
+        assessed: Some(amount),
+        level: Some(0.25),
+        implied_market_value: Some(amount * 4),
+        basis: Basis { kind: "own_sale".into(), sale_price: Some(amount + 1), sale_date: "2025-05-02".into(), doc_no: text("doc") },
+        last_appeal: Appeal { year: Some(2025), result: text("result") },
+        method: "the rule".into(),
+        cycle: "2026-board".into(),
+        tier_at_close: "high".into(),
+        tier_before: "none".into(),
+        class_at_close: "517".into(),
+        class_before: "517".into(),
+        history: vec![ParcelYear { year: 2026, class: "517".into(), mailed: Some(amount + 2), certified: None, board: None }],
+        reasons: vec![text("reason")],
+        url: text("https://example.com/"),
+        suppressed: false,
+    }
+}
+
+/// The free window of an answer about now.
+fn window() -> FreeWindow {
+    let now = "2026-11-20T12:00:00Z".parse().unwrap();
+    FreeWindow::new(now, now)
+}
+
+fn redaction() -> Redaction {
+    SOURCE.redaction.unwrap()
+}
+
+/// A parcel in each form that unpaid answers have of it: in a list and a preview, as a record, in a version of its history, and in a change.
+fn forms(parcel: &Parcel) -> Vec<Value> {
+    let stored = serde_json::to_vec(parcel).unwrap();
+    let change = json!({ "event": "modified", "seq": 7, "recordedAt": "2026-11-20T12:00:00Z", "record": parcel }).to_string();
+    let change = redaction().change(change.as_bytes(), window()).unwrap();
+    let mut forms = vec![serde_json::to_value(LeadRow::new(parcel.clone(), true)).unwrap(), redaction().form(&stored).unwrap()];
+    forms.extend(redaction().record(&stored, window()).unwrap());
+    forms.extend(change.map(|change| serde_json::from_slice::<Value>(&change).unwrap()["record"].take()));
+    forms
+}
+
+/// Proves over many parcels that no form without a paid key has a full PIN, an address, a link or a number by which the parcel can be found, and that all
+/// forms are the same.
+#[test]
+fn unpaid_forms_have_no_protected_value() {
+    for number in (0..2_000).map(|step: u64| step * 4_999) {
+        let parcel = parcel(number);
+        let forms = forms(&parcel);
+        assert_eq!(forms.len(), 4);
+        assert!(forms.iter().all(|form| *form == forms[0]), "{forms:?}");
+        let text = forms[0].to_string();
+        let amounts = [parcel.assessed, parcel.implied_market_value, parcel.basis.sale_price, parcel.history[0].mailed];
+        let amounts = amounts.map(|amount| amount.unwrap().to_string());
+        let texts = [&parcel.pin, &parcel.address, &parcel.neighborhood, &parcel.basis.doc_no, &parcel.url, &parcel.reasons[0]];
+        for protected in amounts.iter().chain(texts).map(String::as_str).chain(["1.3072", "1.3333", "1.0201", "13.201", "2025-05-02"]) {
+            assert!(!text.contains(protected), "{protected} in {text}");
+        }
+        assert!(text.contains(&format!("\"{}*********\"", &parcel.pin[..5])), "{text}");
+    }
+}
+
+/// Proves that the schema of redacted rows names no field that only paying callers see.
+#[test]
+fn the_schema_of_redacted_rows_has_no_protected_field() {
+    let schema = redaction().schema().to_string();
+    for name in ["id", "address", "neighborhood", "basis", "docNo", "url", "assessed", "ratio", "history", "reasons", "impliedMarketValue"]
+    {
+        assert!(!schema.contains(&format!("\"{name}\":")), "{name} in {schema}");
+    }
+}
+
+/// Proves that answers name the rule of the rows and the version of the data file that documents show.
+#[test]
+fn answers_name_their_rule() {
+    let rule = super::rule();
+    let version = schemas::cook::shown_classes().version;
+    assert_eq!(rule, format!("over-assessment/1, cook_classes/{version}"));
+}
+
+/// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.
+#[test]
+fn paid_calls() {
+    assert_eq!(ToolArguments::definition().price, PayArguments::definition().price);
+    let service = service().service;
+    let tools: Vec<&str> = service.operations.iter().filter(|operation| operation.has_tool()).map(|operation| operation.name).collect();
+    for built in ["overassessment_leads", "parcel_overassessment", "county_coverage", "changes"] {
+        assert!(tools.contains(&built), "{built} in {tools:?}");
+    }
+    for missing in ["lien_bundle_report", "construction_window_leads", "stalled_surety", "exemption_flags"] {
+        assert!(service.operations.iter().all(|operation| operation.name != missing), "{missing}");
+    }
+}

@@ -1,0 +1,65 @@
+//! The phrases service: how fast a phrase rises in the titles of stories, and whether it is free as a trademark.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{followed, health, radar, rising, velocity};
+use crate::record::{Phrase, TABLES};
+use schemas::topics::{CHANGES_PHRASES, MENTIONS};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes. Labels are free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("phrases", &TABLES, &CHANGES_PHRASES, &[MENTIONS]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "rising_phrases",
+    rows: &["phrases"],
+    title: &["phrase", "id"],
+    detail: &[("", "label")],
+    columns: &["label", "multiple", "count", "baseline", "since"],
+    facet: "label",
+    search: "phrase",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "Changes of labels since a cursor, oldest first.",
+        when: "Use it to follow which phrases begin or cease to rise, without gaps.",
+        example: json!({ "start": "earliest", "label": "RISING", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "phrases",
+        "Rising phrases",
+        "How fast a phrase rises in the titles of Hacker News, against its own past and the chance of a rare phrase, confirmed by page views of \
+            Wikipedia; and whether it is free as a US trademark. Counts are of complete hours. The result is not legal advice.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<rising::Arguments>(),
+        read::operation::<velocity::Arguments>(),
+        read::operation::<radar::Arguments>(),
+        changes_since::operation::<followed::Phrases>(changes),
+    ])
+    .with(operations::<followed::Phrases>())
+    .with(vec![keys::operation()])
+    .with(history::operations_with_health::<Phrase, health::Sources>(SOURCE))
+    .with_data(::velocity::words::shown())
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Phrase>;

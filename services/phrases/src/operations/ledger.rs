@@ -1,0 +1,215 @@
+//! The counts of hours and phrases at a position. At the newest position they come from rows; as of an earlier one, and where rows do not
+//! suffice, from the index. Both give the same numbers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::record::TABLES;
+use feed::position::Position;
+use futures_util::future::try_join_all;
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use schemas::key;
+use schemas::position::Seq;
+use serde::de::DeserializeOwned;
+use velocity::calendar::{DAY_HOURS, HOUR_MS};
+use velocity::grams::has_exact_row;
+use velocity::hours::{DayRow, Hour, Hours};
+use velocity::measure::{Measure, PAST_WINDOWS, Question, Scale};
+use velocity::mentions::{KEPT_HOURS, Mentions};
+use velocity::rows::{
+    BOARD_KEY, BOARD_TERM, Board, CLOCK_KEY, Clock, DayEntry, HOURS_TERM, HourEntry, LOWEST_KEY, LOWEST_TERM, LowestRow, ViewsRow, day_key,
+    gram_key, views_key, views_term, week, week_of_day,
+};
+use velocity::views::{Lowest, PAST_DAYS, STALE_DAYS, Views, ViewsMeasure, newest_day};
+
+use super::index;
+use reads::last_entry::last_entry;
+
+/// As of an earlier time, the newest complete hour is searched in so many weeks before it.
+const WEEKS_SEARCHED: i64 = 110;
+/// How many ledgers a process keeps.
+const LEDGERS_MAX: usize = 16;
+
+/// The hours before a position, as the windows of one length need them.
+pub(crate) struct Ledger {
+    at: Position,
+    /// The newest complete hour.
+    pub(crate) newest: i64,
+    /// The hours that the windows cover.
+    pub(crate) hours: Hours,
+    /// The length of a window.
+    window_hours: i64,
+}
+
+/// What a ledger is kept by: generation, seq and length of a window.
+type Place = (u64, Seq, i64);
+/// A place with its ledger; `None` if there was no complete hour.
+type Known = (Place, Option<Arc<Ledger>>);
+
+/// The ledgers that a process keeps.
+#[derive(Default)]
+struct Ledgers(Mutex<Vec<Known>>);
+
+impl Part for Ledgers {}
+
+impl Ledger {
+    /// The ledger at a position; `None` before the first complete hour.
+    pub(crate) async fn of(ctx: &Context, at: &Position, window_hours: i64) -> Result<Option<Arc<Self>>, Problem> {
+        let ledgers = Ledgers::of(ctx);
+        let place = (at.view.generation(), at.seq, window_hours);
+        let known = |all: &[Known]| all.iter().find(|(of, _)| *of == place).map(|(_, ledger)| ledger.clone());
+        if let Some(known) = known(&ledgers.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(known);
+        }
+        let by_rows = if at.seq == at.last { Self::by_rows(at, window_hours).await? } else { None };
+        let read = match by_rows {
+            Some(found) => Some(found),
+            None => Self::by_index(at, window_hours).await?,
+        };
+        let ledger = read.map(|(newest, hours)| Arc::new(Self { at: at.clone(), newest, hours, window_hours }));
+        let mut all = ledgers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(of, _)| *of != place);
+        all.truncate(LEDGERS_MAX - 1);
+        all.insert(0, (place, ledger.clone()));
+        Ok(ledger)
+    }
+
+    /// The hours from rows; `None` if there is no complete hour, or if the view moved on meanwhile.
+    async fn by_rows(at: &Position, window_hours: i64) -> Result<Option<(i64, Hours)>, Problem> {
+        let clock: Option<Clock> = rows(at, &[CLOCK_KEY.to_owned()]).await?.pop().flatten();
+        let Some(Clock { newest, .. }) = clock.filter(|clock| clock.newest > 0) else { return Ok(None) };
+        let days = first_hour(newest, window_hours).div_euclid(DAY_HOURS)..=newest.div_euclid(DAY_HOURS);
+        let keys: Vec<String> = days.clone().map(day_key).collect();
+        let mut hours = Hours::default();
+        for (day, row) in days.zip(rows::<DayRow>(at, &keys).await?) {
+            hours.add_day(day, &row.unwrap_or_default());
+        }
+        Ok(is_unmoved(at).await?.then_some((newest, hours)))
+    }
+
+    /// The hours from the index; `None` if there was no complete hour at the position.
+    async fn by_index(at: &Position, window_hours: i64) -> Result<Option<(i64, Hours)>, Problem> {
+        let now = week(at.now.as_millisecond().div_euclid(HOUR_MS));
+        let mut hours = Hours::default();
+        for searched in (now - WEEKS_SEARCHED..=now).rev() {
+            add_hours(&mut hours, at, searched..=searched).await?;
+            if let Some(newest) = hours.newest() {
+                let first = week(first_hour(newest, window_hours));
+                if first < searched {
+                    add_hours(&mut hours, at, first..=searched - 1).await?;
+                }
+                return Ok(Some((newest, hours)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The windows of a question.
+    pub(crate) fn scale(&self, question: Question) -> Scale {
+        Scale::new(&self.hours, self.newest, question)
+    }
+
+    /// The hours that the windows cover.
+    pub(crate) fn covered(&self) -> std::ops::RangeInclusive<i64> {
+        first_hour(self.newest, self.window_hours)..=self.newest
+    }
+
+    /// The hours of the current window.
+    pub(crate) fn current(&self) -> std::ops::RangeInclusive<i64> {
+        self.newest - self.window_hours + 1..=self.newest
+    }
+
+    /// Measures phrases in their normal form, in their order.
+    pub(crate) async fn measure(&self, phrases: &[String], question: Question) -> Result<Vec<Measure>, Problem> {
+        let scale = self.scale(question);
+        let known = self.mentions_by_rows(phrases).await?;
+        let measures = phrases.iter().zip(known).map(async |(phrase, known)| {
+            let mentions = match known {
+                Some(mentions) => mentions,
+                None => Mentions::of(index::mentions(&self.at, phrase, self.covered()).await?),
+            };
+            Ok::<_, Problem>(scale.measure(&mentions))
+        });
+        try_join_all(measures).await
+    }
+
+    /// The mentions of phrases from their rows; `None` for a phrase whose row does not suffice.
+    async fn mentions_by_rows(&self, phrases: &[String]) -> Result<Vec<Option<Mentions>>, Problem> {
+        let nothing = || vec![None; phrases.len()];
+        let is_covered = self.newest - self.covered().start() < KEPT_HOURS;
+        if self.at.seq != self.at.last || !is_covered {
+            return Ok(nothing());
+        }
+        let keys: Vec<String> = phrases.iter().map(|phrase| gram_key(phrase)).collect();
+        let found = rows::<Mentions>(&self.at, &keys).await?;
+        if !is_unmoved(&self.at).await? {
+            return Ok(nothing());
+        }
+        let suffices = |(phrase, row): (&String, Option<Mentions>)| {
+            Some(row.unwrap_or_default()).filter(|row| has_exact_row(phrase) && row.is_exact(self.newest))
+        };
+        Ok(phrases.iter().zip(found).map(suffices).collect())
+    }
+
+    /// Compares the page views of the articles whose titles are the phrases with those of the weeks before.
+    pub(crate) async fn views(&self, phrases: &[String], min_multiple: f64) -> Result<Vec<Option<ViewsMeasure>>, Problem> {
+        let today = self.newest.div_euclid(DAY_HOURS);
+        let first = today - STALE_DAYS - PAST_DAYS;
+        let weeks = week_of_day(first)..=week_of_day(today);
+        let is_newest = self.at.seq == self.at.last;
+        let lowest: Lowest = if is_newest {
+            rows::<LowestRow>(&self.at, &[LOWEST_KEY.to_owned()]).await?.pop().flatten().unwrap_or_default().days
+        } else {
+            index::entries::<DayEntry>(&self.at, LOWEST_TERM, weeks.clone()).await?.into_iter().collect()
+        };
+        let Some(day) = newest_day(&lowest, today) else { return Ok(vec![None; phrases.len()]) };
+        let views: Vec<Views> = if is_newest {
+            let keys: Vec<String> = phrases.iter().map(|phrase| views_key(phrase)).collect();
+            rows::<ViewsRow>(&self.at, &keys).await?.into_iter().map(|row| row.unwrap_or_default().days).collect()
+        } else {
+            let read = phrases.iter().map(async |phrase| {
+                let entries = index::entries::<DayEntry>(&self.at, &views_term(phrase), weeks.clone()).await?;
+                Ok::<_, Problem>(Views(entries.into_iter().collect()))
+            });
+            try_join_all(read).await?
+        };
+        Ok(views.iter().map(|views| views.measure(day, &lowest, min_multiple)).collect())
+    }
+
+    /// The phrases that rise at the newest hour, for the default question.
+    pub(crate) async fn board(&self) -> Result<Vec<String>, Problem> {
+        if self.at.seq == self.at.last {
+            let board = rows::<Board>(&self.at, &[BOARD_KEY.to_owned()]).await?.pop().flatten();
+            if is_unmoved(&self.at).await? {
+                return Ok(board.unwrap_or_default().phrases);
+            }
+        }
+        let board: Option<Board> = last_entry(&self.at, TABLES.terms, BOARD_TERM, week(self.newest)).await?;
+        Ok(board.unwrap_or_default().phrases)
+    }
+}
+
+/// The first hour that the windows of a length cover.
+fn first_hour(newest: i64, window_hours: i64) -> i64 {
+    let windows = i64::try_from(PAST_WINDOWS + 1).unwrap_or(i64::MAX);
+    newest - windows * window_hours + 1
+}
+
+async fn add_hours(hours: &mut Hours, at: &Position, weeks: std::ops::RangeInclusive<i64>) -> Result<(), Problem> {
+    for (hour, stories, is_complete) in index::entries::<HourEntry>(at, HOURS_TERM, weeks).await? {
+        hours.set(hour, Hour { stories, is_complete });
+    }
+    Ok(())
+}
+
+/// Whether the view has no change above the position yet, so that rows read until now are those of the position.
+async fn is_unmoved(at: &Position) -> Result<bool, Problem> {
+    Ok(at.view.checkpoint().await.map_err(store_problem)?.seq == at.seq)
+}
+
+/// Rows of decision state, in the order of their keys.
+pub(crate) async fn rows<T: DeserializeOwned>(at: &Position, keys: &[String]) -> Result<Vec<Option<T>>, Problem> {
+    let keys: Vec<_> = keys.iter().map(|key| key![key.as_str()]).collect();
+    let rows = at.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
+    rows.into_iter().map(|row| row.map(|row| stored(TABLES.sources, &row)).transpose()).collect()
+}

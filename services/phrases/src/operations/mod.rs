@@ -1,0 +1,16 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod answer;
+pub mod clearance;
+pub mod filter;
+pub mod followed;
+pub mod health;
+pub(crate) mod index;
+pub(crate) mod ledger;
+pub(crate) mod measured;
+pub mod question;
+pub mod radar;
+pub mod rising;
+pub(crate) mod samples;
+pub(crate) mod survey;
+pub mod velocity;

@@ -1,0 +1,131 @@
+//! `GET /v1/radar`: how fast a phrase rises, and whether it is free as a trademark.
+
+use operation::problem::Problem;
+use operation::{Definition, Price};
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use velocity::measure::{Question, WINDOWS};
+
+use super::answer::Velocity;
+use super::clearance::{Clearance, DISCLAIMER, clearance};
+use super::filter::Filter;
+use super::followed::Phrases;
+use super::measured;
+use super::question::{ALIASES, multiple_default, normal_phrase, window_default};
+use reads::read::{Completeness, Read, Reader};
+
+/// The price of an answer in millionths of a US dollar.
+const PRICE_MICROS: u64 = 20_000;
+
+/// Arguments of `phrase_radar`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The phrase: 1 to 6 words, in any case. Hyphens are blanks, and a match is a run of whole words.
+    #[schemars(length(min = 1, max = 100))]
+    pub phrase: String,
+    /// The length of the window, in hours.
+    #[serde(default = "window_default")]
+    #[schemars(extend("enum" = WINDOWS))]
+    pub window_hours: i64,
+    /// The least multiple of RISING. WARMING needs its square root.
+    #[serde(default = "multiple_default")]
+    #[schemars(range(min = 1.5, max = 20))]
+    pub min_multiple: f64,
+    /// The class of goods and services (Nice Classification) that the phrase is wanted for.
+    #[schemars(range(min = 1, max = 45))]
+    pub class: Option<u8>,
+}
+
+/// The velocity of a phrase, and its clearance.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PhraseRadar")]
+pub struct Answer {
+    /// The phrase in its normal form.
+    pub phrase: String,
+    /// How fast it rises.
+    pub velocity: Velocity,
+    /// Whether it is free as a trademark.
+    pub clearance: Clearance,
+    /// What the answer is not.
+    pub disclaimer: &'static str,
+    /// How complete the data is.
+    #[serde(flatten)]
+    pub completeness: Completeness,
+}
+
+impl Arguments {
+    fn question(&self) -> Question {
+        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
+    }
+}
+
+impl Read for Arguments {
+    type Service = Phrases;
+    type Answer = Answer;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "phrase_radar",
+            path: "/v1/radar",
+            when: "Use it before naming a product after a phrase.",
+            summary: "How fast a phrase rises, and whether it is free as a US trademark.",
+            description: "The velocity of `/v1/velocity`, and the counts of live marks that are equal, similar or partly similar. `status`: CLEAR, \
+                SIMILAR, TAKEN, or UNVERIFIED with a link for manual verification, if no register is loaded or it is older than 14 days. The result \
+                is not legal advice.",
+            price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
+            errors: &[ErrorCode::AsOfInvalid],
+            example: json!({ "phrase": "agent mesh", "class": 9 }),
+            aliases: ALIASES,
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Option<Value>, Problem> {
+        let phrase = normal_phrase(&self.phrase)?;
+        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase, self.question()).await?;
+        preview_of(&velocity, &notes).map(Some)
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Answer, Problem> {
+        let phrase = normal_phrase(&self.phrase)?;
+        let (velocity, notes) = measured::velocity(reader.context(), &reader.at, phrase.clone(), self.question()).await?;
+        notes.into_iter().for_each(|note| reader.note(note));
+        let as_of = (!reader.is_current()).then(|| reader.at.now.to_string());
+        let (clearance, notes) = clearance(reader.context(), &reader.at, &self.phrase, self.class, as_of.as_deref()).await?;
+        notes.into_iter().for_each(|note| reader.note(note));
+        Ok(Answer { phrase, velocity, clearance, disclaimer: DISCLAIMER, completeness: reader.completeness().await? })
+    }
+}
+
+/// The preview: the velocity with its note, as `/v1/velocity` answers it, and nothing of the clearance.
+fn preview_of(velocity: &Velocity, notes: &[String]) -> Result<Value, Problem> {
+    let mut value = serde_json::to_value(velocity).map_err(|error| {
+        tracing::error!(%error, "a preview cannot be encoded");
+        Problem::new(ErrorCode::Internal, "the preview could not be encoded")
+    })?;
+    if !notes.is_empty() {
+        value["note"] = notes.join("; ").into();
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a preview is the velocity, with a note only if there is something to say.
+    #[test]
+    fn previews() {
+        let velocity = measured::unknown("agent mesh".to_owned(), Question::default());
+        let plain = serde_json::to_value(&velocity).unwrap();
+        assert_eq!(preview_of(&velocity, &[]).unwrap(), plain);
+        let mut noted = preview_of(&velocity, &["one".to_owned(), "two".to_owned()]).unwrap();
+        assert_eq!(noted.as_object_mut().unwrap().remove("note"), Some(json!("one; two")));
+        assert_eq!(noted, plain);
+        assert!(plain.get("clearance").is_none() && plain["phrase"] == "agent mesh");
+    }
+}

@@ -1,0 +1,113 @@
+//! `GET /v1/rising`: the phrases that rise.
+
+use operation::Definition;
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use velocity::calendar::time;
+use velocity::measure::{Question, WINDOWS};
+
+use super::answer::{Velocity, Window};
+use super::filter::Filter;
+use super::followed::Phrases;
+use super::ledger::Ledger;
+use super::measured::{self, NOTHING_READ};
+use super::question::{ALIASES, multiple_default, window_default};
+use super::samples::is_hidden;
+use super::survey::survey;
+use reads::read::{Completeness, Read, Reader};
+
+/// Arguments of `rising_phrases`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The length of the window, in hours.
+    #[serde(default = "window_default")]
+    #[schemars(extend("enum" = WINDOWS))]
+    pub window_hours: i64,
+    /// The least multiple of RISING. WARMING needs its square root.
+    #[serde(default = "multiple_default")]
+    #[schemars(range(min = 1.5, max = 20))]
+    pub min_multiple: f64,
+}
+
+/// The phrases that rise.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RisingPhrases")]
+pub struct Rising {
+    /// The end of the window, RFC 3339; empty before the first complete hour.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub updated: String,
+    /// The window.
+    pub window: Window,
+    /// The number of phrases shown.
+    pub count: usize,
+    /// Phrases that are RISING or WARMING: the highest multiple first, then the highest count, then by phrase.
+    pub phrases: Vec<Velocity>,
+    /// How complete the data is.
+    #[serde(flatten)]
+    pub completeness: Completeness,
+}
+
+impl Arguments {
+    fn question(&self) -> Question {
+        Question { window_hours: self.window_hours, min_multiple: self.min_multiple }
+    }
+}
+
+impl Read for Arguments {
+    type Service = Phrases;
+    type Answer = Rising;
+
+    const LIMIT: Option<usize> = Some(25);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "rising_phrases",
+            path: "/v1/rising",
+            when: "Use it to find what begins to be talked about.",
+            summary: "The phrases that rise in the titles of Hacker News, the fastest first.",
+            description: "Phrases of 1 to 4 words that are RISING or WARMING, see `/v1/velocity`. Of phrases that contain each other with equal counts \
+                only the longest is shown. Stop words, numbers, months and labels of titles alone are no phrase.",
+            list: "phrases",
+            errors: &[ErrorCode::AsOfInvalid],
+            example: json!({ "limit": 10 }),
+            aliases: ALIASES,
+            ..Definition::read()
+        }
+    }
+
+    async fn answer(self, _filter: Filter, reader: &mut Reader<Phrases>) -> Result<Rising, Problem> {
+        let question = self.question();
+        let completeness = reader.completeness().await?;
+        let Some(ledger) = Ledger::of(reader.context(), &reader.at, question.window_hours).await? else {
+            reader.note(NOTHING_READ.to_owned());
+            let window = Window { from: String::new(), to: String::new(), hours: question.window_hours };
+            return Ok(Rising { updated: String::new(), window, count: 0, phrases: Vec::new(), completeness });
+        };
+        for note in measured::notes(&reader.at, &ledger, question) {
+            reader.note(note);
+        }
+        let limit = reader.limit();
+        let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
+        survey.notes.iter().for_each(|note| reader.note(note.clone()));
+        // What operators suppressed is left out last, so that the parts of a suppressed phrase do not take its place.
+        let view = &reader.at.view;
+        let phrases: Vec<Velocity> =
+            survey.phrases.iter().filter(|shown| !is_hidden(&**view, &shown.phrase)).take(limit).cloned().collect();
+        if phrases.is_empty() {
+            let note = measured::no_baseline(&ledger, question).await?;
+            reader.note(note);
+        }
+        let end = ledger.newest + 1;
+        Ok(Rising {
+            updated: time(end),
+            window: Window { from: time(end - question.window_hours), to: time(end), hours: question.window_hours },
+            count: phrases.len(),
+            phrases,
+            completeness,
+        })
+    }
+}

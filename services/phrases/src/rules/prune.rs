@@ -1,0 +1,57 @@
+//! Deletes what is too old, so that the state stays bounded: the mentions of phrases that nobody has mentioned for 31 days, and lists of
+//! earlier days.
+
+use std::collections::BTreeSet;
+
+use velocity::calendar::DAY_HOURS;
+use velocity::grams::{grams, normal};
+use velocity::mentions::Mentions;
+use velocity::rows::{CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, candidates_key, doc_key, doc_list_key, gram_key, open_day_key};
+
+use super::Rows;
+use fold::service::Undecided;
+use fold::undecided::all;
+
+/// The mentions of a story are deleted when so many hours have passed.
+pub(super) const DELETED_AFTER_HOURS: i64 = 31 * DAY_HOURS;
+/// The most hours of stories that one decision deletes. Those that remain are deleted with the next hours.
+const HOURS_MAX: i64 = 3;
+
+/// Deletes the mentions of the stories of hours that are old enough now.
+pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Undecided> {
+    let (from, upto) = (clock.pruned + 1, (clock.newest - DELETED_AFTER_HOURS).min(clock.pruned + HOURS_MAX));
+    if from > upto {
+        return Ok(());
+    }
+    let lists: Vec<String> = (from..=upto).flat_map(|hour| (0..DOC_PARTS).map(move |part| doc_list_key(hour, part))).collect();
+    let docs: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.source(key)))?;
+    let is_listed: Vec<bool> = docs.iter().map(Option::is_some).collect();
+    let docs = all(docs.into_iter().flatten().flatten().map(|id| state.source::<DocRow>(&doc_key(&id))))?;
+    // The phrases of a title that was edited away have no mention of the story any more.
+    let titles: Vec<String> = docs.into_iter().flatten().map(|doc| normal(&doc.title)).collect();
+    let phrases: BTreeSet<&str> = titles.iter().flat_map(|title| grams(title)).collect();
+    let rows = all(phrases.iter().map(|phrase| state.source::<Mentions>(&gram_key(phrase))))?;
+    for (phrase, row) in phrases.into_iter().zip(rows) {
+        let Some(before) = row else { continue };
+        let mut row = before.clone();
+        row.settle(clock.newest);
+        if row != before {
+            state.remember(&gram_key(phrase), (!row.is_empty()).then_some(&row))?;
+        }
+    }
+    for (key, _) in lists.iter().zip(is_listed).filter(|(_, is_listed)| *is_listed) {
+        state.remember::<BTreeSet<String>>(key, None)?;
+    }
+    for day in from.div_euclid(DAY_HOURS)..upto.div_euclid(DAY_HOURS) + 1 {
+        // The last hour of a day takes the day's lists with it.
+        if (from..=upto).contains(&(day * DAY_HOURS + DAY_HOURS - 1)) {
+            let keys: Vec<String> = (0..CANDIDATE_PARTS).map(|part| candidates_key(day, part)).chain([open_day_key(day)]).collect();
+            let known = all(keys.iter().map(|key| state.source::<serde_json::Value>(key)))?;
+            for (key, _) in keys.iter().zip(known).filter(|(_, known)| known.is_some()) {
+                state.remember::<()>(key, None)?;
+            }
+        }
+    }
+    clock.pruned = upto;
+    Ok(())
+}

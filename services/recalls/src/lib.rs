@@ -1,0 +1,61 @@
+//! Product recalls of four federal agencies as one feed.
+
+pub mod operations;
+pub mod rules;
+
+use crate::operations::{list, search, webhook};
+use schemas::topics;
+use schemas::views::recalls::{FEED, HISTORY, RECALLS, Recall, THROUGH, VIEW};
+
+use feed::Source;
+use operation::RecordPage;
+use reads::registration::{Registration, Task, TaskRole};
+use reads::{checkpoints, history, keys};
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source {
+    service: "recalls",
+    view: &VIEW,
+    records: &RECALLS,
+    history: &HISTORY,
+    feed: &FEED,
+    through: &THROUGH,
+    topic: &topics::CHANGES_RECALLS,
+    facts: &[topics::RECALLS],
+    sample_days: None,
+    redaction: None,
+};
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "search_recalls",
+    rows: &["recalls"],
+    title: &["title", "id"],
+    detail: &[],
+    columns: &["date", "agency", "category", "brand", "hazard"],
+    facet: "category",
+    search: "keyword",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    Registration::new(
+        "recalls",
+        "Product recalls",
+        "One feed of product recalls from four US federal agencies: the Consumer Product Safety Commission (CPSC), the Food and \
+            Drug Administration (FDA), the National Highway Traffic Safety Administration (NHTSA) and the Department of Agriculture \
+            (USDA). One record for each real-world recall: reports of several agencies, or of several streams of one agency, are merged, \
+            dates are normalised, and every amendment is recorded as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
+            address, or with a key by `POST /api/keys`.",
+    )
+    .with_page(PAGE)
+    .with(vec![list::operation(), keys::operation()])
+    .with(webhook::operations())
+    .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+    .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! `GET /api/recalls`: recalls of all agencies, filtered.
+
+use crate::operations::search::Search;
+use bytes::Bytes;
+use feed::Feeds;
+use jiff::tz::TimeZone;
+use operation::context::Part;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::numbers::{campaign, number_of};
+use schemas::views::accounts::Tier;
+use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::rows::{Filter, ListPage, ListPlace, listed};
+use super::search::words::{Keyword, query_words};
+use crate::SOURCE;
+use feed::cursor;
+use feed::etag::{etag, matches_etag};
+use feed::position::{Position, day_text, lagging, parse_day, position};
+use operation::context::Context;
+use operation::known::known_value;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
+use reads::numbers::IDS_MAX;
+use schemas::details::{RECALL_SITES, url_note};
+
+const LIMIT_MAX: usize = 300;
+/// A word that no text has.
+const NO_WORD: &str = " ";
+/// The version of the answer's form. It changes whenever the same position is answered with other bytes.
+const RENDERING: &str = "4";
+
+/// The kind of product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// Food.
+    Food,
+    /// Drugs and medical devices.
+    Drugs,
+    /// Vehicles, tyres and equipment, but not child seats.
+    Vehicles,
+    /// Consumer products.
+    Products,
+    /// Products for infants or children.
+    Baby,
+}
+
+impl Category {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Food => "food",
+            Self::Drugs => "drugs",
+            Self::Vehicles => "vehicles",
+            Self::Products => "products",
+            Self::Baby => "baby",
+        }
+    }
+}
+
+/// Arguments of `search_recalls`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Only this category. Products for infants or children are in `baby`, not in another category.
+    pub category: Option<Category>,
+    /// Only recalls that this agency issued, alone or with others. A recall of several agencies then shows the title, URL and date of this
+    /// agency's notice.
+    #[schemars(extend("enum" = AGENCIES))]
+    pub agency: Option<String>,
+    /// The first recall date, YYYY-MM-DD, inclusive.
+    pub from: Option<String>,
+    /// The last recall date, YYYY-MM-DD, inclusive.
+    pub to: Option<String>,
+    /// Words that must all occur in title, brand or hazard, in any case, with or without accents, each as a word or the beginning of one; or
+    /// the number of a recall: 26V360000, Z-0315-2026.
+    #[schemars(length(min = 1, max = 200))]
+    pub keyword: Option<String>,
+    /// How many recalls to return at most.
+    #[serde(default = "feed::page_request::limit_default")]
+    #[schemars(range(min = 1, max = 300))]
+    pub limit: usize,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+    /// The `next` of an earlier answer, with the same other arguments, to get the recalls that follow. `limit` may differ.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// A recall.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Recall")]
+pub struct Record {
+    /// Issuing agency: CPSC, FDA, NHTSA, USDA. Of a recall of several agencies that of `id`, or the one that is asked for.
+    pub agency: String,
+    /// food, drugs, vehicles, products or baby.
+    pub category: String,
+    /// Title of the notice.
+    pub title: String,
+    /// Brand or firm.
+    pub brand: String,
+    /// Why it was recalled.
+    pub hazard: String,
+    /// Recall date, YYYY-MM-DD; empty if the agency gives no plausible date.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub date: String,
+    /// URL of the agency's notice.
+    pub url: String,
+    /// What the consumer receives or should do.
+    pub remedy: String,
+    /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record.
+    pub id: String,
+    /// All agencies that issued it, sorted.
+    pub agencies: Vec<String>,
+    /// A warning; only if `url` does not lead to a site of the agencies.
+    #[serde(rename = "urlNote", skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
+}
+
+impl From<Recall> for Record {
+    fn from(recall: Recall) -> Self {
+        let Recall { agency, category, title, brand, hazard, date, url, remedy, id, agencies, .. } = recall;
+        let url_note = url_note(&url, &RECALL_SITES);
+        Self { agency, category, title, brand, hazard, date, url, remedy, id, agencies, url_note }
+    }
+}
+
+/// The feed response.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Feed {
+    /// Date of the last refresh, YYYY-MM-DD; empty before the first.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub updated: String,
+    /// The number of recalls in this answer.
+    pub count: usize,
+    /// The caller's tier: `free` without a key, too, because the same limits apply.
+    pub tier: &'static str,
+    /// The names of the fields of the public contract, in order. A recall has further fields after them.
+    pub schema: [&'static str; 8],
+    /// The recalls, newest first, ties by identity.
+    pub recalls: Vec<Record>,
+    /// Send it as `after` to get the recalls that follow; only if some do. All pages show the state of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Definition {
+        name: "search_recalls",
+        method: Method::Get,
+        path: "/api/recalls",
+        summary: "Product recalls of CPSC, FDA, NHTSA and USDA, newest first, filtered by category, agency, date and words.",
+        when: "Use it for any question about recalls of a product, brand or agency.",
+        description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
+            `keyword`: every word of it must occur in title, brand or hazard, ignoring case and accents, as a word or the beginning of one; there is \
+            no stemming. At most 300 recalls an answer: page with `after`. Withdrawn recalls are left out. A recall that several agencies \
+            announced is one record; with `agency` it shows the title, URL and date of that agency's own notice, and `from` and `to` apply to that date.",
+        price: Price::Free,
+        surface: Surface::Both,
+        counted: true,
+        list: "recalls",
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid, ErrorCode::Unavailable],
+        example: json!({ "category": "food", "agency": "FDA", "limit": 10 }),
+        aliases: &[("q", "keyword")],
+    };
+    Operation::define::<Arguments, Feed, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let filter = filter(&arguments)?;
+    let limit = arguments.limit;
+    if limit == 0 || limit > LIMIT_MAX {
+        return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
+    }
+    let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
+    let mut at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
+    let words = keyword.as_ref().map_or_else(String::new, Keyword::text);
+    let search = to_json(&(filter.category, filter.agency, &filter.from, &filter.to, &words, &arguments.as_of))?;
+    let search = format!("list\n{}", String::from_utf8_lossy(&search));
+    let after =
+        arguments.after.as_deref().map(|text| cursor::read_place::<ListPlace>(&ctx.secrets, SOURCE.service, &search, text)).transpose()?;
+    if let Some((seq, _)) = &after {
+        // The pages after the first show the same state.
+        if *seq > at.last {
+            return Err(lagging());
+        }
+        at.seq = *seq;
+    }
+    let after = after.map(|(_, place)| place);
+    let tier = call.caller.tier.max(Tier::Free).as_str();
+    let etag = etag(
+        &*at.view,
+        &[
+            RENDERING,
+            "search_recalls",
+            &at.seq.0.to_string(),
+            filter.category.unwrap_or_default(),
+            filter.agency.unwrap_or_default(),
+            filter.from.as_deref().unwrap_or_default(),
+            filter.to.as_deref().unwrap_or_default(),
+            &words,
+            arguments.after.as_deref().unwrap_or_default(),
+            &limit.to_string(),
+            tier,
+            call.form.as_str(),
+        ],
+    );
+    if matches_etag(call.if_none_match.as_deref(), &etag) {
+        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), has_more: false, status: 200 });
+    }
+    let ListPage { recalls, next } = match keyword {
+        Some(keyword) => Search::of(ctx).find(at.view.as_ref(), keyword, &filter, at.seq, after.as_ref(), limit).await?,
+        None => {
+            // The lists also hold recalls that are announced for a later date.
+            let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
+            listed(at.view.as_ref(), &filter, at.seq, after.as_ref(), limit, month_max).await?
+        }
+    };
+    let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
+    let next = next.map(|place| cursor::encode_place(&ctx.secrets, SOURCE.service, at.seq, &search, &place));
+    let next_cursor = next.clone().unwrap_or_default();
+    let body = if call.form == Form::Lines {
+        Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
+    } else {
+        let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+        let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
+        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls, next })?])
+    };
+    Ok(Answer { body, etag, next_cursor, has_more: false, status: 200 })
+}
+
+/// The ids that a number can mean: of each agency, then those of the recalls that have the number among others.
+///
+/// # Errors
+/// `unavailable` while the keyword index is built.
+pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<Vec<String>, Problem> {
+    let Some(number) = number_of(text) else { return Ok(Vec::new()) };
+    let given = text.trim().to_uppercase();
+    let (agency, spelled) = given.rsplit_once(':').unwrap_or(("", given.as_str()));
+    let whole = campaign(&number).map(|number| number.to_uppercase());
+    let agencies = AGENCIES.into_iter().filter(|known| agency.is_empty() || agency == *known);
+    let mut ids: Vec<String> = agencies
+        .flat_map(|agency| std::iter::once(spelled).chain(whole.as_deref()).map(move |number| format!("{agency}:{number}")))
+        .collect();
+    let keyword = Keyword { words: vec![NO_WORD.to_owned()], number: query_words(text)?.number };
+    let page = Search::of(ctx).find(at.view.as_ref(), keyword, &Filter::default(), at.seq, None, IDS_MAX).await?;
+    ids.extend(page.recalls.into_iter().map(|recall| recall.id));
+    Ok(ids)
+}
+
+/// The filter of the arguments.
+fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
+    let date = |name: &'static str, text: &Option<String>| {
+        let day = |text: &String| {
+            let wrong = || Problem::parameter(name, format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time"));
+            parse_day(text).map(|day| day.to_string()).ok_or_else(wrong)
+        };
+        text.as_ref().map(day).transpose()
+    };
+    let (from, to) = (date("from", &arguments.from)?, date("to", &arguments.to)?);
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from > to
+    {
+        return Err(Problem::parameter("from", format!("{from} is after {to}, which is given as to")));
+    }
+    let agency = arguments.agency.as_deref().map(|given| known_value("agency", "agency", given, &AGENCIES)).transpose()?;
+    Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
+}
+
+fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
+    })
+}

@@ -1,0 +1,7 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod list;
+pub(crate) mod notice;
+pub mod rows;
+pub mod search;
+pub mod webhook;

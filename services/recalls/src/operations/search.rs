@@ -1,0 +1,248 @@
+//! The keyword index of the recalls: a cache that this process builds from the feed, and that finds candidates by their ids.
+//!
+//! Promises: candidates are checked against the rows at the position of the answer, so that `asOf` works and nothing outdated is shown. An answer is
+//! exact for the whole history up to its position, or is refused with 503 while the index is being built. The start never waits for the index.
+//! Damaged files are deleted and built again.
+//!
+//! There is one document for each version of each record, identified by the record's id and the seq of the change. Both are the same in every
+//! generation of the view, because all generations are made of the same changes. After a swap the index remains, if the new generation has the same
+//! change where the index ends.
+
+mod follow;
+mod index;
+pub mod words;
+
+use operation::context::Part;
+use reads::registration::TaskContext;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::recalls::Row;
+use tantivy::Searcher;
+use tokio::sync::{Semaphore, watch};
+use view_store::View;
+
+use self::index::{Fields, Hit};
+use self::words::{Document, Keyword, days};
+use super::rows::{Filter, ListPage, ListPlace, rows_at};
+use feed::position::LAG_WAIT_MAX;
+use operation::problem::Problem;
+
+/// How many searches run at the same time; further ones wait.
+const SEARCHES_MAX: usize = 4;
+/// The segment number of hits in uncommitted documents.
+const PENDING: u32 = u32::MAX;
+
+/// The part of the index that queries read: everything up to one change.
+#[derive(Clone)]
+struct Shown {
+    searcher: Searcher,
+    fields: Fields,
+    /// Documents added since the last commit.
+    pending: Arc<Vec<Arc<Document>>>,
+}
+
+/// The keyword index of the recalls.
+pub struct Search {
+    shown: Mutex<Option<Shown>>,
+    /// The last change that queries see.
+    upto: watch::Sender<Seq>,
+    /// The last change that is committed, so that a restart does not lose it.
+    committed: watch::Sender<Seq>,
+    searches: Semaphore,
+}
+
+impl Default for Search {
+    /// An empty index. Nothing is read or written before [`Search::follow`].
+    fn default() -> Self {
+        Self {
+            shown: Mutex::default(),
+            upto: watch::Sender::new(Seq(0)),
+            committed: watch::Sender::new(Seq(0)),
+            searches: Semaphore::new(SEARCHES_MAX),
+        }
+    }
+}
+
+impl Part for Search {}
+
+/// Keeps the index up to date with the feed until the server stops.
+pub(crate) async fn keep_index(given: Arc<TaskContext>) {
+    let ctx = &given.context;
+    tokio::select! {
+        () = Search::of(ctx).follow(Arc::clone(&ctx.store), ctx.settings.cache_dir.clone()) => {}
+        () = ctx.stopped() => {}
+    }
+}
+
+impl Search {
+    /// The last change that queries see.
+    #[must_use]
+    pub fn upto(&self) -> Seq {
+        *self.upto.borrow()
+    }
+
+    /// Waits until a change is committed, so that a restart does not lose it.
+    pub async fn wait_committed(&self, seq: Seq) {
+        // The sender belongs to `self`, so this cannot fail during the wait.
+        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq).await;
+    }
+
+    /// A page of the recalls as of `seq` that contain all words of a keyword, or have its number, and match the filter: those after a place, if one is given.
+    ///
+    /// # Errors
+    /// `unavailable` while the index does not reach that far.
+    pub async fn find(
+        &self,
+        view: &dyn View,
+        keyword: Keyword,
+        filter: &Filter,
+        seq: Seq,
+        after: Option<&ListPlace>,
+        limit: usize,
+    ) -> Result<ListPage, Problem> {
+        let shown = self.reaching(seq).await?;
+        let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
+        let by_record = filter.by_record_date();
+        let mut hits = {
+            let (shown, filter) = (shown.clone(), by_record.clone());
+            tokio::task::spawn_blocking(move || shown.propose(&keyword, &filter, seq)).await.map_err(|error| broken(&error))?
+        }
+        .map_err(|error| broken(&error))?;
+        let mut rows: HashMap<String, Option<Row>> = HashMap::new();
+        let (mut out, wanted) = (Vec::new(), limit.saturating_add(1));
+        while let Some(ByDay(hit)) = hits.peek()
+            && after.is_some_and(|after| !after.reaches(hit.day))
+        {
+            hits.pop();
+        }
+        while out.len() < wanted && !hits.is_empty() {
+            let mut batch = next_days(&mut hits, wanted - out.len());
+            let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
+            let mut proposed: Vec<(i64, String, Seq)> =
+                batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
+            proposed.retain(|(newest_first, id, _)| after.is_none_or(|after| after.is_before(-newest_first, id)));
+            proposed.sort_unstable();
+            let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
+            unread.sort_unstable();
+            unread.dedup();
+            for (id, row) in unread.iter().zip(rows_at(view, &unread, seq).await?) {
+                rows.insert(id.clone(), row);
+            }
+            for (_, id, proposed_seq) in proposed {
+                let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
+                if let Some(row) = stands
+                    && by_record.matches(&row.record)
+                {
+                    let place = ListPlace::of(&row.record);
+                    out.extend(filter.shown(view, row.record, seq).await?.map(|recall| (place, recall)));
+                }
+            }
+        }
+        Ok(ListPage::of(out, filter, limit))
+    }
+
+    /// Waits until queries see a change, and returns what they read.
+    async fn reaching(&self, seq: Seq) -> Result<Shown, Problem> {
+        let mut upto = self.upto.subscribe();
+        let reached = async {
+            loop {
+                if upto.wait_for(|upto| *upto >= seq).await.is_err() {
+                    return None;
+                }
+                // Both are set under the lock, so the values match.
+                let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+                if *self.upto.borrow() >= seq {
+                    return shown.clone();
+                }
+            }
+        };
+        tokio::time::timeout(LAG_WAIT_MAX, reached).await.ok().flatten().ok_or_else(building)
+    }
+
+    /// Replaces the documents that queries read, up to a change.
+    fn show(&self, shown: Option<Shown>, upto: Seq) {
+        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = shown;
+        self.upto.send_replace(upto);
+    }
+
+    /// Adds uncommitted documents to those that queries read.
+    fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: Seq) {
+        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = now.as_mut() {
+            Arc::make_mut(&mut shown.pending).extend(documents);
+        }
+        self.upto.send_replace(upto);
+    }
+}
+
+impl Shown {
+    /// The hits of all documents that contain the words and match the filter, as a heap with the newest days on top. Blocks the thread.
+    fn propose(&self, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
+        let mut hits = index::search(&self.searcher, &self.fields, keyword, filter, seq)?;
+        let (day_first, day_last) = days(filter);
+        for (doc, document) in self.pending.iter().enumerate() {
+            let in_range = document.seq <= seq && document.day >= day_first && document.day <= day_last;
+            if in_range && document.matches(filter) && document.has(keyword) {
+                hits.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
+            }
+        }
+        Ok(hits.into_iter().map(ByDay).collect::<Vec<_>>().into())
+    }
+
+    /// The ids of hits, in their order.
+    fn ids(&self, hits: &[Hit]) -> Result<Vec<String>, tantivy::TantivyError> {
+        let indexed: Vec<Hit> = hits.iter().copied().filter(|hit| hit.segment != PENDING).collect();
+        let mut indexed = index::ids(&self.searcher, &indexed)?.into_iter();
+        let id = |hit: &Hit| match hit.segment {
+            PENDING => self.pending.get(hit.doc as usize).map(|document| document.id.clone()),
+            _ => indexed.next(),
+        };
+        Ok(hits.iter().map(id).map(Option::unwrap_or_default).collect())
+    }
+}
+
+/// Removes complete days from the heap, the newest first, until there are at least `wanted` hits.
+fn next_days(hits: &mut BinaryHeap<ByDay>, wanted: usize) -> Vec<Hit> {
+    let mut out: Vec<Hit> = Vec::new();
+    while let Some(ByDay(next)) = hits.peek() {
+        if out.len() >= wanted && out.last().is_some_and(|last| last.day != next.day) {
+            break;
+        }
+        out.extend(hits.pop().map(|ByDay(hit)| hit));
+    }
+    out
+}
+
+/// Hits ordered by day; the newest is the greatest.
+struct ByDay(Hit);
+
+impl Ord for ByDay {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.day.cmp(&other.0.day)
+    }
+}
+impl PartialOrd for ByDay {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for ByDay {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.day == other.0.day
+    }
+}
+impl Eq for ByDay {}
+
+fn building() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the keyword index is being built; ask again").retry_after(2)
+}
+
+fn broken(error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::error!(error, "the keyword index cannot be searched");
+    Problem::new(ErrorCode::Unavailable, "the keyword index cannot be searched now").retry_after(2)
+}

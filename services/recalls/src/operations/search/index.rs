@@ -1,0 +1,230 @@
+//! The index on disk or in memory: which documents contain which words.
+
+use std::ops::Bound;
+use std::path::Path;
+
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+use tantivy::collector::{Collector, SegmentCollector};
+use tantivy::columnar::Column;
+use tantivy::directory::MmapDirectory;
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::query::{BooleanQuery, Query, RangeQuery, TermQuery};
+use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{
+    DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
+};
+
+use super::words::{Document, Keyword, days};
+use crate::operations::rows::Filter;
+
+/// The version of the index. It changes whenever the same changes give another index.
+const VERSION: u32 = 3;
+/// The memory for unwritten documents in bytes: the minimum of the engine.
+const WRITER_BYTES: usize = 15_000_000;
+
+/// The label of an index on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Label {
+    version: u32,
+    /// The last change in the index.
+    pub(super) seq: Seq,
+    /// When that change was recorded, milliseconds since 1970. Another log has another time there.
+    pub(super) recorded_at: i64,
+}
+
+/// The fields of a document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    words: Field,
+    id: Field,
+    seq: Field,
+    day: Field,
+    category: Field,
+    agency: Field,
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer("whitespace").set_fieldnorms(false).set_index_option(IndexRecordOption::Basic);
+    let fields = Fields {
+        words: builder.add_text_field("words", TextOptions::default().set_indexing_options(indexing)),
+        id: builder.add_text_field("id", TextOptions::default().set_fast("raw")),
+        seq: builder.add_u64_field("seq", FAST),
+        day: builder.add_i64_field("day", FAST),
+        category: builder.add_text_field("category", STRING),
+        agency: builder.add_text_field("agency", STRING),
+    };
+    (builder.build(), fields)
+}
+
+/// An open index. Its calls block the thread.
+pub(super) struct Index {
+    writer: IndexWriter,
+    reader: IndexReader,
+    fields: Fields,
+}
+
+impl Index {
+    /// Opens the index in a directory, or creates an empty one there; without a directory it is in memory. The returned label describes its content.
+    pub(super) fn open(dir: Option<&Path>) -> Result<(Self, Label), TantivyError> {
+        let (schema, fields) = schema();
+        let index = match dir {
+            Some(dir) => {
+                std::fs::create_dir_all(dir)?;
+                tantivy::Index::open_or_create(MmapDirectory::open(dir)?, schema)?
+            }
+            None => tantivy::Index::create_in_ram(schema),
+        };
+        let label = index.load_metas()?.payload.and_then(|text| serde_json::from_str::<Label>(&text).ok());
+        let options =
+            IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).memory_budget_per_thread(WRITER_BYTES).build();
+        let writer = index.writer_with_options(options)?;
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let mut index = Self { writer, reader, fields };
+        match label {
+            Some(label) if label.version == VERSION => Ok((index, label)),
+            _ => {
+                index.clear()?;
+                Ok((index, Label::default()))
+            }
+        }
+    }
+
+    /// Deletes every document.
+    pub(super) fn clear(&mut self) -> Result<(), TantivyError> {
+        self.writer.delete_all_documents()?;
+        self.commit(Seq(0), 0)
+    }
+
+    pub(super) fn add(&self, document: &Document) -> Result<(), TantivyError> {
+        let mut out = TantivyDocument::new();
+        out.add_text(self.fields.words, document.words.join(" "));
+        out.add_text(self.fields.id, &document.id);
+        out.add_u64(self.fields.seq, document.seq.0);
+        out.add_i64(self.fields.day, document.day);
+        out.add_text(self.fields.category, &document.category);
+        for agency in &document.agencies {
+            out.add_text(self.fields.agency, agency);
+        }
+        self.writer.add_document(out).map(|_| ())
+    }
+
+    /// Makes the added documents visible to new searchers: everything up to change `seq`.
+    pub(super) fn commit(&mut self, seq: Seq, recorded_at: i64) -> Result<(), TantivyError> {
+        let label = serde_json::to_string(&Label { version: VERSION, seq, recorded_at }).map_err(std::io::Error::other)?;
+        let mut prepared = self.writer.prepare_commit()?;
+        prepared.set_payload(&label);
+        prepared.commit()?;
+        self.reader.reload()
+    }
+
+    pub(super) fn searcher(&self) -> (Searcher, Fields) {
+        (self.reader.searcher(), self.fields)
+    }
+}
+
+/// A document that was found: its place, its change and its day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    pub(super) day: i64,
+    pub(super) seq: Seq,
+    pub(super) segment: SegmentOrdinal,
+    pub(super) doc: DocId,
+}
+
+/// All documents of changes up to `seq` that contain the words, or are of the number, and match the filter, in no order. Blocks the thread.
+pub(super) fn search(searcher: &Searcher, fields: &Fields, keyword: &Keyword, filter: &Filter, seq: Seq) -> Result<Vec<Hit>, TantivyError> {
+    let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(keyword.words.len() + 2);
+    for word in &keyword.words {
+        let first = Term::from_field_text(fields.words, word);
+        // No word contains the greatest character, so all words with this prefix are below.
+        let last = Term::from_field_text(fields.words, &format!("{word}{}", char::MAX));
+        parts.push(Box::new(RangeQuery::new(Bound::Included(first), Bound::Excluded(last))));
+    }
+    if let Some(number) = &keyword.number {
+        let of_number = TermQuery::new(Term::from_field_text(fields.words, number), IndexRecordOption::Basic);
+        let of_words = BooleanQuery::intersection(std::mem::take(&mut parts));
+        parts.push(Box::new(BooleanQuery::union(vec![Box::new(of_words), Box::new(of_number)])));
+    }
+    for (field, value) in [(fields.category, filter.category), (fields.agency, filter.agency)] {
+        if let Some(value) = value {
+            parts.push(Box::new(TermQuery::new(Term::from_field_text(field, value), IndexRecordOption::Basic)));
+        }
+    }
+    let (day_first, day_last) = days(filter);
+    searcher.search(&BooleanQuery::intersection(parts), &Hits { day_first, day_last, seq_last: seq })
+}
+
+/// Reads the ids of documents, segment by segment.
+pub(super) fn ids(searcher: &Searcher, hits: &[Hit]) -> Result<Vec<String>, TantivyError> {
+    let mut out = Vec::with_capacity(hits.len());
+    let mut columns = std::collections::HashMap::new();
+    for hit in hits {
+        let column = match columns.entry(hit.segment) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(unknown) => {
+                let column = searcher.segment_reader(hit.segment).fast_fields().str("id")?;
+                unknown.insert(column.ok_or_else(|| TantivyError::FieldNotFound("id".to_owned()))?)
+            }
+        };
+        let mut id = String::new();
+        if let Some(ord) = column.ords().first(hit.doc) {
+            column.ord_to_str(ord, &mut id)?;
+        }
+        out.push(id);
+    }
+    Ok(out)
+}
+
+/// Collects hits within a range of days, up to a change.
+struct Hits {
+    day_first: i64,
+    day_last: i64,
+    seq_last: Seq,
+}
+
+struct SegmentHits {
+    days: Column<i64>,
+    seqs: Column<u64>,
+    segment: SegmentOrdinal,
+    day_first: i64,
+    day_last: i64,
+    seq_last: Seq,
+    hits: Vec<Hit>,
+}
+
+impl Collector for Hits {
+    type Fruit = Vec<Hit>;
+    type Child = SegmentHits;
+
+    fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<SegmentHits> {
+        let columns = reader.fast_fields();
+        let Self { day_first, day_last, seq_last } = *self;
+        Ok(SegmentHits { days: columns.i64("day")?, seqs: columns.u64("seq")?, segment, day_first, day_last, seq_last, hits: Vec::new() })
+    }
+
+    fn requires_scoring(&self) -> bool {
+        false
+    }
+
+    fn merge_fruits(&self, fruits: Vec<Vec<Hit>>) -> tantivy::Result<Vec<Hit>> {
+        Ok(fruits.concat())
+    }
+}
+
+impl SegmentCollector for SegmentHits {
+    type Fruit = Vec<Hit>;
+
+    fn collect(&mut self, doc: DocId, _score: Score) {
+        let (Some(day), Some(seq)) = (self.days.first(doc), self.seqs.first(doc).map(Seq)) else { return };
+        if seq <= self.seq_last && day >= self.day_first && day <= self.day_last {
+            self.hits.push(Hit { day, seq, segment: self.segment, doc });
+        }
+    }
+
+    fn harvest(self) -> Vec<Hit> {
+        self.hits
+    }
+}

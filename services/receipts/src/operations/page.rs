@@ -1,0 +1,67 @@
+//! `GET /verify/{id}`: a page that shows a receipt, which the reader's browser checks.
+
+use maud::html;
+use operation::File;
+use operation::problem::Problem;
+use pages::{POLICY, Page, layout};
+use schemas::receipt::{Receipt, is_id};
+use serde_json::json;
+
+use crate::Receipts;
+
+/// The script that checks the receipt with the cryptography of the browser.
+const SCRIPT: &str = include_str!("../../data/verify.js");
+
+/// The file at a path; `None` if there is none.
+pub(crate) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>, Problem> {
+    if path == "verify.js" {
+        return Ok(Some(File {
+            bytes: SCRIPT.into(),
+            content_type: "text/javascript; charset=utf-8",
+            is_immutable: false,
+            policy: POLICY,
+        }));
+    }
+    let Some(id) = path.strip_prefix("verify/").filter(|id| is_id(id)) else { return Ok(None) };
+    let Some(receipt) = receipts.get(id).await? else { return Ok(None) };
+    let owner = receipts.chain(&receipt.body.agent_id).await?.owner();
+    Ok(Some(File {
+        bytes: rendered(&receipt, &owner).into(),
+        content_type: "text/html; charset=utf-8",
+        is_immutable: false,
+        policy: POLICY,
+    }))
+}
+
+fn rendered(receipt: &Receipt, owner: &str) -> String {
+    let body = &receipt.body;
+    let known = |caller: &str| if caller.is_empty() { "not recorded".to_owned() } else { caller.to_owned() };
+    let (issued_to, owner) = (known(body.issued_to.as_deref().unwrap_or_default()), known(owner));
+    let rows = [
+        ("Action", body.action.as_str()),
+        ("Agent", &body.agent_id),
+        ("Issued to", &issued_to),
+        ("Owner of the chain", &owner),
+        ("Issued", &body.issued_at),
+        ("Issuer", &body.issuer),
+        ("Inputs", &body.inputs_hash),
+        ("Outputs", &body.outputs_hash),
+        ("Metadata", body.metadata_hash.as_deref().unwrap_or("none")),
+        ("Behind", &body.prev_hash),
+        ("Content hash", &receipt.content_hash),
+        ("Key", &receipt.signature.public_key_hex),
+    ];
+    let main = html! {
+        h1 { "Receipt " (body.seq) " of its agent" }
+        p { code { (receipt.id) } }
+        div.scroll tabindex="0" role="region" aria-label="The receipt" {
+            table.grid { tbody { @for (name, value) in rows { tr { th scope="row" { (name) } td { (value) } } } } }
+        }
+        h2 { "Verified in your browser" }
+        ul #checks { li { "Not verified: this needs JavaScript. " code { "highwater verify" } " makes the same checks." } }
+        // A template is inert, and its text is escaped like any other.
+        template #receipt { (json!(receipt).to_string()) }
+        script src="../verify.js" {}
+    };
+    layout(&Page { title: "Receipt".to_owned(), main, ..Page::default() })
+}

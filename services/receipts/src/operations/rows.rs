@@ -1,0 +1,89 @@
+//! Reads stored receipts, and the state that decisions keep about them.
+
+use std::sync::Arc;
+
+use feed::Source;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::key;
+use schemas::receipt::Receipt;
+use schemas::topics::CHANGES_RECEIPTS;
+use schemas::views::receipts::{SigningHistory, TABLES, source};
+use schemas::views::records::Row;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use view_store::View;
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source {
+    service: "receipts",
+    view: TABLES.view,
+    records: TABLES.records,
+    history: TABLES.history,
+    feed: TABLES.feed,
+    through: TABLES.through,
+    topic: &CHANGES_RECEIPTS,
+    facts: &[],
+    sample_days: None,
+    redaction: None,
+};
+
+/// A receipt in answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Receipt")]
+pub struct Shown {
+    #[serde(flatten)]
+    receipt: Receipt,
+    /// The URL of a page for people that checks the receipt.
+    verify_url: String,
+}
+
+impl From<Receipt> for Shown {
+    fn from(receipt: Receipt) -> Self {
+        let verify_url = format!("{}/verify/{}", receipt.body.issuer, receipt.id);
+        Self { receipt, verify_url }
+    }
+}
+
+/// The current receipts.
+pub(crate) struct Receipts {
+    pub(crate) view: Arc<dyn View>,
+}
+
+impl Receipts {
+    pub(crate) async fn now(ctx: &Context) -> Result<Self, Problem> {
+        Ok(Self { view: ctx.live(TABLES.view).await? })
+    }
+
+    /// The receipt of an id.
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<Receipt>, Problem> {
+        let row = self.view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
+        row.map(|bytes| stored::<Row<Receipt>>(TABLES.records, &bytes).map(|row| row.record)).transpose()
+    }
+
+    /// The receipts of some ids, in their order; those that are not there are left out.
+    pub(crate) async fn get_many(&self, ids: &[String]) -> Result<Vec<Receipt>, Problem> {
+        let keys: Vec<_> = ids.iter().map(|id| key![id.as_str()]).collect();
+        let rows = self.view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
+        rows.into_iter().flatten().map(|bytes| stored::<Row<Receipt>>(TABLES.records, &bytes).map(|row| row.record)).collect()
+    }
+
+    /// The state of decisions under some keys, in their order.
+    pub(crate) async fn remembered<T: DeserializeOwned>(&self, sources: &[String]) -> Result<Vec<Option<T>>, Problem> {
+        let keys: Vec<_> = sources.iter().map(|source| key![source.as_str()]).collect();
+        let rows = self.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
+        rows.into_iter().map(|row| row.map(|bytes| stored(TABLES.sources, &bytes)).transpose()).collect()
+    }
+
+    /// The state of decisions under one key.
+    pub(crate) async fn one<T: DeserializeOwned>(&self, source: String) -> Result<Option<T>, Problem> {
+        Ok(self.remembered(&[source]).await?.pop().flatten())
+    }
+
+    /// The keys that sign.
+    pub(crate) async fn signing(&self) -> Result<SigningHistory, Problem> {
+        Ok(self.one(source::SIGNING.to_owned()).await?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,66 @@
+//! Research funding: grants and clinical trials, as feeds, digests and watches.
+
+pub mod operations;
+pub mod record;
+pub mod rules;
+
+use crate::operations::{digest, entity, followed, new_funding, records, search};
+use crate::record::{Funding, TABLES};
+use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS};
+use serde_json::json;
+
+use feed::Source;
+use feed::query::Feed;
+use operation::{Definition, RecordPage};
+use reads::registration::Registration;
+use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("research", &TABLES, &CHANGES_RESEARCH, &[GRANTS, TRIALS]);
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// How pages show the records.
+const PAGE: RecordPage = RecordPage {
+    list: "new_funding",
+    rows: &["grants", "trials"],
+    title: &["title", "id"],
+    detail: &[("", "org"), ("", "sponsor")],
+    columns: &["kind", "org", "sponsor", "phase", "amount", "published"],
+    facet: "kind",
+    search: "institution",
+};
+
+/// The service.
+#[must_use]
+pub fn service() -> Registration {
+    let changes = Definition {
+        summary: "New and modified grants and trials since a cursor, oldest first.",
+        when: "Use it to follow a territory over several calls, without gaps.",
+        example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
+        ..changes_since::definition()
+    };
+    Registration::new(
+        "research",
+        "Research funding",
+        "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
+            a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is recorded and has a \
+            number. Each topic of a record names the words that decided it. Without a key: the last 7 days, 25 rows an answer.",
+    )
+    .with_page(PAGE)
+    .with(vec![
+        read::operation::<new_funding::Arguments>(),
+        changes_since::operation::<followed::Research>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<entity::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
+    .with(operations::<followed::Research>())
+    .with(vec![keys::operation()])
+    .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
+}
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Funding>;

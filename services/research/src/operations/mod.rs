@@ -1,0 +1,9 @@
+//! The operations of the service, one file each, and what they share.
+
+pub mod digest;
+pub mod entity;
+pub mod filter;
+pub mod followed;
+pub mod new_funding;
+pub mod records;
+pub mod search;
