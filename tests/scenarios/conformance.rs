@@ -85,8 +85,8 @@ async fn official_mcp_suites_pass() {
 #[test]
 fn generated_clients_work() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]));
+    let data = demo_history::copy_to(dir.path());
+    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"]));
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/clients"));
     check.arg(format!("http://{}", server.address)).env("HIGHWATER_KEY", key.trim());
