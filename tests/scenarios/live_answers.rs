@@ -135,7 +135,9 @@ async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments:
 /// The arguments with which an operation is called: its example, and for `record` the id of a record of the service. `None` if it needs an item that must
 /// be created first.
 async fn arguments_of(fixture: &Fixture, service: &Service, operation: &Operation) -> Option<Value> {
-    if !operation.path.contains('{') {
+    // A tool without a route takes an `id` in its arguments.
+    let needs_item = operation.path.contains('{') || (!operation.has_route() && operation.example["id"].is_string());
+    if !needs_item {
         return Some(operation.example.clone());
     }
     let changes = service.operations.iter().find(|other| operation.name == "record" && other.name == "changes")?;

@@ -12,6 +12,9 @@ const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait
 /// The most choices that a field offers as a list.
 const CHOICES_MAX: usize = 80;
 
+/// The length of a day, `YYYY-MM-DD`.
+const DAY_CHARS: usize = 10;
+
 /// What a field takes.
 pub(crate) enum Kind {
     Choices(Vec<String>),
@@ -89,6 +92,16 @@ fn choices(schema: &Value) -> Vec<String> {
     all
 }
 
+/// What a field for a day shows: the day of a day or of a time, and nothing for words, because browsers complain about them.
+pub(crate) fn day(value: &str) -> &str {
+    value.get(..DAY_CHARS).filter(|day| day.parse::<jiff::civil::Date>().is_ok()).unwrap_or_default()
+}
+
+/// What a field for a number shows: nothing for words.
+fn number(value: &str) -> &str {
+    if value.parse::<f64>().is_ok_and(f64::is_finite) { value } else { "" }
+}
+
 /// The control of a field. `unset` is the words of a choice that is not made.
 pub(crate) fn control(id: &str, name: &str, kind: &Kind, value: &str, unset: &str) -> Markup {
     html! {
@@ -99,8 +112,8 @@ pub(crate) fn control(id: &str, name: &str, kind: &Kind, value: &str, unset: &st
                     @for choice in choices { option value=(choice) selected[choice == value] { (choice) } }
                 }
             }
-            Kind::Day => { input id=(id) type="date" name=(name) value=(value); }
-            Kind::Number => { input id=(id) type="number" step="any" name=(name) value=(value); }
+            Kind::Day => { input id=(id) type="date" name=(name) value=(day(value)); }
+            Kind::Number => { input id=(id) type="number" step="any" name=(name) value=(number(value)); }
             Kind::Switch => { input id=(id) type="checkbox" name=(name) value="true" checked[value == "true"]; }
             Kind::Text => { input id=(id) type="text" name=(name) value=(value) maxlength="300"; }
         }
@@ -130,11 +143,11 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
                 }
             }
             @if has_start {
-                div.field { label for="f-start" { "Recorded since" } input #f-start type="date" name="start" value=(value("start")); }
+                div.field { label for="f-start" { "Recorded since" } input #f-start type="date" name="start" value=(day(value("start"))); }
             }
             div.field {
                 label for="f-asOf" title="Shows everything as it was at the end of this day in UTC." { "As of" }
-                input #f-asOf type="date" name="asOf" value=(value("asOf"));
+                input #f-asOf type="date" name="asOf" value=(day(value("asOf")));
             }
             div.actions {
                 button.primary { "Show" }
@@ -149,6 +162,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Proves that fields for days and numbers show only what a browser takes there.
+    #[test]
+    fn values_of_fields() {
+        for (value, shown) in [
+            ("2026-11-28", "2026-11-28"),
+            ("2026-11-28T12:00:00Z", "2026-11-28"),
+            ("none", ""),
+            ("", ""),
+            ("2026-13-28", ""),
+            ("ééééééé", ""),
+        ] {
+            assert_eq!(day(value), shown, "{value}");
+        }
+        for (value, shown) in [("3", "3"), ("-2.5", "-2.5"), ("three", ""), ("", ""), ("inf", ""), ("NaN", "")] {
+            assert_eq!(number(value), shown, "{value}");
+        }
+    }
 
     /// Proves which control an argument gets from its schema.
     #[test]

@@ -12,7 +12,7 @@ use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, la
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
-use crate::{Pairs, Reads, Shown, url};
+use crate::{Pairs, Reads, Shown, filters, url};
 
 /// The versions that one page shows.
 const VERSIONS: u64 = 25;
@@ -94,7 +94,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 }
                 form.as-of method="get" action=(path) {
                     label for="as-of" { "As of" }
-                    input #as-of type="date" name="asOf" value=(as_of.first().map_or("", |(_, day)| day));
+                    input #as-of type="date" name="asOf" value=(as_of.first().map_or("", |(_, time)| filters::day(time)));
                     button { "Show" }
                 }
             }
