@@ -187,6 +187,11 @@ fn nested(path: &str, value: &Value, depth: usize) -> Markup {
     }
 }
 
+/// An amount in dollars: the sign comes before the symbol.
+fn dollars(amount: &str) -> String {
+    amount.strip_prefix('-').map_or_else(|| format!("${amount}"), |amount| format!("-${amount}"))
+}
+
 /// A number with separators of thousands. Fields in cents are dollars.
 fn number(path: &str, value: &Value) -> Markup {
     let name = path.rsplit('.').next().unwrap_or(path);
@@ -194,12 +199,12 @@ fn number(path: &str, value: &Value) -> Markup {
     let is_dollars = ["amount", "Amount", "Value", "assessed"].iter().any(|end| name.ends_with(end));
     let is_plain = ["year", "Year", "class", "Class", "version", "Version"].iter().any(|end| name.ends_with(end));
     let shown = match value.as_i64() {
-        Some(cents) if is_cents => format!("${}", grouped(cents / 100)),
+        Some(cents) if is_cents => dollars(&grouped(cents / 100)),
         Some(number) if is_plain => number.to_string(),
-        Some(dollars) if is_dollars => format!("${}", grouped(dollars)),
+        Some(amount) if is_dollars => dollars(&grouped(amount)),
         Some(number) => grouped(number),
         None => match value.as_f64() {
-            Some(dollars) if is_dollars => format!("${dollars:.0}"),
+            Some(amount) if is_dollars => dollars(&format!("{amount:.0}")),
             Some(number) => format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
             None => value.to_string(),
         },
@@ -306,6 +311,8 @@ mod tests {
         assert_eq!([0, 999, 1000, -1_234_567].map(grouped), ["0", "999", "1,000", "-1,234,567"]);
         for (path, value, shown) in [
             ("amountCents", json!(123_456), "$1,234"),
+            ("actionAmount", json!(-354_088), "-$354,088"),
+            ("amount", json!(-0.75), "-$1"),
             ("seq", json!(1_000), "1,000"),
             ("ratio", json!(1.25), "1.25"),
             ("fiscalYear", json!(2026), "2026"),
