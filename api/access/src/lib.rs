@@ -274,7 +274,7 @@ impl Access {
         let Some(text) = credentials.key else {
             return Ok(Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address });
         };
-        let key = Key::parse(&text).ok_or_else(|| invalid("the API key is malformed: its format or checksum is wrong"))?;
+        let key = parse_key(&text)?;
         let hash = key.hash(&ctx.secrets);
         let row = match self.cached_key(&hash) {
             Some(row) => row,
@@ -398,6 +398,14 @@ fn subjects_of(kind: &str, address: IpAddr) -> Vec<Subject> {
 /// A window with so many times its calls.
 fn times(window: Window, factor: i64) -> Window {
     Window { calls_max: window.calls_max.saturating_mul(factor), ..window }
+}
+
+/// Reads a key.
+///
+/// # Errors
+/// `key-invalid` if its format or checksum is wrong.
+pub fn parse_key(text: &str) -> Result<Key, Problem> {
+    Key::parse(text).ok_or_else(|| invalid("the API key is malformed: its format or checksum is wrong"))
 }
 
 fn invalid(detail: &str) -> Problem {

@@ -47,9 +47,9 @@ impl<R: ChangeRecord> Element<R> {
         self.backfill.unwrap_or_else(by_rule)
     }
 
-    /// Hides what the change tells of the version before it: see [`ChangeRecord::COMPARED`].
+    /// Hides what the change reveals of the version before it: see [`ChangeRecord::COMPARED`]. A new record has none.
     pub(crate) fn hide_compared(&mut self) {
-        if R::COMPARED.is_empty() {
+        if R::COMPARED.is_empty() || self.event == "new" {
             return;
         }
         let mut details = serde_json::to_value(&self.details).unwrap_or_default();

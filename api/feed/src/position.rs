@@ -172,6 +172,14 @@ pub fn parse_day(text: &str) -> Option<Date> {
     parse_date(text).or_else(|| Some(text.parse::<Timestamp>().ok()?.to_zoned(TimeZone::UTC).date()))
 }
 
+/// Reads the day that an argument names, as [`parse_day`] does.
+///
+/// # Errors
+/// `parameter-invalid`.
+pub fn day_argument(name: &'static str, text: &str) -> Result<Date, Problem> {
+    parse_day(text).ok_or_else(|| Problem::parameter(name, format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time")))
+}
+
 /// The last millisecond of a day in UTC.
 fn end_of(date: Date) -> Option<Timestamp> {
     let next = date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();

@@ -300,7 +300,7 @@ impl Feed {
                 _ => continue,
             };
             // It compares with a version before the cursor.
-            if self.source.sample_days_for(call).is_some() && change.event != "new" {
+            if self.source.sample_days_for(call).is_some() {
                 change.hide_compared();
             }
             event.clone_into(&mut change.event);

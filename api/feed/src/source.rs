@@ -48,6 +48,12 @@ impl Source {
         Self { redaction: Some(Redaction::of::<R>()), sample_days: None, ..self }
     }
 
+    /// Whether the service is decided from the facts of a topic.
+    #[must_use]
+    pub fn reads(&self, topic: &Topic) -> bool {
+        self.facts.iter().any(|fact| fact.name == topic.name)
+    }
+
     /// Who may read single records, their histories and the feed of all changes.
     #[must_use]
     pub fn price_of_records(&self) -> Price {

@@ -64,8 +64,7 @@ impl StreamState {
 /// When rows cannot be read.
 pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<StreamState>, Problem> {
     let all = upstreams::ALL.iter().flat_map(|upstream| upstream.manifest().streams);
-    let read: Vec<&str> =
-        all.filter(|stream| source.facts.iter().any(|topic| topic.name == stream.topic.name)).map(|stream| stream.name).collect();
+    let read: Vec<&str> = all.filter(|stream| source.reads(stream.topic)).map(|stream| stream.name).collect();
     let keys: Vec<_> = read.iter().map(|stream| key![*stream]).collect();
     let view = ctx.live(&VIEW).await?;
     let rows = view.get_many(&RUNS, &keys).await.map_err(store_problem)?;

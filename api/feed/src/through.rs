@@ -65,12 +65,7 @@ impl CompletenessCache {
     fn new(source: Source) -> Self {
         let mut upstreams = Vec::new();
         for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
-            let streams = upstream
-                .streams
-                .iter()
-                .filter(|stream| source.facts.iter().any(|topic| topic.name == stream.topic.name))
-                .map(|stream| stream.name);
-            let streams: Vec<_> = streams.collect();
+            let streams: Vec<_> = upstream.streams.iter().filter(|stream| source.reads(stream.topic)).map(|stream| stream.name).collect();
             if !streams.is_empty() {
                 upstreams.push(upstream.name);
                 upstreams.extend(streams);

@@ -1,4 +1,4 @@
-//! What changes tell of versions that the caller does not see: nothing. A caller who sees only the last days sees each change of these days with the record
+//! What changes reveal of versions that the caller does not see: nothing. A caller who sees only the last days sees each change of these days with the record
 //! after it. Details that compare it with an earlier version ([`ChangeRecord::COMPARED`]) are null if that version is not of these days.
 
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ async fn is_before_unseen(source: &Source, at: &Position, id: &str, seq: Seq, fr
     Ok(previous_version(source, at, id, seq).await?.is_none_or(|before| before <= free_after))
 }
 
-/// Hides what a change tells of the version before it, if the caller, who sees the changes above `free_after`, does not see that. Returns whether it did.
+/// Hides what a change reveals of the version before it, if the caller, who sees the changes above `free_after`, does not see that. Returns whether it did.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -41,7 +41,7 @@ pub async fn hide_unseen<R: ChangeRecord>(
     Ok(is_unseen)
 }
 
-/// Hides what changes, which come newest first, tell of versions that are not among them, from a caller who sees the changes above `free_after`.
+/// Hides what changes, which come newest first, reveal of versions that are not among them, from a caller who sees the changes above `free_after`.
 pub fn hide_outside<'a, R: ChangeRecord + 'a>(
     changes: impl DoubleEndedIterator<Item = &'a mut Element<R>>,
     free_after: Seq,
@@ -52,13 +52,13 @@ pub fn hide_outside<'a, R: ChangeRecord + 'a>(
     }
     let mut seen = HashSet::new();
     for change in changes.rev() {
-        if seen.insert(id(&change.record).to_owned()) && change.event != "new" {
+        if seen.insert(id(&change.record).to_owned()) {
             change.hide_compared();
         }
     }
 }
 
-/// Hides what a change, as the feed stores it, tells of the version before it, as [`hide_unseen`] does. `None` if there is nothing to hide.
+/// Hides what a change, as the feed stores it, reveals of the version before it, as [`hide_unseen`] does. `None` if there is nothing to hide.
 ///
 /// # Errors
 /// When rows cannot be read; `internal` if the change cannot be decoded.

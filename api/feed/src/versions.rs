@@ -99,7 +99,7 @@ pub async fn versions_of<R: ChangeRecord + Serialize + DeserializeOwned + Clone>
     {
         // A version that the caller does not see is not compared with.
         let before = changes.peek().filter(|earlier| earlier.seq > after).map(|earlier| earlier.record.clone());
-        if before.is_none() && after > Seq(0) && change.event != "new" {
+        if before.is_none() && after > Seq(0) {
             change.hide_compared();
         }
         let changed = before.as_ref().map_or_else(|| Ok(Vec::new()), |before| changed_fields(before, &change.record))?;

@@ -67,7 +67,7 @@ pub fn named_output<O: JsonSchema>() -> NamedSchema {
 /// The keywords that limit a value of an argument.
 const LIMITS: [&str; 8] = ["minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minimum", "maximum"];
 
-/// Stands for an argument type where an answer repeats its values: `#[schemars(with = "Repeated<T>")]`. Its schema has no limits of arguments, because a
+/// Replaces an argument type where an answer repeats its values: `#[schemars(with = "Repeated<T>")]`. Its schema has no limits of arguments, because a
 /// stored value is in its normal form (an empty list means all), or was accepted under other limits; and it has a list where an argument may be a list or
 /// its only item.
 pub struct Repeated<T>(PhantomData<T>);

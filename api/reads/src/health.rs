@@ -109,15 +109,15 @@ pub fn operation<F: HealthFields>(source: Source) -> Operation {
 async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
+    if arguments.streams && arguments.as_of.is_some() {
+        return Err(Problem::parameter("streams", "the state of streams is known for now only; leave out `asOf`"));
+    }
     let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
     let from = history_from(ctx, &source, &at.view, at.last).await?.filter(|_| at.seq > Seq(0));
     let changes_by_day = match arguments.days {
         Some(days) => Some(changes_by_day(ctx, &source, &at, days.into()).await?),
         None => None,
     };
-    if arguments.streams && arguments.as_of.is_some() {
-        return Err(Problem::parameter("streams", "the state of streams is known for now only; leave out `asOf`"));
-    }
     let streams = if arguments.streams { Some(stream_states(ctx, &source).await?) } else { None };
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {

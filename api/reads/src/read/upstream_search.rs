@@ -113,10 +113,10 @@ impl<S: WatchableFeed> Reader<S> {
         days.is_none_or(|days| self.at.free_window().shows_live(days, &record)).then_some(record)
     }
 
-    /// The first day of which the caller is shown records of upstreams, none of them before `first`.
+    /// The first day of which the caller is shown records of upstreams, none of them before `first`; `last` if those days end before.
     #[must_use]
-    pub fn live_from(&self, first: Date) -> Date {
-        self.free_from().map_or(first, |free| free.max(first))
+    pub fn live_from(&self, first: Date, last: Date) -> Date {
+        self.free_from().map_or(first, |free| free.max(first)).min(last)
     }
 
     /// The first day that the caller sees of what upstreams show; `None` if all of it.
@@ -146,17 +146,17 @@ impl<S: WatchableFeed> Reader<S> {
             None => vec![Some(Place::default()); questions.len()],
         };
         let (ctx, now, read) = (self.context(), self.at.now, |fact: &FactData| self.record_of(fact).filter(&is_wanted));
-        let mut asked = Vec::with_capacity(questions.len());
+        let mut requests = Vec::with_capacity(questions.len());
         for ((_, question), place) in questions.iter().zip(places) {
             let read = &read;
-            asked.push(async move {
+            requests.push(async move {
                 match place {
                     Some(place) => collect(ctx, question, now, place, limit, read).await,
                     None => Ok(Collected::nothing()),
                 }
             });
         }
-        let answers = join_all(asked).await;
+        let answers = join_all(requests).await;
         let reasons = questions.iter().zip(&answers).filter_map(|((name, _), answer)| match answer {
             Ok(collected) => collected.failure.as_ref().map(|reason| format!("{name}: {reason}")),
             Err(reason) => Some(format!("{name}: {reason}")),

@@ -122,7 +122,7 @@ impl Read for Arguments {
         changes.retain(|change| filter.selects(change));
         // Older awards, of which no action was recorded here.
         let today = reader.today();
-        let first = reader.live_from(today.saturating_sub(BACKFILL_YEARS.years())).min(today);
+        let first = reader.live_from(today.saturating_sub(BACKFILL_YEARS.years()), today);
         let question = question(Vec::new(), contractor.clone(), Vec::new(), (first, today), AwardOrder::Largest);
         let listed = reader.ask(USASPENDING, &question, AWARDS_MAX).await;
         let (live, mut truncated) = (listed.is_some(), !is_all_read);

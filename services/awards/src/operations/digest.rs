@@ -153,7 +153,7 @@ async fn expiring(filter: &Filter, last: Date, reader: &mut Reader<Awards>) -> R
     let today = reader.today();
     let (from, to) = (today.to_string(), last.to_string());
     let is_within = |end: &str| from.as_str() <= end && end <= to.as_str();
-    let first = reader.live_from(today.saturating_sub(MODIFIED_WITHIN_YEARS.years())).min(today);
+    let first = reader.live_from(today.saturating_sub(MODIFIED_WITHIN_YEARS.years()), today);
     let question = question(filter.naics.clone(), String::new(), Vec::new(), (first, today), AwardOrder::EndingAfter(today));
     let (mut found, mut truncated) = (None, false);
     if let Some(collected) = reader.ask(USASPENDING, &question, EXPIRING_MAX).await {

@@ -91,8 +91,8 @@ impl Read for Arguments {
             Some(part) => agencies(part, reader).await?,
             None => Vec::new(),
         };
-        let asked = reader.live_from(first).min(today);
-        let question = question(filter.naics.clone(), String::new(), agencies, (asked, today), AwardOrder::Newest);
+        let live_from = reader.live_from(first, today);
+        let question = question(filter.naics.clone(), String::new(), agencies, (live_from, today), AwardOrder::Newest);
         let of_agency = Filter { agency: filter.agency.clone(), ..Filter::default() };
         let found = reader
             .search(Search {
@@ -105,7 +105,7 @@ impl Read for Arguments {
             })
             .await?;
         let awards: Vec<Shown> = found.records.into_iter().map(Shown::from).collect();
-        let start = if found.extent.live { asked.to_string() } else { start };
+        let start = if found.extent.live { live_from.to_string() } else { start };
         Ok(Found { count: awards.len(), awards, start, extent: found.extent })
     }
 }
@@ -177,7 +177,7 @@ mod tests {
             collected.total = Some(5);
             reader.hide_total(&mut collected);
             assert_eq!((seen.as_slice(), collected.total), (shown, total), "{tier:?}");
-            assert_eq!(reader.live_from("2026-06-01".parse().unwrap()).to_string(), first, "{tier:?}");
+            assert_eq!(reader.live_from("2026-06-01".parse().unwrap(), "2026-12-01".parse().unwrap()).to_string(), first, "{tier:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::followed::Filings;
 use super::records::Filed;
 use feed::filter::Filter as _;
-use feed::position::parse_day;
+use feed::position::day_argument;
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Extent, Read, Reader, Search};
@@ -89,8 +89,8 @@ impl Read for Arguments {
         let mut filter = filter;
         let note = filter.look_up(reader.context(), &reader.at, reader.after()).await?;
         reader.note(note);
-        let asked = reader.live_from(first).min(last);
-        let question = Question::Filings { forms: filter.form.clone(), start: asked, end: last, page: String::new() };
+        let live_from = reader.live_from(first, last);
+        let question = Question::Filings { forms: filter.form.clone(), start: live_from, end: last, page: String::new() };
         let found = reader
             .search(Search {
                 upstream: EDGAR,
@@ -104,7 +104,7 @@ impl Read for Arguments {
         let mut filings = found.records;
         filings.sort_by(last_filed_first);
         let filings: Vec<Filed> = filings.into_iter().map(Filed::from).collect();
-        let start = if found.extent.live { asked.to_string() } else { start };
+        let start = if found.extent.live { live_from.to_string() } else { start };
         Ok(Found { count: filings.len(), filings, start, end, extent: found.extent })
     }
 }
@@ -116,8 +116,7 @@ pub(crate) fn last_filed_first(a: &Filing, b: &Filing) -> Ordering {
 
 /// Reads the day of a parameter.
 fn day(name: &'static str, text: Option<&str>) -> Result<Option<Date>, Problem> {
-    let invalid = |text: &str| Problem::parameter(name, format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time"));
-    text.map(|text| parse_day(text).ok_or_else(|| invalid(text))).transpose()
+    text.map(|text| day_argument(name, text)).transpose()
 }
 
 #[cfg(test)]

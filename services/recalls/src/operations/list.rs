@@ -18,7 +18,7 @@ use super::search::words::{Keyword, query_words};
 use crate::SOURCE;
 use feed::cursor;
 use feed::etag::{etag, matches_etag};
-use feed::position::{Position, day_text, lagging, parse_day, position};
+use feed::position::{Position, day_argument, day_text, lagging, position};
 use operation::context::Context;
 use operation::known::known_value;
 use operation::problem::Problem;
@@ -256,11 +256,7 @@ pub(crate) async fn ids_of(ctx: &Context, at: &Position, text: &str) -> Result<V
 /// The filter of the arguments.
 fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     let date = |name: &'static str, text: &Option<String>| {
-        let day = |text: &String| {
-            let wrong = || Problem::parameter(name, format!("{text:?} is neither a date YYYY-MM-DD nor an RFC 3339 time"));
-            parse_day(text).map(|day| day.to_string()).ok_or_else(wrong)
-        };
-        text.as_ref().map(day).transpose()
+        text.as_deref().map(|text| day_argument(name, text).map(|day| day.to_string())).transpose()
     };
     let (from, to) = (date("from", &arguments.from)?, date("to", &arguments.to)?);
     if let (Some(from), Some(to)) = (&from, &to)
