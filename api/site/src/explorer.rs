@@ -14,6 +14,7 @@ use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
 use crate::layout::{note, notice};
 use crate::this_view::{View, this_view};
+use crate::url::value;
 use crate::{Pairs, Reads, Shown, filters, url};
 
 /// The rows of a page: as many as a caller without a key gets.
@@ -145,10 +146,6 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         status: refusal.map_or(200, |problem| problem.code.status()),
         main,
     })
-}
-
-fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
-    pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value)
 }
 
 /// Whether a query has arguments that an operation does not take, so that the filtered feed has to say what is wrong with them.

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use operation::Operation;
 use serde_json::Value;
 
-use crate::Pairs;
 use crate::fields::label;
+use crate::{Pairs, url};
 
 /// Arguments that are not filters: the pages set them, or have their own controls for them.
 const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait", "before", "rebase", "filter", "day"];
@@ -122,7 +122,7 @@ pub(crate) fn control(id: &str, name: &str, kind: &Kind, value: &str, unset: &st
 
 /// The form. `operation` is `None` for a list that takes no filters; `first` names the field that comes first.
 pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &str, has_start: bool, pairs: &Pairs) -> Markup {
-    let value = |name: &str| pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.as_str());
+    let value = |name: &str| url::value(pairs, name);
     let fields = operation.map(|operation| fields(operation, first)).unwrap_or_default();
     let is_set = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
     html! {

@@ -1,6 +1,6 @@
 //! The home page: what changed today, in every service.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::Page;
@@ -22,9 +22,9 @@ const SHOWN_MAX: usize = 12;
 pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let services = reads.services();
     let states = join_all(services.iter().map(|shown| async move {
-        let pulse = pulse(reads, *shown).await;
-        let newest = newest_part(reads, *shown, &Vec::new(), SHOWN_MAX as u64).await.map(|part| part.rows).unwrap_or_default();
-        (*shown, pulse, newest)
+        let nothing = Vec::new();
+        let (pulse, newest) = join(pulse(reads, *shown), newest_part(reads, *shown, &nothing, SHOWN_MAX as u64)).await;
+        (*shown, pulse, newest.map(|part| part.rows).unwrap_or_default())
     }))
     .await;
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));

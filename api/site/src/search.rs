@@ -23,7 +23,7 @@ const COLUMNS_MAX: usize = 4;
 /// # Errors
 /// None: a service that cannot search for these words shows nothing.
 pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<Page<'a>, Problem> {
-    let words = pairs.iter().find(|(name, _)| name == "q").map_or("", |(_, words)| words.as_str());
+    let words = url::value(pairs, "q");
     let is_asked = !words.is_empty() && words.chars().count() <= WORDS_CHARS_MAX;
     let services = reads.services();
     let found: Vec<Found<'_>> = if is_asked { join_all(services.iter().map(|shown| find(reads, *shown, words))).await } else { Vec::new() };

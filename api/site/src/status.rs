@@ -24,8 +24,8 @@ struct Stream<'a> {
 pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let arguments = || vec![("streams".to_owned(), "true".to_owned())];
     let services = reads.services();
-    let asked = services.iter().map(|shown| async move { (*shown, reads.read(shown.service.name, "health", arguments()).await) });
-    let states: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(asked).await;
+    let answering = services.iter().map(|shown| async move { (*shown, reads.read(shown.service.name, "health", arguments()).await) });
+    let states: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(answering).await;
     let streams = streams(&states);
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
     let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.state["state"] == "failed").map(|(name, _)| *name).collect();

@@ -17,6 +17,12 @@ pub fn pairs(query: &str) -> Pairs {
     all.filter(|(name, value)| !value.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())).collect()
 }
 
+/// The value of a field of a query or form; empty if it has none.
+#[must_use]
+pub fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
+    pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value)
+}
+
 /// A query of pairs, with `?`; empty without pairs.
 pub(crate) fn query<N: AsRef<str>, V: AsRef<str>>(pairs: &[(N, V)]) -> String {
     if pairs.is_empty() {

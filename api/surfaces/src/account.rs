@@ -8,23 +8,22 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::keys::Key;
 use access::{Access, Credentials, Open, session};
 use bytes::Buf;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use http::header::{CACHE_CONTROL, COOKIE, ETAG, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use operation::Form;
 use operation::context::{Context, Part, Settings};
 use operation::problem::Problem;
-use operation::{Body, Form};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use site::account::{Arguments, Calls, KEYS, Route, SIGN_IN, SIGN_OUT, Screen, SignIn, Usage, WEBHOOKS};
 use site::{ACCOUNT, Pairs, Shown, url};
 use warp::reply::Response;
 
-use crate::mounted::{Incoming, Mounted};
+use crate::mounted::{Incoming, Mounted, value_of};
 use crate::reply::{Document, empty};
 use crate::response::{set, set_text};
 use crate::same_origin::is_same_origin;
@@ -133,18 +132,20 @@ impl<'a> Portal<'a> {
         match self.request.path {
             SIGN_IN => return self.sign_in(form).await,
             SIGN_OUT => return Ok(self.without_cookie(redirect(ACCOUNT))),
+            KEYS => {
+                let (credentials, usage) = match self.visitor().await? {
+                    Visitor::Known(credentials, usage) => (credentials, Some(usage)),
+                    Visitor::Ended(_) | Visitor::Nobody => (Credentials::default(), None),
+                };
+                return Ok(self.page(site::account::create_key(&self.caller(credentials), usage.as_ref(), form).await));
+            }
             _ => {}
         }
-        let is_for_keys = self.request.path == KEYS;
-        let route = if is_for_keys { Route::Overview } else { Route::parse(self.request.path).ok_or_else(unknown)? };
+        let route = Route::parse(self.request.path).ok_or_else(unknown)?;
         match self.visitor().await? {
-            Visitor::Known(credentials, usage) if is_for_keys => {
-                Ok(self.page(site::account::create_key(&self.caller(credentials), Some(&usage), form).await))
-            }
             Visitor::Known(credentials, usage) => {
                 Ok(self.page(site::account::submit(&self.caller(credentials), &usage, &route, form).await))
             }
-            _ if is_for_keys => Ok(self.page(site::account::create_key(&self.caller(Credentials::default()), None, form).await)),
             Visitor::Ended(problem) => Ok(self.ended(problem)),
             Visitor::Nobody => Ok(self.ended(Problem::new(ErrorCode::KeyInvalid, "nobody is signed in; nothing was changed"))),
         }
@@ -152,17 +153,13 @@ impl<'a> Portal<'a> {
 
     /// Begins a session.
     async fn sign_in(&self, form: &Pairs) -> Result<Response, Problem> {
-        let field = |wanted: &str| form.iter().find(|(name, _)| name == wanted).map_or("", |(_, value)| value.as_str());
-        let to = if leads_here(field("to")) { field("to") } else { ACCOUNT };
-        let malformed = || Problem::new(ErrorCode::KeyInvalid, "the API key is malformed: its format or checksum is wrong");
-        let begun = match Key::parse(field("key")).ok_or_else(malformed) {
-            Ok(key) => match self.usage(&Credentials { key: Some(key.reveal().to_owned()) }).await {
-                Ok(_) => session::begin(self.context, &key),
-                Err(problem) => Err(problem),
-            },
-            Err(problem) => Err(problem),
+        let to = Some(url::value(form, "to")).filter(|to| leads_here(to)).unwrap_or(ACCOUNT);
+        let begun = async {
+            let key = access::parse_key(url::value(form, "key"))?;
+            self.usage(&Credentials { key: Some(key.reveal().to_owned()) }).await?;
+            session::begin(self.context, &key)
         };
-        match begun {
+        match begun.await {
             Ok(sealed) => Ok(self.with_cookie(redirect(&format!("{to}?{JUST_SIGNED_IN}=1")), &sealed, "")),
             Err(problem) => Ok(self.page(site::account::sign_in(&self.caller(Credentials::default()), to, SignIn::Refused(problem)))),
         }
@@ -317,12 +314,7 @@ impl Calls for Caller<'_> {
             };
             let arguments = mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
             let (answer, _) = mounted.call(self.context, index, arguments, incoming).await?;
-            let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
-            match answer.body {
-                Body::Json(value) => Ok(value),
-                Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
-                _ => Err(unreadable()),
-            }
+            value_of(answer)
         })
     }
 

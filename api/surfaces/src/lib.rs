@@ -184,7 +184,7 @@ impl Site {
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
         } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
-            is_api = mount.is_api(path);
+            is_api = is_for_browser && mount.is_api(path);
             mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());

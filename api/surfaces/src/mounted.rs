@@ -229,13 +229,7 @@ impl Mounted {
             };
             self.run(operation, call, arguments).await
         };
-        let answer = self.within_time(operation, wait, false, answering).await?;
-        let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
-        match answer.body {
-            Body::Json(value) => Ok(value),
-            Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
-            _ => Err(unreadable()),
-        }
+        value_of(self.within_time(operation, wait, false, answering).await?)
     }
 
     /// Runs a handler. If it panics, the caller gets `internal`.
@@ -256,5 +250,18 @@ impl Mounted {
         let micros = operation.price_micros(&self.settings).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         Goods { service: self.service.name, operation: operation.name, offer, free_from }
+    }
+}
+
+/// The JSON of an answer, for pages.
+///
+/// # Errors
+/// `internal` for an answer that is none.
+pub(crate) fn value_of(answer: Answer) -> Result<Value, Problem> {
+    let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
+    match answer.body {
+        Body::Json(value) => Ok(value),
+        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
+        _ => Err(unreadable()),
     }
 }

@@ -1,13 +1,14 @@
 //! Forms of the portal: what they send, and the words for what they are about.
 
 use maud::{Markup, html};
-use operation::Method;
 use operation::problem::Problem;
+use operation::{Method, Operation};
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::Arguments;
+use super::{Arguments, Calls};
 use crate::fields::{is_empty, label, text};
+use crate::url::value;
 use crate::{Pairs, Shown, filters, url};
 
 /// The longest value of a field in a list, in characters.
@@ -31,11 +32,6 @@ const OWN_FIELDS: [&str; 16] = [
     "next",
     "cursor",
 ];
-
-/// The value of a field of a form or query; empty if it has none.
-pub(super) fn value<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
-    pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.as_str())
-}
 
 /// The fields of a form with these names that have a value, as arguments.
 pub(super) fn arguments(form: &Pairs, names: &[&str]) -> Arguments {
@@ -64,7 +60,7 @@ pub(super) struct WebhookOperations<'a> {
     /// The field of the list in its answer.
     pub(super) items: &'a str,
     /// The operation that creates one, and the name of the argument with the URL.
-    pub(super) create: &'a str,
+    pub(super) create: &'a Operation,
     pub(super) url: &'static str,
     /// The operation that deletes one.
     pub(super) delete: &'a str,
@@ -85,8 +81,19 @@ impl<'a> WebhookOperations<'a> {
         let list = named(Method::Get, create.path)?;
         let delete = named(Method::Delete, &one)?;
         let read = named(Method::Get, &one).map_or("", |operation| operation.name);
-        Some(Self { list: list.name, items: list.list, create: create.name, url, delete: delete.name, read })
+        Some(Self { list: list.name, items: list.list, create, url, delete: delete.name, read })
     }
+}
+
+/// The service that a form or path names, and its operations on webhooks.
+///
+/// # Errors
+/// `not-found`.
+pub(super) fn webhook_operations<'a>(calls: &'a dyn Calls, name: &str) -> Result<(Shown<'a>, WebhookOperations<'a>), Problem> {
+    let shown = service(&calls.services(), name)?;
+    let operations = WebhookOperations::of(&shown);
+    let operations = operations.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
+    Ok((shown, operations))
 }
 
 /// What a watch or a webhook selects: the fields of its answer that are not about itself.
@@ -114,7 +121,7 @@ pub(super) fn fields_in_words(fields: &Map<String, Value>, otherwise: &str) -> M
 
 /// The address of the explorer that shows a filter; `None` if no page takes all of its fields without a key.
 pub(super) fn explorer(shown: &Shown<'_>, filter: &Map<String, Value>) -> Option<String> {
-    let takes_all = |operation: &&operation::Operation| filter.keys().all(|name| filters::has_filter(operation, name));
+    let takes_all = |operation: &&Operation| filter.keys().all(|name| filters::has_filter(operation, name));
     let list = shown.operation(shown.service.page.list).filter(takes_all).map(|_| "records");
     let feed = || shown.filtered_feed().filter(|feed| feed.price == operation::Price::Free).filter(takes_all).map(|_| "changes");
     let view = list.or_else(feed).filter(|_| !filter.is_empty())?;

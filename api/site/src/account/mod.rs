@@ -188,6 +188,28 @@ fn screen(part: &str, title: &str, outcome: Outcome, body: &Markup) -> Screen {
     Screen::of(&page(title, status, main), outcome.problem)
 }
 
+/// A table of the portal. On narrow screens each row is a card, so cells name their column. A column of buttons, whose heading is empty, is named for those
+/// who do not see it.
+fn table(caption: &str, headings: &[&str], rows: &Markup) -> Markup {
+    html! {
+        table.rows.tight {
+            caption.hidden { (caption) }
+            thead { tr { @for words in headings { th scope="col" { @if words.is_empty() { span.hidden { "Actions" } } @else { (words) } } } } }
+            tbody { (rows) }
+        }
+    }
+}
+
+/// The path of the page of a webhook.
+fn webhook_path(service: &str, id: &str) -> String {
+    format!("{WEBHOOKS}/{}/{}", url::segment(service), url::segment(id))
+}
+
+/// The host of a webhook as pages name it.
+fn host_or_unknown(host: &str) -> &str {
+    if host.is_empty() { "unreadable URL" } else { host }
+}
+
 /// A page that no search engine lists.
 fn page(title: &str, status: u16, main: Markup) -> Page<'static> {
     Page { title: title.to_owned(), status, main, ..Page::default() }
@@ -225,7 +247,7 @@ pub async fn submit(calls: &dyn Calls, usage: &Usage, route: &Route, form: &Pair
         },
         Route::Webhook { service, id } => {
             let result = webhook::act(calls, service, id, form).await;
-            let is_deleted = result.is_ok() && forms::value(form, "act") == webhook::DELETE;
+            let is_deleted = result.is_ok() && url::value(form, "act") == webhook::DELETE;
             let route = if is_deleted { &Route::Webhooks } else { route };
             shown(calls, usage, route, &nothing, Outcome::from(result)).await
         }

@@ -5,8 +5,8 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
 use super::{ACCOUNT, Calls, KEYS, Outcome, SAVED, Screen, Usage, WEBHOOKS, forms, page};
-use crate::Pairs;
 use crate::fields::grouped;
+use crate::{Pairs, url};
 
 /// The operation that creates a free key.
 const CREATE: &str = "create_key";
@@ -81,7 +81,7 @@ fn creator(calls: &dyn Calls) -> Option<&'static str> {
 /// Those of the operation.
 pub(super) async fn create_key(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
     let service = creator(calls).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server creates no keys"))?;
-    let answer = calls.call(service, CREATE, forms::arguments(form, &["email"]), forms::value(form, "once")).await?;
+    let answer = calls.call(service, CREATE, forms::arguments(form, &["email"]), url::value(form, "once")).await?;
     let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
     let key = text("api_key");
     if key.is_empty() {

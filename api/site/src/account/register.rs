@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 use operation::problem::Problem;
-use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 
-use super::forms::{self, WebhookOperations, value};
+use super::forms::webhook_operations;
 use super::{Arguments, Calls, Outcome, REGISTER, Route, Screen, WEBHOOKS};
 use crate::Pairs;
 use crate::fields::label;
 use crate::filters::{control, help, kind};
+use crate::url::value;
 
 /// Arguments that have no field in the form: the URL has its own, and the secret is generated.
 const NOT_SHOWN: [&str; 4] = ["webhook", "webhook_url", "secret", "token"];
@@ -23,24 +23,16 @@ struct Field<'a> {
 
 /// The page. `given` is the query, or a form that was refused.
 pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome) -> Screen {
-    let services = calls.services();
-    let shown = forms::service(&services, value(given, "service"));
-    let found = shown.and_then(|shown| {
-        let operations = WebhookOperations::of(&shown).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
-        Ok((shown, operations))
-    });
-    let (shown, operations) = match found {
+    let (shown, operations) = match webhook_operations(calls, value(given, "service")) {
         Ok(found) => found,
         Err(problem) => {
             let body = html! { p { a href=(WEBHOOKS) { "All webhooks" } } };
             return super::screen(WEBHOOKS, "Register a webhook", Outcome::refused(problem), &body);
         }
     };
-    let input = shown.operation(operations.create).map(|operation| &operation.input);
-    let fields = input.map(|input| fields(input, "")).unwrap_or_default();
-    let summary = shown.operation(operations.create).map_or("", |operation| operation.summary);
+    let fields = fields(&operations.create.input, "");
     let body = html! {
-        p { strong { (shown.service.title) } ": " (summary) }
+        p { strong { (shown.service.title) } ": " (operations.create.summary) }
         form.stack method="post" action=(REGISTER) {
             input type="hidden" name="service" value=(shown.service.name);
             input type="hidden" name="once" value=(calls.nonce());
@@ -93,15 +85,13 @@ fn row(field: &Field<'_>, given: &str) -> Markup {
 /// # Errors
 /// Those of the operation.
 pub(super) async fn register(calls: &dyn Calls, form: &Pairs) -> Result<(Route, Outcome), Problem> {
-    let shown = forms::service(&calls.services(), value(form, "service"))?;
-    let operations = WebhookOperations::of(&shown).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
-    let operation = shown.operation(operations.create).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
+    let (shown, operations) = webhook_operations(calls, value(form, "service"))?;
     let url = value(form, "url");
     if url.is_empty() {
         return Err(Problem::parameter(operations.url, "the URL is missing"));
     }
     let mut arguments = Arguments::new();
-    for field in fields(&operation.input, "") {
+    for field in fields(&operations.create.input, "") {
         let given = value(form, &field.name);
         if given.is_empty() {
             continue;
@@ -115,7 +105,7 @@ pub(super) async fn register(calls: &dyn Calls, form: &Pairs) -> Result<(Route, 
         }
     }
     arguments.insert(operations.url.to_owned(), json!(url));
-    let answer = calls.call(shown.service.name, operations.create, arguments, value(form, "once")).await?;
+    let answer = calls.call(shown.service.name, operations.create.name, arguments, value(form, "once")).await?;
     let id = answer["id"].as_str().unwrap_or_default().to_owned();
     let secret = answer["secret"].as_str().map(|secret| ("The signing secret", secret.to_owned()));
     let mut words = format!("The webhook {id} was registered.");

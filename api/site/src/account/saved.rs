@@ -1,15 +1,16 @@
 //! `/account/saved`: the saved filters and watches of the account in all services.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use maud::{Markup, html};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
-use super::{Calls, Outcome, SAVED, Screen, WEBHOOKS, forms};
+use super::{Calls, Outcome, SAVED, Screen, WEBHOOKS, forms, host_or_unknown, table, webhook_path};
 use crate::fields::time;
 use crate::layout::notice;
-use crate::{Pairs, Shown, url};
+use crate::url::value;
+use crate::{Pairs, Shown};
 
 /// A kind of saved items: the operations that list and delete them, the field of the list, and the argument that names one.
 struct Kind {
@@ -32,37 +33,24 @@ struct Listing<'a> {
 
 /// The page.
 pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
-    let (filters, watches) = (listing(calls, &FILTERS).await, listing(calls, &WATCHES).await);
+    let (filters, watches) = join(listing(calls, &FILTERS), listing(calls, &WATCHES)).await;
     let body = html! {
         h2 { "Saved filters" }
         p { "A feed takes the name of a saved filter as " code { "filter" } ". Save one with " code { "POST /v1/filters" } " of a service." }
         (refusal(&filters))
         @if !filters.items.is_empty() {
-            table.rows.tight {
-                caption.hidden { "Saved filters" }
-                thead { tr { @for head in ["Name", "Service", "Filter", "Changed", ""] { (heading(head)) } } }
-                tbody { @for (shown, item) in &filters.items { (filter_row(shown, item)) } }
-            }
+            (table("Saved filters", &["Name", "Service", "Filter", "Changed", ""], &html! { @for (shown, item) in &filters.items { (filter_row(shown, item)) } }))
         }
         (empty(&filters, "This account has no saved filters."))
         h2 { "Watches" }
         p { "A watch matches every later change of what it names. Those with a webhook are also on the page of " a href=(WEBHOOKS) { "webhooks" } "." }
         (refusal(&watches))
         @if !watches.items.is_empty() {
-            table.rows.tight {
-                caption.hidden { "Watches" }
-                thead { tr { @for head in ["Watched", "Service", "Since", "Until", "Webhook", ""] { (heading(head)) } } }
-                tbody { @for (shown, item) in &watches.items { (watch_row(shown, item)) } }
-            }
+            (table("Watches", &["Watched", "Service", "Since", "Until", "Webhook", ""], &html! { @for (shown, item) in &watches.items { (watch_row(shown, item)) } }))
         }
         (empty(&watches, "This account has no watches."))
     };
     super::screen(SAVED, "Saved filters and watches", outcome, &body)
-}
-
-/// A heading of a table; a column of buttons is named for those who do not see it.
-pub(super) fn heading(words: &str) -> Markup {
-    html! { th scope="col" { @if words.is_empty() { span.hidden { "Actions" } } @else { (words) } } }
 }
 
 /// Deletes a saved filter or a watch.
@@ -70,12 +58,12 @@ pub(super) fn heading(words: &str) -> Markup {
 /// # Errors
 /// Those of the operation.
 pub(super) async fn delete(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
-    let act = forms::value(form, "act");
+    let act = value(form, "act");
     let kind = [FILTERS, WATCHES].into_iter().find(|kind| kind.delete == act);
     let kind = kind.ok_or_else(|| Problem::new(ErrorCode::RequestInvalid, "this page has no such form"))?;
-    let shown = forms::service(&calls.services(), forms::value(form, "service"))?;
+    let shown = forms::service(&calls.services(), value(form, "service"))?;
     calls.call(shown.service.name, kind.delete, forms::arguments(form, &[kind.name]), "").await?;
-    Ok(Outcome::done(format!("Deleted {} in {}.", forms::value(form, kind.name), shown.service.title)))
+    Ok(Outcome::done(format!("Deleted {} in {}.", value(form, kind.name), shown.service.title)))
 }
 
 async fn listing<'a>(calls: &'a dyn Calls, kind: &Kind) -> Listing<'a> {
@@ -155,14 +143,4 @@ fn watch_row(shown: &Shown<'_>, item: &Value) -> Markup {
             }
         }
     }
-}
-
-/// The path of the page of a webhook.
-pub(super) fn webhook_path(service: &str, id: &str) -> String {
-    format!("{WEBHOOKS}/{}/{}", url::segment(service), url::segment(id))
-}
-
-/// The host of a webhook as pages name it.
-pub(super) fn host_or_unknown(host: &str) -> &str {
-    if host.is_empty() { "unreadable URL" } else { host }
 }

@@ -5,12 +5,12 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::forms::{self, WebhookOperations, value};
-use super::saved::{heading, host_or_unknown, webhook_path};
+use super::forms;
 use super::webhooks::{DELIVERIES, Health, count, response};
-use super::{Arguments, Calls, Outcome, Screen, WEBHOOKS};
+use super::{Arguments, Calls, Outcome, Screen, WEBHOOKS, host_or_unknown, table, webhook_path};
 use crate::fields::time;
 use crate::layout::notice;
+use crate::url::value;
 use crate::{Pairs, Shown, url};
 
 /// The attempts of a page.
@@ -52,15 +52,8 @@ fn limited(id: &str, limit: u64) -> Arguments {
     Map::from_iter([("id".to_owned(), json!(id)), ("limit".to_owned(), json!(limit))])
 }
 
-fn operations<'a>(calls: &'a dyn Calls, service: &str) -> Result<(Shown<'a>, WebhookOperations<'a>), Problem> {
-    let shown = forms::service(&calls.services(), service)?;
-    let operations = WebhookOperations::of(&shown);
-    let operations = operations.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
-    Ok((shown, operations))
-}
-
 async fn read<'a>(calls: &'a dyn Calls, service: &str, id: &str, query: &Pairs) -> Result<Webhook<'a>, Problem> {
-    let (shown, operations) = operations(calls, service)?;
+    let (shown, operations) = forms::webhook_operations(calls, service)?;
     let name = shown.service.name;
     let mut arguments = limited(id, ATTEMPTS);
     if let Some((_, after)) = query.iter().find(|(given, _)| given == "after") {
@@ -96,7 +89,7 @@ fn matches(mut answer: Value) -> Vec<Value> {
 /// # Errors
 /// Those of the operation; `request-invalid` for a form that the page does not have.
 pub(super) async fn act(calls: &dyn Calls, service: &str, id: &str, form: &Pairs) -> Result<Outcome, Problem> {
-    let (shown, operations) = operations(calls, service)?;
+    let (shown, operations) = forms::webhook_operations(calls, service)?;
     let name = shown.service.name;
     let once = value(form, "once");
     let with = |names: &[&str]| {
@@ -248,34 +241,30 @@ fn attempts(path: &str, status: &Value) -> Markup {
     let text = |attempt: &'_ Value, name: &str| attempt[name].as_str().unwrap_or_default().to_owned();
     html! {
         @if all.is_empty() { p.empty { "No message was sent yet." } } @else {
-            table.rows.tight {
-                caption.hidden { "Attempts, the newest first" }
-                thead { tr { @for head in ["Message", "Attempt", "At", "Response", "Reason", ""] { (heading(head)) } } }
-                tbody {
-                    @for (index, attempt) in all.iter().enumerate() {
-                        @let message = text(attempt, "message");
-                        @let is_newest = index == 0 || all[index - 1]["message"] != attempt["message"];
-                        tr {
-                            th scope="row" { code { (message) } }
-                            td.number data-label="Attempt" { (count(&attempt["attempt"])) }
-                            td data-label="At" { (time(&text(attempt, "at"))) }
-                            td.number data-label="Response" { (response(&attempt["status"])) }
-                            td data-label="Reason" {
-                                @if text(attempt, "reason").is_empty() { "accepted" } @else { bdi { (text(attempt, "reason")) } }
-                            }
-                            td.act {
-                                @if is_newest {
-                                    form.inline method="post" action=(path) {
-                                        input type="hidden" name="act" value="resend";
-                                        input type="hidden" name="message" value=(message);
-                                        button { "Send again" span.hidden { " " (message) } }
-                                    }
+            (table("Attempts, the newest first", &["Message", "Attempt", "At", "Response", "Reason", ""], &html! {
+                @for (index, attempt) in all.iter().enumerate() {
+                    @let message = text(attempt, "message");
+                    @let is_newest = index == 0 || all[index - 1]["message"] != attempt["message"];
+                    tr {
+                        th scope="row" { code { (message) } }
+                        td.number data-label="Attempt" { (count(&attempt["attempt"])) }
+                        td data-label="At" { (time(&text(attempt, "at"))) }
+                        td.number data-label="Response" { (response(&attempt["status"])) }
+                        td data-label="Reason" {
+                            @if text(attempt, "reason").is_empty() { "accepted" } @else { bdi { (text(attempt, "reason")) } }
+                        }
+                        td.act {
+                            @if is_newest {
+                                form.inline method="post" action=(path) {
+                                    input type="hidden" name="act" value="resend";
+                                    input type="hidden" name="message" value=(message);
+                                    button { "Send again" span.hidden { " " (message) } }
                                 }
                             }
                         }
                     }
                 }
-            }
+            }))
         }
         @if let Some(next) = status["next"].as_u64() {
             nav.pager aria-label="Attempts" { a.next href={ (path) (url::query(&[("after", next.to_string())])) } { "Earlier attempts" } }

@@ -6,8 +6,7 @@ use operation::problem::Problem;
 use serde_json::{Map, Value, json};
 
 use super::forms::{self, WebhookOperations};
-use super::saved::{heading, host_or_unknown, webhook_path};
-use super::{Calls, Outcome, REGISTER, Screen, WEBHOOKS};
+use super::{Calls, Outcome, REGISTER, Screen, WEBHOOKS, host_or_unknown, table, webhook_path};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::{Shown, url};
@@ -95,13 +94,8 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
     let body = html! {
         @if let Some(problem) = refusals.first() { (notice(&problem.detail, problem.code)) }
         @if !targets.is_empty() {
-            table.rows.tight {
-                caption.hidden { "Webhooks, the failing ones first" }
-                thead {
-                    tr { @for head in ["Host", "Service", "What it receives", "State", "Failing since", "Last status", "Delivered", "Skipped"] { (heading(head)) } }
-                }
-                tbody { @for target in &targets { (row(target)) } }
-            }
+            @let headings = ["Host", "Service", "What it receives", "State", "Failing since", "Last status", "Delivered", "Skipped"];
+            (table("Webhooks, the failing ones first", &headings, &html! { @for target in &targets { (row(target)) } }))
         } @else if refusals.is_empty() {
             p.empty { "This account has no webhooks." }
         }
