@@ -1,4 +1,4 @@
-# Functions for checks that need packages of npm or PyPI. A check sets `checked`, the name of what it checks, and sources this file.
+# Functions for checks that need packages of npm or PyPI, or a demo. A check sets `checked`, the name of what it checks, and sources this file.
 #
 # Packages are installed in target/. `ops/test --all` and CI=true install missing packages. Otherwise a check with missing packages is skipped with a
 # message, so a plain test run uses no network. Under CI=true a check that cannot run fails.
@@ -44,4 +44,32 @@ keep() {
         echo "${all[*]}" >"$kept/ready"
     fi
     exec {lock}>&-
+}
+
+# start_demo DIRECTORY [ARGUMENTS...]: starts a demo that keeps its data and its log in DIRECTORY, waits until it is ready, and sets `url`, `demo` (its
+# process, which the check ends) and `highwater` (the binary).
+start_demo() {
+    local polls
+    demo_directory="$1"
+    highwater="$(realpath "${HIGHWATER:-$root/target/debug/highwater}")"
+    [[ -x "$highwater" ]] || fail "$highwater is not there: cargo build"
+    run_highwater demo "${@:2}" --listen 127.0.0.1:0 >/dev/null 2>"$demo_directory/log" </dev/null &
+    demo=$!
+    for ((polls = 0; polls < 3000; polls++)); do
+        if grep -q '"the demo is ready"' "$demo_directory/log"; then
+            url="http://$(sed -nE 's/.*"address":"([^"]+)".*"listening".*/\1/p' "$demo_directory/log" | head -n 1)"
+            return
+        fi
+        kill -0 "$demo" 2>/dev/null || fail "the demo ended: $(tail -n 3 "$demo_directory/log")"
+        sleep 0.2
+    done
+    fail "the demo was not ready after ten minutes: $(tail -n 3 "$demo_directory/log")"
+}
+
+# run_highwater ARGUMENTS...: replaces the shell by a command on the data of the demo, so it runs in a subshell. Variables of the tests are no settings.
+run_highwater() {
+    cd "$demo_directory" # a highwater.toml of the working directory is not of this demo
+    unset "${!HIGHWATER_@}"
+    export HIGHWATER_LOGGING__FORMAT=json HIGHWATER_OPERATOR_LISTEN=127.0.0.1:0 HIGHWATER_CHECKPOINTS__MEMORY="$demo_directory/signer-memory"
+    exec "$highwater" "$@" --data-dir "$demo_directory/data"
 }
