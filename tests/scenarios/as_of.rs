@@ -50,8 +50,8 @@ impl SnapshotEngine {
     async fn begin(dir: &Path) -> Self {
         let clock = SimulatedClock::new(at_hour(FIRST), Clock::Fixed(at_hour(FIRST)));
         let simulated = SimulatedUpstreams::start(61, 150, Clock::Simulated(clock)).await;
-        let mut api = LocalApi::open(dir, Clock::Simulated(clock), None).await;
-        let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+        let api = LocalApi::open(dir, Clock::Simulated(clock), None).await;
+        let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
         let (search, register) = (Search::of(&api.context), Register::of(&api.context));
         let indexing = [
             tokio::spawn(search.follow(Arc::clone(&api.engine.store), None)),

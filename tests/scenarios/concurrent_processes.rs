@@ -174,7 +174,7 @@ async fn concurrent_ingestors_make_one_chain() {
 }
 
 /// Maintains the latest-version index of an engine whose services do not decide. Returns the sender that stops this.
-pub(crate) async fn run_heads_only(engine: &mut Engine) -> watch::Sender<bool> {
+pub(crate) async fn run_heads_only(engine: &Engine) -> watch::Sender<bool> {
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
     tokio::spawn(crate::engine::run_heads(heads, stopping));
@@ -194,8 +194,8 @@ async fn read_all(engine: &Engine, simulated: &SimulatedUpstreams) {
 async fn alternating_deciders_emit_every_change_once() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(26, 900, fixed_clock()).await;
-    let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-    let stop = run_heads_only(&mut engine).await;
+    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let stop = run_heads_only(&engine).await;
     let deciders = [
         Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
         Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
@@ -225,8 +225,8 @@ async fn alternating_deciders_emit_every_change_once() {
 async fn concurrent_deciders_emit_every_change_once() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(27, 900, fixed_clock()).await;
-    let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-    let stop = run_heads_only(&mut engine).await;
+    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let stop = run_heads_only(&engine).await;
     let deciders = [
         Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
         Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),

@@ -147,8 +147,8 @@ async fn invalid_cursors_are_refused() {
     let seed = seed("CURSOR_SEED", 1);
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(51, 60, fixed_clock()).await;
-    let mut api = LocalApi::open(dir.path(), fixed_clock(), None).await;
-    let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+    let api = LocalApi::open(dir.path(), fixed_clock(), None).await;
+    let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
     let mut settings = simulated.settings();
     settings.window_days = 7;
     for name in crate::engine::upstream_names() {
@@ -267,8 +267,8 @@ async fn read_on(api: &LocalApi, mut asked: Value) -> (BTreeMap<(String, String)
 async fn rebase_removes_and_restores_a_ticker_filter() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(52, 60, fixed_clock()).await;
-    let mut api = LocalApi::open(dir.path(), fixed_clock(), None).await;
-    let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+    let api = LocalApi::open(dir.path(), fixed_clock(), None).await;
+    let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
     for outcome in api.engine.run("edgar", &simulated.settings()).await {
         outcome.unwrap();
     }

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use projector::heads::Heads;
 use schemas::clock::{Clock, SimulatedClock};
 use serde_json::Value;
-use std::sync::Arc;
 use tokio::sync::watch;
 
+use crate::concurrent_processes::run_heads_only;
 use crate::engine::{Engine, SimulatedUpstreams, noon};
 
 const FIRST: Date = date(2026, 11, 20);
@@ -47,11 +46,7 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         let clock = SimulatedClock::new(noon(FIRST), Clock::Fixed(noon(FIRST)));
         let engine = Engine::open_without_projector(dir.path(), Clock::Simulated(clock)).await;
-        let (stop, stopping) = watch::channel(false);
-        tokio::spawn(crate::engine::run_heads(
-            Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services),
-            stopping,
-        ));
+        let stop = run_heads_only(&engine).await;
         Self { engine, clock, stop, _dir: dir }
     }
 

@@ -41,7 +41,7 @@ impl Fixture {
         let days_ago = |days: u64| fixed_clock().now() - Duration::from_secs(days * 86_400);
         let past = SimulatedClock::new(days_ago(20), fixed_clock());
         let mut api = LocalApi::open(dir, Clock::Simulated(past), None).await;
-        let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+        let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
         // Items of stores are ranked after 14 days.
         let stores = SimulatedUpstreams::start(seed, 20, Clock::Simulated(past)).await;
         for days in [20, 10] {

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use fold::rows::Rows;
 use fold::service::{Draft, Service, Undecided};
 use projector::decider::Decider;
-use projector::heads::Heads;
 use projector::rebuild::{self, Progress};
 use recalls::rules::Recalls;
 use schemas::change::{Change, ChangeKind};
@@ -199,9 +198,7 @@ async fn changed_rule_appends_its_differences_once() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(32, 900, fixed_clock()).await;
     let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-    let (stop, stopping) = watch::channel(false);
-    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
-    tokio::spawn(crate::engine::run_heads(heads, stopping));
+    let stop = run_heads_only(&engine).await;
     let parts = &engine.parts;
     let decider: Decider<RecallsUnderRule<0>> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock).await.unwrap();
@@ -271,8 +268,8 @@ struct TestEngine {
 
 impl TestEngine {
     async fn open(dir: &Path) -> Self {
-        let mut engine = Engine::open_without_projector(dir, fixed_clock()).await;
-        let stop = run_heads_only(&mut engine).await;
+        let engine = Engine::open_without_projector(dir, fixed_clock()).await;
+        let stop = run_heads_only(&engine).await;
         let parts = &engine.parts;
         let view = engine.view().await;
         let live = Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();

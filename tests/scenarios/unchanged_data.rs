@@ -119,8 +119,8 @@ async fn new_timestamps_append_nothing() {
     let dir = tempfile::tempdir().unwrap();
     // Two of the upstreams have last-modified dates. With this total, they have 5,000 records.
     let simulated = SimulatedUpstreams::start(2, 21_000, fixed_clock()).await;
-    let mut engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
-    let stop = run_heads_only(&mut engine).await;
+    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let stop = run_heads_only(&engine).await;
     let run_both = async || {
         let mut runs = Vec::new();
         for name in ["cpsc", "fsis"] {

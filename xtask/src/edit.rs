@@ -145,8 +145,8 @@ pub(crate) fn lock(text: &str, name: &str, manifest: &str, of: &str) -> Result<S
     own.dedup();
     let at = packages.iter().position(|package| package.split('"').nth(1).is_some_and(|known| known > name)).unwrap_or(packages.len());
     packages.insert(at, format!("name = \"{name}\"\n{version}\ndependencies = [\n{}]\n", list(&own)));
-    Ok(format!("{head}\n{}", packages.iter().map(|package| format!("\n[[package]]\n{package}")).collect::<String>())
-        .replacen("\n\n\n", "\n\n", 1))
+    let packages: String = packages.iter().map(|package| format!("\n[[package]]\n{package}")).collect();
+    Ok(format!("{}\n{packages}", head.trim_end()))
 }
 
 fn joined<T: AsRef<str>>(lines: &[T]) -> String {

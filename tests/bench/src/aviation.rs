@@ -159,9 +159,9 @@ async fn fleets(settings: &Settings, sides: &Sides) -> Result<(), Failure> {
         assessed.push(own.post(n, "/aviation/v1/assess", body(n as u64, false)).await?);
         files.push(own.get(0, "/aviation/v1/audit.csv?fleet=bench").await?);
         if let Some(peer) = &peer {
-            let models: Vec<String> = (0..MODELS).map(|at| compact(&model_of(n as u64, at).1)).collect();
+            let models: Vec<String> = (0..MODELS).map(|at| directives::compact_form(&model_of(n as u64, at).1)).collect();
             rows.push(peer.get(0, &format!("/1?{}", models.join(","))).await?);
-            let all: Vec<String> = (0..AIRCRAFT).map(|at| compact(&model_of(0, at % MODELS).1)).collect();
+            let all: Vec<String> = (0..AIRCRAFT).map(|at| directives::compact_form(&model_of(0, at % MODELS).1)).collect();
             joined.push(peer.get(0, &format!("/2?{}", all.join(","))).await?);
         }
     }
@@ -223,7 +223,7 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     let matched = (0..QUESTIONS).map(|n| {
         let (make, model) = model(&mut sample::random(QUESTION, n));
         let own = format!("/aviation/v1/match?make={make}&model={model}&limit=50").replace(' ', "%20");
-        (own, format!("/0?{}", compact(&model)))
+        (own, format!("/0?{}", directives::compact_form(&model)))
     });
     lists::serve_own(settings, SERVICE, vec![(MATCH, matched.collect())]).await
 }
@@ -241,11 +241,6 @@ fn model(random: &mut StdRng) -> (&'static str, String) {
 /// A model of a fleet.
 fn model_of(fleet: u64, at: u64) -> (&'static str, String) {
     model(&mut sample::random(QUESTION, QUESTIONS + fleet * MODELS + at))
-}
-
-/// The compact form of a model: its letters and digits.
-fn compact(model: &str) -> String {
-    model.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase()
 }
 
 /// The aircraft of a fleet.
