@@ -28,9 +28,9 @@ pub struct MintedKey {
     pub row: ApiKey,
 }
 
-/// The result of a request for a free key.
+/// The result of a request for a key.
 #[derive(Clone, Debug)]
-pub enum FreeKey {
+pub enum MintOutcome {
     /// A key was minted, and is shown this once.
     Minted(MintedKey),
     /// The request is a repetition: the row of the key that was minted before. The key itself is not shown again.
@@ -46,6 +46,14 @@ pub struct RotatedKey {
     pub old: ApiKey,
 }
 
+impl MintedKey {
+    /// What the request for the key comes to: of concurrent copies of a request, the first to be recorded mints the key.
+    pub(super) fn outcome(self, ctx: &Context) -> MintOutcome {
+        let is_own = self.row.key_hash == self.key.hash(&ctx.secrets).to_string();
+        if is_own { MintOutcome::Minted(self) } else { MintOutcome::Repeated(self.row) }
+    }
+}
+
 impl Access {
     /// Mints a key of any tier. The e-mail address may be empty; only its hash is stored.
     ///
@@ -58,7 +66,7 @@ impl Access {
         let email_hash = if email.trim().is_empty() { String::new() } else { Self::email_hash(ctx, email)? };
         let key = Key::random();
         let id = key_id(&key.hash(&ctx.secrets));
-        self.mint_key(ctx, id, key, tier, email_hash).await
+        self.mint_key(ctx, id, key, Owner { account: account_id(), tier: tier.as_str().to_owned(), email_hash }).await
     }
 
     /// Mints a free key for a caller. The number of keys is limited by network address only, because a limit by e-mail address could be used up by
@@ -67,7 +75,13 @@ impl Access {
     ///
     /// # Errors
     /// As [`Self::mint`], `rate-limited`, and `idempotency-mismatch` if the idempotency key was used for another e-mail address.
-    pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<FreeKey, Problem> {
+    pub async fn mint_free(
+        &self,
+        ctx: &Context,
+        email: &str,
+        address: IpAddr,
+        idempotency_key: Option<&str>,
+    ) -> Result<MintOutcome, Problem> {
         let email_hash = Self::email_hash(ctx, email)?;
         let (now_ms, subject) = (ctx.clock.now_ms(), minting_subject(address));
         let day = now_ms.div_euclid(DAY_MS);
@@ -93,10 +107,12 @@ impl Access {
             );
             return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
         }
-        let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash.clone()).await?;
-        // Of concurrent copies of a request, the first to be recorded mints the key.
-        let is_own = minted.row.key_hash == minted.key.hash(&ctx.secrets).to_string();
-        if is_own { Ok(FreeKey::Minted(minted)) } else { repeated(minted.row, &email_hash) }
+        let owner = Owner { account: account_id(), tier: Tier::Free.as_str().to_owned(), email_hash: email_hash.clone() };
+        let minted = self.mint_key(ctx, id, key, owner).await?;
+        match minted.outcome(ctx) {
+            MintOutcome::Repeated(row) => repeated(row, &email_hash),
+            minted @ MintOutcome::Minted(_) => Ok(minted),
+        }
     }
 
     /// Lists all keys, including revoked and replaced ones, sorted by id.
@@ -123,25 +139,31 @@ impl Access {
     /// `not-found` for a key that is unknown or does not work any more, `parameter-invalid` for one that was rotated before; otherwise as [`Self::mint`].
     pub async fn rotate(&self, ctx: &Context, id: &str) -> Result<RotatedKey, Problem> {
         let old = live_key(ctx, id).await?;
+        let key = Key::random();
+        let new_id = key_id(&key.hash(&ctx.secrets));
+        self.replace_key(ctx, old, key, &new_id, None).await
+    }
+
+    /// Replaces a key that works by a new one. The old one works for so many seconds more, or for a day.
+    pub(super) async fn replace_key(
+        &self,
+        ctx: &Context,
+        old: ApiKey,
+        key: Key,
+        new_id: &str,
+        overlap_s: Option<i64>,
+    ) -> Result<RotatedKey, Problem> {
+        let id = old.id.clone();
         if old.ends_at != 0 {
             return Err(Problem::parameter("id", format!("key {id} has been rotated already")));
         }
-        let key = Key::random();
-        let hash = key.hash(&ctx.secrets);
-        let new_id = key_id(&hash);
-        let successor = NewKey {
-            id: new_id.clone(),
-            key_hash: hash.to_string(),
-            account: old.account.clone(),
-            tier: old.tier.clone(),
-            email_hash: old.email_hash.clone(),
-        };
-        let rotate = AccountCommand::Rotate { key_id: old.id, successor };
-        append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &rotate).await?;
-        self.forget(id);
-        let old = read_back(ctx, id).await?;
+        let successor = Owner::of(old).new_key(ctx, new_id.to_owned(), &key);
+        let rotate = AccountCommand::Rotate { key_id: id.clone(), overlap_s, successor };
+        append_command(ctx, &accounts::VIEW, &id, CommandPolicy::Always, &rotate).await?;
+        self.forget(&id);
+        let old = read_back(ctx, &id).await?;
         // If another command ended the key in the meantime, it was not replaced.
-        let row = key_row(ctx, &new_id).await?.ok_or_else(|| no_such_key(id))?;
+        let row = key_row(ctx, new_id).await?.ok_or_else(|| no_such_key(&id))?;
         Ok(RotatedKey { minted: MintedKey { key, row }, old })
     }
 
@@ -151,9 +173,15 @@ impl Access {
     /// `not-found` for a key that is unknown or does not work any more; otherwise as [`Self::mint`].
     pub async fn revoke(&self, ctx: &Context, id: &str) -> Result<(), Problem> {
         let old = live_key(ctx, id).await?;
+        self.end_key(ctx, old).await
+    }
+
+    /// Ends a key, whose row this is.
+    pub(super) async fn end_key(&self, ctx: &Context, old: ApiKey) -> Result<(), Problem> {
+        let id = old.id.clone();
         let revoke = AccountCommand::Revoke(KeyOfAccount { key_id: old.id, account: old.account, tier: old.tier });
-        append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &revoke).await?;
-        self.forget(id);
+        append_command(ctx, &accounts::VIEW, &id, CommandPolicy::Always, &revoke).await?;
+        self.forget(&id);
         Ok(())
     }
 
@@ -163,22 +191,35 @@ impl Access {
     }
 
     /// Mints a key under an id. Returns the row of another key if one was minted under that id before.
-    async fn mint_key(&self, ctx: &Context, id: String, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
-        let mint = AccountCommand::Mint(NewKey {
-            id: id.clone(),
-            key_hash: key.hash(&ctx.secrets).to_string(),
-            account: account_id(),
-            tier: tier.as_str().to_owned(),
-            email_hash,
-        });
+    pub(super) async fn mint_key(&self, ctx: &Context, id: String, key: Key, owner: Owner) -> Result<MintedKey, Problem> {
+        let mint = AccountCommand::Mint(owner.new_key(ctx, id.clone(), &key));
         append_command(ctx, &accounts::VIEW, &id, CommandPolicy::OncePerSubject, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
     }
 }
 
+/// Whose key is created, and of which tier.
+pub(super) struct Owner {
+    pub(super) account: String,
+    pub(super) tier: String,
+    pub(super) email_hash: String,
+}
+
+impl Owner {
+    /// The owner of a key.
+    pub(super) fn of(key: ApiKey) -> Self {
+        Self { account: key.account, tier: key.tier, email_hash: key.email_hash }
+    }
+
+    fn new_key(self, ctx: &Context, id: String, key: &Key) -> NewKey {
+        let Self { account, tier, email_hash } = self;
+        NewKey { id, key_hash: key.hash(&ctx.secrets).to_string(), account, tier, email_hash, key_end: key.end().to_owned() }
+    }
+}
+
 /// The result of a request whose idempotency key was used before, for this key. An erased key has no address to compare.
-fn repeated(row: ApiKey, email_hash: &str) -> Result<FreeKey, Problem> {
-    if row.email_hash.is_empty() || row.email_hash == email_hash { Ok(FreeKey::Repeated(row)) } else { Err(idempotency_mismatch()) }
+fn repeated(row: ApiKey, email_hash: &str) -> Result<MintOutcome, Problem> {
+    if row.email_hash.is_empty() || row.email_hash == email_hash { Ok(MintOutcome::Repeated(row)) } else { Err(idempotency_mismatch()) }
 }
 
 /// Finds a key that works.
@@ -187,8 +228,8 @@ async fn live_key(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
     row.ok_or_else(|| no_such_key(id))
 }
 
-fn no_such_key(id: &str) -> Problem {
-    Problem::new(ErrorCode::NotFound, format!("there is no working key {id}"))
+pub(super) fn no_such_key(id: &str) -> Problem {
+    Problem::new(ErrorCode::NotFound, format!("there is no working key {id}")).about("id")
 }
 
 /// The row that a command created.

@@ -9,6 +9,8 @@ use schemas::hash::{Hash32, hex};
 
 const BODY_LEN: usize = 30;
 const CHECK_LEN: usize = 6;
+/// How many characters of a key are shown in lists of keys.
+const END_LEN: usize = 4;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// A well-formed key. Hidden in `Debug` output.
@@ -54,6 +56,12 @@ impl Key {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// The last characters of the key, by which its owner recognizes it. They are of the checksum, so they tell less of the key than their length.
+    #[must_use]
+    pub fn end(&self) -> &str {
+        &self.0[self.0.len() - END_LEN..]
     }
 
     /// The keyed hash that the key is stored under.

@@ -4,6 +4,7 @@
 //! within [`KEY_CACHED_FOR`] on every node, immediately on the node that revoked it, and its waiting calls end within five seconds. Quotas are exact
 //! (see [`quota`]).
 
+mod account_keys;
 pub mod append;
 pub mod commands;
 mod erase;
@@ -36,8 +37,9 @@ use schemas::key;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
 use subtle::ConstantTimeEq;
 
+pub use self::account_keys::{KeyState, RevokedKey, RotatedAccountKey, key_state};
 use self::append::append_commands;
-pub use self::commands::{FreeKey, MintedKey, RotatedKey};
+pub use self::commands::{MintOutcome, MintedKey, RotatedKey};
 pub use self::erase::ErasedAccount;
 use self::keys::Key;
 pub use self::open::Open;
@@ -138,7 +140,7 @@ impl Access {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
         }
         let limits = ctx.settings.tiers.of(caller.tier);
-        let subjects = if caller.key_id.is_empty() { subjects_of("", address) } else { vec![(caller.key_id.clone(), 1)] };
+        let subjects = if caller.key_id.is_empty() { subjects_of("", address) } else { vec![(caller.account.clone(), 1)] };
         let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
         if let Some(minute) = limits.minute {
             policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
@@ -161,7 +163,7 @@ impl Access {
     pub async fn usage(&self, ctx: &Context, credentials: Credentials, address: IpAddr) -> Result<Usage, Problem> {
         let caller = self.caller(ctx, credentials, address).await?;
         let day = ctx.settings.tiers.of(caller.tier).day;
-        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
+        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.account.clone() };
         let left = self.quotas.look(&ctx.store, &subject, day, ctx.clock.now_ms()).await.map_err(store_problem)?;
         Ok(Usage { caller, calls_max: day.calls_max, remaining: left.remaining, reset_s: left.reset_s })
     }

@@ -220,10 +220,10 @@ async fn refusals_of_a_site_take_nothing() {
     }
 }
 
-fn minted(free: FreeKey) -> MintedKey {
+fn minted(free: MintOutcome) -> MintedKey {
     match free {
-        FreeKey::Minted(minted) => minted,
-        FreeKey::Repeated(row) => panic!("{} was minted before", row.id),
+        MintOutcome::Minted(minted) => minted,
+        MintOutcome::Repeated(row) => panic!("{} was minted before", row.id),
     }
 }
 
@@ -260,13 +260,13 @@ async fn a_repeated_mint_shows_no_key() {
     let mint = async |email: &str, once: &str| Access::of(&ctx).mint_free(&ctx, email, address(3), Some(once)).await.unwrap();
     let both = tokio::join!(mint("a@example.org", "once"), mint("a@example.org", "once"));
     let (first, row) = match both {
-        (FreeKey::Minted(first), FreeKey::Repeated(row)) | (FreeKey::Repeated(row), FreeKey::Minted(first)) => (first, row),
+        (MintOutcome::Minted(first), MintOutcome::Repeated(row)) | (MintOutcome::Repeated(row), MintOutcome::Minted(first)) => (first, row),
         other => panic!("one of two is minted, not {other:?}"),
     };
     assert_eq!(first.row, row);
     assert!(admit(&ctx, first.key.reveal(), &operation(Price::Free, true)).await.is_ok());
     for _ in 0..30 {
-        let FreeKey::Repeated(again) = mint("a@example.org", "once").await else { panic!("it was minted before") };
+        let MintOutcome::Repeated(again) = mint("a@example.org", "once").await else { panic!("it was minted before") };
         assert_eq!((&again.id, &again.account, &again.tier), (&row.id, &row.account, &row.tier));
     }
     let other = minted(mint("a@example.org", "twice").await);

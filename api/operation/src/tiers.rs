@@ -105,3 +105,11 @@ pub const EXPORTS_MIN_TIER: Tier = Tier::Pro;
 pub const MINTS_PER_ADDRESS_MAX: i64 = 20;
 /// After how many days without use a free key expires. Keys of other tiers do not expire.
 pub const FREE_KEY_UNUSED_DAYS_MAX: i64 = 90;
+/// The most keys of an account that work and have no end.
+pub const KEYS_PER_ACCOUNT_MAX: usize = 50;
+/// The most keys that an account has ever had, those that ended included.
+pub const KEYS_EVER_MAX: usize = 1_000;
+/// The most keys that an account creates per UTC day, by minting and by rotation.
+pub const NEW_KEYS_PER_DAY_MAX: i64 = 50;
+/// The most hours that a rotated key still works.
+pub const KEY_OVERLAP_HOURS_MAX: i64 = 168;

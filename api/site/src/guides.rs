@@ -54,7 +54,7 @@ macro_rules! guides {
 
 /// THE LIST of documents. A test compares it with the folders.
 const ALL: &[Guide] = guides! {
-    Use: "guides/consume-changes" "guides/agents" "guides/analyse" "guides/webhooks" "guides/receipts" "guides/payments" "guides/troubleshooting"
+    Use: "guides/consume-changes" "guides/api-keys" "guides/agents" "guides/analyse" "guides/webhooks" "guides/receipts" "guides/payments" "guides/troubleshooting"
         "guides/verify-catalysts" "guides/restocks" "guides/excluded-contractors" "guides/coverage-leads" "guides/airworthiness-directives" "guides/parcels"
         "guides/trademark-names" "guides/rising-phrases";
     Run: "guides/kafka-and-scylladb" "guides/back-up-and-restore" "guides/move-to-a-cluster" "security" "operations/runbooks/alerts"

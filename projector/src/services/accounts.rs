@@ -1,4 +1,4 @@
-//! Accounts: commands become API keys. `mint` creates a key, `rotate` replaces one with a day's overlap, `revoke` ends one, and `erase`
+//! Accounts: commands become API keys. `mint` creates a key, `rotate` replaces one, `revoke` ends one, and `erase`
 //! ends one and removes the hash of its e-mail address. `suppress` and `unsuppress` change the table of suppressed keys.
 
 use bytes::Bytes;
@@ -11,14 +11,14 @@ use schemas::suppression::{KeyKind, Suppression, SuppressionRow};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
 use schemas::views::accounts::{
-    AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, SUPPRESSIONS, Tier, VIEW, hour_of,
+    AccountCommand, ApiKey, BY_ACCOUNT, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, SUPPRESSIONS, Tier, VIEW, hour_of,
 };
 
 use fold::rows::Rows;
 use fold::service::{Draft, Service, Undecided};
 
-/// How long a rotated key remains valid, in milliseconds.
-const ROTATION_OVERLAP_MS: i64 = 24 * 3600 * 1000;
+/// How long a rotated key remains valid if the command does not say so, in seconds.
+const ROTATION_OVERLAP_S: i64 = 24 * 3600;
 
 /// The accounts service.
 pub struct Accounts;
@@ -65,9 +65,10 @@ impl Service for Accounts {
                 Ok(vec![new_draft(new_key(new, fact.observed_at), command)])
             }
             // A key has one successor: a key that is already ending is not rotated again, and its end is not postponed.
-            (AccountCommand::Rotate { successor, .. }, Some(row)) if row.record.ends_at == 0 => {
+            (AccountCommand::Rotate { successor, overlap_s, .. }, Some(row)) if row.record.ends_at == 0 => {
                 let mut ended = row.record.clone();
-                ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
+                let overlap_ms = overlap_s.unwrap_or(ROTATION_OVERLAP_S).max(0).saturating_mul(1_000);
+                ended.ends_at = fact.observed_at.saturating_add(overlap_ms).max(1);
                 let successor = ApiKey {
                     account: ended.account.clone(),
                     tier: ended.tier.clone(),
@@ -101,6 +102,7 @@ impl Service for Accounts {
             return change.note.as_ref().and_then(|note| suppression(note, change)).into_iter().collect();
         };
         let mut writes = vec![Write::put(&KEYS, key![after.id.as_str()], row_json(change.seq, record))];
+        writes.push(Write::put(&BY_ACCOUNT, key![after.account.as_str(), after.id.as_str()], Bytes::new()));
         if let Some(before) = &change.before {
             if let Ok(bytes) = serde_json::to_vec(before) {
                 writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], row_json(change.before_seq, &bytes)));
@@ -200,6 +202,7 @@ fn new_key(new: &NewKey, at_ms: i64) -> ApiKey {
         minted_at: at_ms,
         ends_at: 0,
         last_used_at: 0,
+        key_end: new.key_end.clone(),
     }
 }
 
@@ -273,6 +276,45 @@ mod tests {
         assert_eq!(deleted.iter().map(|write| (&write.key, write.value.is_none())).collect::<Vec<_>>(), [(&key!["e", "k"], true)]);
     }
 
+    fn fact_at(observed_at: i64, command: AccountCommand) -> Fact<AccountCommand> {
+        Fact {
+            id: Hash32::ZERO,
+            kind: FactKind::Observed,
+            key: "subject".to_owned(),
+            version: 1,
+            prev_hash: Hash32::ZERO,
+            content_hash: Hash32::ZERO,
+            upstream: "api".to_owned(),
+            observed_at,
+            superseded_by: String::new(),
+            data: Some(command),
+            run: None,
+        }
+    }
+
+    /// Proves that a replaced key works as long as the command says, or a day, that its successor has its account and tier, and that both are in the index
+    /// of their account.
+    #[test]
+    fn a_replaced_key_has_an_end() {
+        let old = ApiKey { id: "old".to_owned(), account: "acct".to_owned(), tier: "pro".to_owned(), ..ApiKey::default() };
+        for (overlap_s, ends_at) in [(None, 86_400_005), (Some(0), 5), (Some(3_600), 3_600_005), (Some(-1), 5)] {
+            let mut rows = Rows::default();
+            let row = serde_json::to_vec(&Row { seq: Seq(1), record: old.clone() }).unwrap();
+            rows.write(Write::put(&KEYS, key!["old"], Bytes::from(row)));
+            let successor = NewKey { id: "new".to_owned(), key_end: "ab1Z".to_owned(), ..NewKey::default() };
+            let rotate = AccountCommand::Rotate { key_id: "old".to_owned(), overlap_s, successor };
+            let drafts = Accounts::decide(&mut rows, &fact_at(5, rotate)).unwrap();
+            let after: Vec<&ApiKey> = drafts.iter().filter_map(|draft| draft.after.as_ref()).collect();
+            let [ended, new] = after.as_slice() else { panic!("{drafts:?}") };
+            assert_eq!((ended.ends_at, new.ends_at), (ends_at, 0), "{overlap_s:?}");
+            assert_eq!((new.account.as_str(), new.tier.as_str(), new.key_end.as_str()), ("acct", "pro", "ab1Z"));
+            for (kind, key_row, before) in [(ChangeKind::Modified, *ended, Some(old.clone())), (ChangeKind::New, *new, None)] {
+                let writes = Accounts::apply(&change(kind, key_row.clone(), before), b"{}");
+                assert!(writes.iter().any(|write| write.table.name == BY_ACCOUNT.name && write.key == key!["acct", key_row.id.as_str()]));
+            }
+        }
+    }
+
     /// Proves that suppressing a key writes its row under the normalized key, that taking it back deletes that row whatever its spelling, and that a
     /// command about a kind that this version does not know is not decided.
     #[test]
@@ -280,19 +322,7 @@ mod tests {
         let command = |verb: fn(Suppression) -> AccountCommand, kind: &str, key: &str| {
             verb(Suppression { kind: kind.to_owned(), key: key.to_owned(), reason: "on request".to_owned() })
         };
-        let fact = |command: AccountCommand| Fact {
-            id: Hash32::ZERO,
-            kind: FactKind::Observed,
-            key: "suppression".to_owned(),
-            version: 1,
-            prev_hash: Hash32::ZERO,
-            content_hash: Hash32::ZERO,
-            upstream: "api".to_owned(),
-            observed_at: 5,
-            superseded_by: String::new(),
-            data: Some(command),
-            run: None,
-        };
+        let fact = |command: AccountCommand| fact_at(5, command);
         let mut writes = Vec::new();
         for (verb, key) in
             [(AccountCommand::Suppress as fn(Suppression) -> AccountCommand, "OAK, Ann"), (AccountCommand::Unsuppress, "ann oak")]

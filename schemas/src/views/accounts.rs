@@ -61,10 +61,12 @@ impl Tier {
 pub enum AccountCommand {
     /// Creates a key.
     Mint(NewKey),
-    /// Replaces a key; the replaced one works for one more day.
+    /// Replaces a key.
     Rotate {
         /// Id of the replaced key.
         key_id: String,
+        /// For how many seconds the replaced key still works; `None` for one day.
+        overlap_s: Option<i64>,
         /// The key that replaces it.
         successor: NewKey,
     },
@@ -103,6 +105,8 @@ pub struct NewKey {
     pub tier: String,
     /// Keyed hash (hex) of the e-mail address, for look-ups. The address itself is not stored here.
     pub email_hash: String,
+    /// The last characters of the key, by which its owner recognizes it.
+    pub key_end: String,
 }
 
 /// An existing key, with its account and tier.
@@ -245,6 +249,9 @@ struct StoredCommand {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     months: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlap_s: Option<i64>,
+    key_end: String,
 }
 
 impl TryFrom<StoredCommand> for AccountCommand {
@@ -252,11 +259,12 @@ impl TryFrom<StoredCommand> for AccountCommand {
 
     fn try_from(stored: StoredCommand) -> Result<Self, PositionError> {
         let StoredCommand { verb, key_id, key_hash, new_key_id, account, tier, email_hash, service, item_id, name, .. } = stored;
-        let StoredCommand { filter, entity, webhook, secret, after, limit, once, reason, months, .. } = stored;
+        let StoredCommand { filter, entity, webhook, secret, after, limit, once, reason, months, overlap_s, key_end, .. } = stored;
         let request = match verb.as_str() {
-            "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash })),
+            "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash, key_end })),
             "rotate" => {
-                return Ok(Self::Rotate { key_id, successor: NewKey { id: new_key_id, key_hash, account, tier, email_hash } });
+                let successor = NewKey { id: new_key_id, key_hash, account, tier, email_hash, key_end };
+                return Ok(Self::Rotate { key_id, overlap_s, successor });
             }
             "revoke" => return Ok(Self::Revoke(KeyOfAccount { key_id, account, tier })),
             "erase" => return Ok(Self::Erase(KeyOfAccount { key_id, account, tier })),
@@ -280,11 +288,12 @@ impl From<AccountCommand> for StoredCommand {
     fn from(command: AccountCommand) -> Self {
         let stored = Self { verb: command.verb().to_owned(), ..Self::default() };
         match command {
-            AccountCommand::Mint(NewKey { id, key_hash, account, tier, email_hash }) => {
-                Self { key_id: id, key_hash, account, tier, email_hash, ..stored }
+            AccountCommand::Mint(NewKey { id, key_hash, account, tier, email_hash, key_end }) => {
+                Self { key_id: id, key_hash, account, tier, email_hash, key_end, ..stored }
             }
-            AccountCommand::Rotate { key_id, successor: NewKey { id, key_hash, account, tier, email_hash } } => {
-                Self { key_id, new_key_id: id, key_hash, account, tier, email_hash, ..stored }
+            AccountCommand::Rotate { key_id, overlap_s, successor } => {
+                let NewKey { id, key_hash, account, tier, email_hash, key_end } = successor;
+                Self { key_id, new_key_id: id, key_hash, account, tier, email_hash, overlap_s, key_end, ..stored }
             }
             AccountCommand::Revoke(KeyOfAccount { key_id, account, tier })
             | AccountCommand::Erase(KeyOfAccount { key_id, account, tier }) => Self { key_id, account, tier, ..stored },
@@ -325,10 +334,12 @@ pub struct ApiKey {
     pub email_hash: String,
     /// When it was minted: milliseconds since 1970.
     pub minted_at: i64,
-    /// When it stops working: milliseconds since 1970; 0 for never (rotation gives the old key a day).
+    /// When it stops working: milliseconds since 1970; 0 for never. Rotation gives the old key some time.
     pub ends_at: i64,
     /// Start of the hour in which the key was last used: milliseconds since 1970; 0 for never.
     pub last_used_at: i64,
+    /// The last characters of the key; empty for keys of older versions.
+    pub key_end: String,
 }
 
 impl ChangeRecord for ApiKey {
@@ -370,6 +381,14 @@ pub const KEYS_HISTORY: Table = Table {
 /// Index of keys by keyed hash: (hash) to the key's id.
 pub const BY_HASH: Table =
     Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
+/// Index of keys by account: (account, id) to nothing. Keys of older versions are added when they are used or changed, or by a replay.
+pub const BY_ACCOUNT: Table = Table {
+    name: "accounts_by_account",
+    key: &[text("account"), text("id")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Bytes,
+};
 /// Index of keys by keyed hash of the e-mail address: (hash, id) to nothing. Rows are no longer written or read; those of older versions are
 /// deleted when their account is erased.
 pub const BY_EMAIL: Table = Table {
@@ -401,8 +420,11 @@ pub const SUPPRESSIONS: Table = Table {
 };
 
 /// The view of the accounts service.
-pub const VIEW: ViewDef =
-    ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &SUPPRESSIONS, &FEED, &PARKED], hides: &[] };
+pub const VIEW: ViewDef = ViewDef {
+    name: "accounts",
+    tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_ACCOUNT, &BY_EMAIL, &SUPPRESSIONS, &FEED, &PARKED],
+    hides: &[],
+};
 
 #[cfg(test)]
 mod tests {
@@ -415,8 +437,8 @@ mod tests {
     fn commands_are_stored_with_their_fields() {
         let item = "itemId account service once";
         for (verb, own) in [
-            ("mint", "keyId keyHash account tier emailHash".to_owned()),
-            ("rotate", "keyId newKeyId keyHash account tier emailHash".to_owned()),
+            ("mint", "keyId keyHash account tier emailHash keyEnd".to_owned()),
+            ("rotate", "keyId newKeyId keyHash account tier emailHash overlapS keyEnd".to_owned()),
             ("revoke", "keyId account tier".to_owned()),
             ("erase", "keyId account tier".to_owned()),
             ("used", "keyId".to_owned()),
@@ -434,7 +456,7 @@ mod tests {
             let whole = json!({
                 "verb": verb, "keyId": "k", "keyHash": "h", "newKeyId": "n", "account": "a", "tier": "free", "emailHash": "e", "service": "s",
                 "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5,
-                "once": "o", "reason": "r", "months": 12
+                "once": "o", "reason": "r", "months": 12, "overlapS": 60, "keyEnd": "abcd"
             });
             let command: AccountCommand = serde_json::from_value(whole.clone()).unwrap();
             assert_eq!(command.verb(), verb);

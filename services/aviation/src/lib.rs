@@ -67,7 +67,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Aviation>())
     .with(stored_fleets::operations())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations::<AirworthinessDirective>(SOURCE))
     .with_data(directives::shown_aliases())
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))

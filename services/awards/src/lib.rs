@@ -60,7 +60,7 @@ pub fn service() -> Registration {
         read::operation::<search::Arguments>(),
     ])
     .with(operations::<followed::Awards>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }

@@ -58,7 +58,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Cadence>(changes),
     ])
     .with(operations::<followed::Cadence>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }

@@ -68,7 +68,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Catalysts>(changes),
     ])
     .with(operations::<followed::Catalysts>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(filter::ids_of(at, text))))
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())

@@ -72,7 +72,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Coverage>(changes),
     ])
     .with(operations::<followed::Coverage>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations::<Lead>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(sources::licences())

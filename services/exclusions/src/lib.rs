@@ -72,7 +72,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Exclusions>(changes),
     ])
     .with(operations::<followed::Exclusions>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations::<Exclusion>(SOURCE))
     .with_data(matching::shown_company_forms())
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))

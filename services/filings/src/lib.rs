@@ -64,7 +64,7 @@ pub fn service() -> Registration {
         read::operation::<search::Arguments>(),
     ])
     .with(operations::<followed::Filings>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations::<Filing>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }

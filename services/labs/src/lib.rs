@@ -65,7 +65,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Labs>(changes),
     ])
     .with(operations::<followed::Labs>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(LEXICON.shown("lexicon"))

@@ -54,8 +54,8 @@ pub fn service() -> Registration {
         filters::save::operation::<followed::Names>().managed(),
         filters::list::operation::<followed::Names>().managed(),
         filters::delete::operation::<followed::Names>().managed(),
-        keys::operation(),
     ])
+    .with(keys::operations())
     .with(yearly::operations::<followed::Names>())
     .with(history::operations_with_health::<Trademark, health::Extent>(SOURCE))
     .with_data(marks::words::shown())

@@ -75,7 +75,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Parcels>(changes),
     ])
     .with(operations::<followed::Parcels>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations::<Parcel>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(cook::shown_classes())

@@ -55,7 +55,7 @@ pub fn service() -> Registration {
         changes_since::operation::<followed::Phrases>(changes),
     ])
     .with(operations::<followed::Phrases>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::operations_with_health::<Phrase, health::Sources>(SOURCE))
     .with_data(::velocity::words::shown())
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))

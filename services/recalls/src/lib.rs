@@ -50,7 +50,8 @@ pub fn service() -> Registration {
             address, or with a key by `POST /api/keys`.",
     )
     .with_page(PAGE)
-    .with(vec![list::operation(), keys::operation()])
+    .with(vec![list::operation()])
+    .with(keys::operations())
     .with(webhook::operations())
     .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))

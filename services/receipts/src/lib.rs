@@ -50,8 +50,8 @@ pub fn service() -> Registration {
         remove_writer::operation(),
         consistency::operation(),
         pubkey::operation(),
-        keys::operation(),
     ])
+    .with(keys::operations())
     .with(records::operations::<Receipt>(SOURCE, no_ids))
     .with(vec![
         changes::operation::<Receipt>(SOURCE, changes::example()),

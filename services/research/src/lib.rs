@@ -57,7 +57,7 @@ pub fn service() -> Registration {
         read::operation::<search::Arguments>(),
     ])
     .with(operations::<followed::Research>())
-    .with(vec![keys::operation()])
+    .with(keys::operations())
     .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }

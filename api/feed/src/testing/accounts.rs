@@ -78,8 +78,12 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         minted_at: at_ms,
         ends_at: 0,
         last_used_at: 0,
+        key_end: new.key_end.clone(),
     };
-    let put_hash = |new: &NewKey| put(&accounts::BY_HASH, key![new.key_hash.as_str()], new.id.as_bytes().to_vec());
+    let index = |new: &NewKey| {
+        let by_account = put(&accounts::BY_ACCOUNT, key![new.account.as_str(), new.id.as_str()], Vec::new());
+        [put(&accounts::BY_HASH, key![new.key_hash.as_str()], new.id.as_bytes().to_vec()), by_account]
+    };
     let old = async |id: &str| {
         let row = view.get(&accounts::KEYS, &key![id]).await.unwrap();
         row.map(|bytes| key_of(&bytes).unwrap())
@@ -88,9 +92,10 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
     match command {
         // As in the projector: the first key that is minted under an id remains.
         AccountCommand::Mint(new) if old(&new.id).await.is_some() => Vec::new(),
-        AccountCommand::Mint(new) => vec![put_key(&made(&new)), put_hash(&new)],
-        AccountCommand::Rotate { key_id, successor } => {
-            vec![put_key(&ended(&key_id, at_ms + 86_400_000).await), put_key(&made(&successor)), put_hash(&successor)]
+        AccountCommand::Mint(new) => index(&new).into_iter().chain([put_key(&made(&new))]).collect(),
+        AccountCommand::Rotate { key_id, overlap_s, successor } => {
+            let ended = ended(&key_id, at_ms + overlap_s.unwrap_or(86_400) * 1_000).await;
+            index(&successor).into_iter().chain([put_key(&ended), put_key(&made(&successor))]).collect()
         }
         AccountCommand::Revoke(key) => vec![put_key(&ended(&key.key_id, at_ms).await)],
         AccountCommand::Erase(key) => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(&key.key_id, at_ms).await })],

@@ -4,10 +4,11 @@ use access::Access;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::views::accounts::ApiKey;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use access::FreeKey;
+use access::MintOutcome;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
@@ -36,8 +37,15 @@ pub struct Created {
     pub note: Option<&'static str>,
 }
 
+impl Created {
+    /// The answer about a key that was created; `api_key` is empty if it was by an earlier request.
+    pub(crate) fn of(api_key: String, row: ApiKey, note: Option<&'static str>) -> Self {
+        Self { api_key, key_id: row.id, account: row.account, tier: row.tier, note }
+    }
+}
+
 /// The note in the answer to a repeated request.
-const SHOWN_ONCE: &str =
+pub(crate) const SHOWN_ONCE: &str =
     "The key was shown once, in the first answer to this request. If it is lost, make another one with another Idempotency-Key.";
 
 /// The operation.
@@ -67,11 +75,10 @@ pub(crate) async fn answer(call: Call, arguments: Arguments) -> Result<Answer, P
     let ctx = &call.context;
     let free = Access::of(ctx).mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
     let (status, api_key, row, note) = match free {
-        FreeKey::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
-        FreeKey::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
+        MintOutcome::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
+        MintOutcome::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
     };
-    let created = Created { api_key, key_id: row.id, account: row.account, tier: row.tier, note };
-    Ok(Answer { status, ..Answer::json(&created)? })
+    Ok(Answer { status, ..Answer::json(&Created::of(api_key, row, note))? })
 }
 
 #[cfg(test)]
