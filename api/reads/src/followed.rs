@@ -17,6 +17,7 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         "/v1/watchlist/{id}/replay",
         "/v1/watchlist/{id}/resend",
         "/v1/watchlist/{id}",
+        "/v1/watchlist/{id}/messages/{message}",
     ];
     let config =
         WebhookConfig { service: S::FEED.source.service, access: WebhookAccess::Tier(SAVED_ITEMS_MIN_TIER), matcher: matcher::<S>, paths };
@@ -29,5 +30,5 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         watchlist::get::operation::<S>(),
         watchlist::delete::operation::<S>(),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).map(Operation::managed).collect(), matcher::<S>)
+    Bundle::watches(own.into_iter().map(Operation::managed).chain(webhook_operations::operations(config)).collect(), matcher::<S>)
 }

@@ -20,7 +20,7 @@ use feed::watchable::WatchableFeed;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::schema::Repeated;
-use operation::{Answer, Call, Operation};
+use operation::{Answer, Call};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -101,8 +101,14 @@ pub trait SoldWatches: WatchableFeed {
 /// The operations, with the matcher that delivers to webhooks.
 #[must_use]
 pub fn operations<S: SoldWatches>() -> Bundle {
-    let paths =
-        ["/api/watch/{id}/deliveries", "/api/watch/{id}/ping", "/api/watch/{id}/replay", "/api/watch/{id}/resend", "/api/watch/{id}"];
+    let paths = [
+        "/api/watch/{id}/deliveries",
+        "/api/watch/{id}/ping",
+        "/api/watch/{id}/replay",
+        "/api/watch/{id}/resend",
+        "/api/watch/{id}",
+        "/api/watch/{id}/messages/{message}",
+    ];
     let config = WebhookConfig { service: S::FEED.source.service, access: WebhookAccess::Owner, matcher: matcher::<Sold<S>>, paths };
     let own = vec![
         create::operation::<S>(),
@@ -113,8 +119,7 @@ pub fn operations<S: SoldWatches>() -> Bundle {
         cancel::route::<S>(),
         cancel::tool::<S>(),
     ];
-    let of_webhooks = webhook_operations::operations(config).into_iter().map(Operation::managed);
-    Bundle::watches(own.into_iter().chain(of_webhooks).collect(), matcher::<Sold<S>>)
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<Sold<S>>)
 }
 
 /// A watch with an end.

@@ -1,6 +1,8 @@
-//! The operations on one webhook, the same in every service: its delivery status, a test message, a new URL or secret, resume and replay.
+//! The operations on one webhook, the same in every service: its delivery status, a test message, a new URL or secret, the body of an
+//! earlier message, resume and replay.
 
 pub mod deliveries;
+pub mod message;
 pub mod ping;
 pub mod replay;
 pub mod resend;
@@ -52,7 +54,7 @@ pub struct WebhookConfig {
     /// Creates the matcher of the service, which also renders the bodies of its messages.
     pub matcher: NewMatcher,
     /// The paths of the operations, in the order of [`operations`].
-    pub paths: [&'static str; 5],
+    pub paths: [&'static str; 6],
 }
 
 impl WebhookConfig {
@@ -78,16 +80,17 @@ impl WebhookConfig {
     }
 }
 
-/// The operations of one service.
+/// The operations of one service. Those that change something, and the status, are actions of the MCP tool `manage`.
 #[must_use]
 pub fn operations(config: WebhookConfig) -> Vec<Operation> {
-    let [deliveries, ping, replay, resend, update] = config.paths;
+    let [deliveries, ping, replay, resend, update, message] = config.paths;
     let all = vec![
-        deliveries::operation(config, deliveries),
-        ping::operation(config, ping),
-        replay::operation(config, replay),
-        resend::operation(config, resend),
-        update::operation(config, update),
+        deliveries::operation(config, deliveries).managed(),
+        ping::operation(config, ping).managed(),
+        replay::operation(config, replay).managed(),
+        resend::operation(config, resend).managed(),
+        update::operation(config, update).managed(),
+        message::operation(config, message),
     ];
     match config.access {
         WebhookAccess::Tier(_) => all,

@@ -1,5 +1,6 @@
 //! `POST …/{id}/resend`: sends one earlier message again, now.
 
+use bytes::Bytes;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Surface};
@@ -63,9 +64,17 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
 /// # Errors
 /// `not-found` if this webhook never had the message.
 pub(crate) async fn resend(ctx: &Context, matcher: &dyn WatchMatcher, watch: &SavedItem, message: String) -> Result<Posted, Problem> {
-    let body = matcher.body(ctx, watch, &find_claim(ctx, watch, &message).await?).await?;
-    let body = body.ok_or_else(|| Problem::new(ErrorCode::NotFound, "the watch selects none of the message's changes any more"))?;
+    let body = body_of(ctx, matcher, watch, &message).await?;
     post_now(ctx, watch, message, body).await
+}
+
+/// The body of an earlier message.
+///
+/// # Errors
+/// `not-found` if this webhook never had the message, or if all of its changes were suppressed.
+pub(super) async fn body_of(ctx: &Context, matcher: &dyn WatchMatcher, watch: &SavedItem, message: &str) -> Result<Bytes, Problem> {
+    let body = matcher.body(ctx, watch, &find_claim(ctx, watch, message).await?).await?;
+    body.ok_or_else(|| Problem::new(ErrorCode::NotFound, "the watch selects none of the message's changes any more").about("message"))
 }
 
 /// Finds the state that a webhook had while a message was in flight.

@@ -116,6 +116,7 @@ pub fn operations() -> Bundle {
             "/api/webhook/{id}/replay",
             "/api/webhook/{id}/resend",
             "/api/webhook/{id}",
+            "/api/webhook/{id}/messages/{message}",
         ],
     };
     let own = [
@@ -123,7 +124,7 @@ pub fn operations() -> Bundle {
         Operation::define::<ListPage, Webhooks, _, _>(listed, list),
         Operation::define::<ById, Deleted, _, _>(deleted, delete),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).map(Operation::managed).collect(), matcher::<NewRecalls>)
+    Bundle::watches(own.into_iter().map(Operation::managed).chain(webhook_operations::operations(config)).collect(), matcher::<NewRecalls>)
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
