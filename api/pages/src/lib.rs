@@ -105,6 +105,7 @@ pub fn layout(page: &Page<'_>) -> String {
                             a href="/#use" { "API" }
                             a href="/guides" { "Guides" }
                             a href="/status" { "Status" }
+                            a href=(ACCOUNT) { "Account" }
                         }
                     }
                 }
@@ -113,7 +114,7 @@ pub fn layout(page: &Page<'_>) -> String {
                     div.wide {
                         p { "Public records as change feeds. Pages show what the API shows without a key." }
                         nav aria-label="More" {
-                            a href=(ACCOUNT) { "Account and webhooks" }
+                            a href="/account/webhooks" { "Webhooks" }
                             a href="/docs/errors" { "Errors" }
                             a href="/asyncapi.json" { "AsyncAPI" }
                             a href="/schemas/" { "Avro schemas" }

@@ -9,6 +9,7 @@ use operation::{Operation, Price};
 use pages::Page;
 use serde_json::Value;
 
+use crate::account::new_filter;
 use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
@@ -132,6 +133,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
             p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
         }
         (filters::form(&path, kind.name(), form_of, hints.search, kind == Kind::Changes && feed.is_some(), pairs))
+        @if let Some(address) = new_filter::address(&shown, pairs) {
+            p { a href=(address) { "Save this filter" } " " span.soft { "for feeds, with a key" } }
+        }
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
         (table(&shown, kind, &listing.rows, pairs))

@@ -7,6 +7,7 @@ use operation::problem::Problem;
 use pages::Page;
 use serde_json::Value;
 
+use crate::account::register;
 use crate::explorer::event;
 use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, today, whole};
 use crate::layout::{note, notice};
@@ -82,8 +83,8 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 }
                 h2 { "Follow it" }
                 ul.plain {
-                    @if let Some(watch) = shown.operation("watch") {
-                        li { a href={ (shown.settings.base_url) "/docs#" (watch.name) } { "Watch changes like this" } " " span.soft { "with a key" } }
+                    @if let Some(address) = register::address(&shown, record) {
+                        li { a href=(address) { "Watch this" } " " span.soft { "with a key" } }
                     }
                     @if let Some(operation) = operation {
                         li { a href=(address(&shown, &View { operation, arguments: by_id() })) { "This record as JSON" } }

@@ -39,6 +39,8 @@ const FORM_BYTES_MAX: usize = 16 << 10;
 const COOKIE_NAME: &str = "highwater-session";
 /// The longest idempotency key of a form, in bytes.
 const ONCE_BYTES_MAX: usize = 64;
+/// The longest address of a page that is shown after signing in, in bytes.
+const RETURN_BYTES_MAX: usize = 4_096;
 /// What is added to the address of the first page after signing in, so that it can say that the browser sent no cookie.
 const JUST_SIGNED_IN: &str = "signed-in";
 
@@ -123,7 +125,8 @@ impl<'a> Portal<'a> {
             Visitor::Nobody => {
                 let is_back = query.iter().any(|(name, _)| name == JUST_SIGNED_IN);
                 let why = if is_back { SignIn::NoCookie } else { SignIn::Asked };
-                Ok(self.page(site::account::sign_in(&self.caller(Credentials::default()), self.request.path, why)))
+                let to = with_query(self.request.path, self.request.query);
+                Ok(self.page(site::account::sign_in(&self.caller(Credentials::default()), &to, why)))
             }
         }
     }
@@ -160,7 +163,10 @@ impl<'a> Portal<'a> {
             session::begin(self.context, &key)
         };
         match begun.await {
-            Ok(sealed) => Ok(self.with_cookie(redirect(&format!("{to}?{JUST_SIGNED_IN}=1")), &sealed, "")),
+            Ok(sealed) => {
+                let mark = if to.contains('?') { '&' } else { '?' };
+                Ok(self.with_cookie(redirect(&format!("{to}{mark}{JUST_SIGNED_IN}=1")), &sealed, ""))
+            }
             Err(problem) => Ok(self.page(site::account::sign_in(&self.caller(Credentials::default()), to, SignIn::Refused(problem)))),
         }
     }
@@ -258,9 +264,19 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'
     pairs.filter(move |(given, value)| *given == name && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// Whether a text is the path of a page of the portal.
-fn leads_here(path: &str) -> bool {
-    path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\?#\"<>".contains(&byte)) && Route::parse(path).is_some()
+/// Whether a text is the path of a page of the portal, which may have a query.
+fn leads_here(to: &str) -> bool {
+    let path = to.split_once('?').map_or(to, |(path, _)| path);
+    to.len() <= RETURN_BYTES_MAX
+        && to.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#\"<>".contains(&byte))
+        && Route::parse(path).is_some()
+}
+
+/// A path with the query of a request, without what signing in added to it.
+fn with_query(path: &str, query: &str) -> String {
+    let is_mark = |pair: &&str| pair.split('=').next() == Some(JUST_SIGNED_IN);
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_mark(pair)).collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
 fn redirect(path: &str) -> Response {

@@ -4,8 +4,10 @@
 //! that is not possible over REST. A secret is on the page that answers the form that made it, and on no other; no form and no address contains a key.
 
 mod forms;
+mod keys;
+pub(crate) mod new_filter;
 mod overview;
-mod register;
+pub(crate) mod register;
 mod saved;
 mod sign_in;
 #[cfg(test)]
@@ -24,6 +26,7 @@ use crate::layout::notice;
 use crate::this_view::copyable;
 use crate::{ACCOUNT, Pairs, Shown, url};
 
+use register::Wanted;
 pub use sign_in::{SignIn, sign_in};
 
 /// Where the form to sign in is sent.
@@ -34,6 +37,10 @@ pub const SIGN_OUT: &str = "/account/sign-out";
 pub const KEYS: &str = "/account/keys";
 /// The page of saved filters and watches.
 const SAVED: &str = "/account/saved";
+/// The page that saves a filter.
+const NEW_FILTER: &str = "/account/filters/new";
+/// The page that creates a watch, with or without a webhook.
+const NEW_WATCH: &str = "/account/watches/new";
 /// The page of the webhooks.
 pub const WEBHOOKS: &str = "/account/webhooks";
 /// The page that registers a webhook.
@@ -102,6 +109,10 @@ pub enum Route {
     Saved,
     /// All webhooks.
     Webhooks,
+    /// The form that saves a filter.
+    NewFilter,
+    /// The form that creates a watch.
+    NewWatch,
     /// The form that registers a webhook.
     Register,
     /// One webhook.
@@ -121,6 +132,8 @@ impl Route {
             ACCOUNT => Some(Self::Overview),
             SAVED => Some(Self::Saved),
             WEBHOOKS => Some(Self::Webhooks),
+            NEW_FILTER => Some(Self::NewFilter),
+            NEW_WATCH => Some(Self::NewWatch),
             REGISTER => Some(Self::Register),
             _ => {
                 let (service, id) = path.strip_prefix(WEBHOOKS)?.strip_prefix('/')?.split_once('/')?;
@@ -222,10 +235,12 @@ pub async fn show(calls: &dyn Calls, usage: &Usage, route: &Route, query: &Pairs
 
 async fn shown(calls: &dyn Calls, usage: &Usage, route: &Route, query: &Pairs, outcome: Outcome) -> Screen {
     match route {
-        Route::Overview => overview::screen(calls, usage, outcome),
+        Route::Overview => overview::screen(calls, usage, outcome).await,
         Route::Saved => saved::screen(calls, outcome).await,
         Route::Webhooks => webhooks::screen(calls, outcome).await,
-        Route::Register => register::screen(calls, query, outcome),
+        Route::NewFilter => new_filter::screen(calls, query, outcome),
+        Route::NewWatch => register::screen(calls, query, outcome, Wanted::Watch),
+        Route::Register => register::screen(calls, query, outcome, Wanted::Webhook),
         Route::Webhook { service, id } => webhook::screen(calls, service, id, query, outcome).await,
     }
 }
@@ -235,16 +250,21 @@ pub async fn submit(calls: &dyn Calls, usage: &Usage, route: &Route, form: &Pair
     let nothing = Pairs::new();
     let unknown = || Outcome::refused(Problem::new(ErrorCode::RequestInvalid, "this page has no such form"));
     match route {
-        Route::Overview => shown(calls, usage, route, &nothing, unknown()).await,
+        Route::Overview => match keys::act(calls, form).await {
+            Ok(done) if done.has_ended_session => overview::ended(done.outcome),
+            result => shown(calls, usage, route, &nothing, Outcome::from(result.map(|done| done.outcome))).await,
+        },
         Route::Saved => {
             let outcome = Outcome::from(saved::delete(calls, form).await);
             shown(calls, usage, route, &nothing, outcome).await
         }
         Route::Webhooks => shown(calls, usage, route, &nothing, unknown()).await,
-        Route::Register => match register::register(calls, form).await {
-            Ok((made, outcome)) => shown(calls, usage, &made, &nothing, outcome).await,
-            Err(problem) => register::screen(calls, form, Outcome::refused(problem)),
+        Route::NewFilter => match new_filter::save(calls, form).await {
+            Ok(outcome) => shown(calls, usage, &Route::Saved, &nothing, outcome).await,
+            Err(problem) => new_filter::screen(calls, form, Outcome::refused(problem)),
         },
+        Route::NewWatch => registered(calls, usage, form, Wanted::Watch).await,
+        Route::Register => registered(calls, usage, form, Wanted::Webhook).await,
         Route::Webhook { service, id } => {
             let result = webhook::act(calls, service, id, form).await;
             let is_deleted = result.is_ok() && url::value(form, "act") == webhook::DELETE;
@@ -254,11 +274,19 @@ pub async fn submit(calls: &dyn Calls, usage: &Usage, route: &Route, form: &Pair
     }
 }
 
+/// Creates a watch or a webhook, and returns its page, or the form again.
+async fn registered(calls: &dyn Calls, usage: &Usage, form: &Pairs, wanted: Wanted) -> Screen {
+    match register::register(calls, form, wanted).await {
+        Ok((made, outcome)) => shown(calls, usage, &made, &Pairs::new(), outcome).await,
+        Err(problem) => register::screen(calls, form, Outcome::refused(problem), wanted),
+    }
+}
+
 /// Creates a free key, and returns the page that shows it once. `usage` is that of the person who signed in, if somebody did.
 pub async fn create_key(calls: &dyn Calls, usage: Option<&Usage>, form: &Pairs) -> Screen {
     match (overview::create_key(calls, form).await, usage) {
         (Ok(outcome), _) => overview::created(usage.is_some(), outcome),
-        (Err(problem), Some(usage)) => overview::screen(calls, usage, Outcome::refused(problem)),
+        (Err(problem), Some(usage)) => overview::screen(calls, usage, Outcome::refused(problem)).await,
         (Err(problem), None) => sign_in(calls, ACCOUNT, SignIn::Refused(problem)),
     }
 }

@@ -1,10 +1,10 @@
-//! `/account`: the key, its quota of today, and new keys.
+//! `/account`: the quota of today, the keys of the account, and new keys.
 
 use maud::{Markup, html};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
-use super::{ACCOUNT, Calls, KEYS, Outcome, SAVED, Screen, Usage, WEBHOOKS, forms, page};
+use super::{ACCOUNT, Calls, KEYS, Outcome, SAVED, Screen, Usage, WEBHOOKS, forms, keys, page};
 use crate::fields::grouped;
 use crate::{Pairs, url};
 
@@ -12,7 +12,8 @@ use crate::{Pairs, url};
 const CREATE: &str = "create_key";
 
 /// The page.
-pub(super) fn screen(calls: &dyn Calls, usage: &Usage, outcome: Outcome) -> Screen {
+pub(super) async fn screen(calls: &dyn Calls, usage: &Usage, outcome: Outcome) -> Screen {
+    let own_keys = keys::section(calls).await;
     let used = usage.calls_max.saturating_sub(usage.remaining).max(0);
     let body = html! {
         dl.facts {
@@ -24,21 +25,18 @@ pub(super) fn screen(calls: &dyn Calls, usage: &Usage, outcome: Outcome) -> Scre
         progress max=(usage.calls_max.max(1)) value=(used.min(usage.calls_max)) aria-label="Calls used today" {}
         p.soft {
             "A day begins at 00:00 UTC. These pages cost no calls; what their forms do costs what it costs over the API. Calls that other servers have "
-            "reserved for this key count as used."
+            "reserved for this account count as used."
         }
         ul {
             li { a href=(SAVED) { "Saved filters and watches" } }
             li { a href=(WEBHOOKS) { "Webhooks" } }
         }
-        h2 { "This key" }
+        h2 { "This session" }
         dl.facts.small {
             div { dt { "Key" } dd { code { (usage.key_id) } } }
             div { dt { "Account" } dd { code { (usage.account) } } }
         }
-        p {
-            "The API has no call to rotate or revoke a key. The operator of this server does it with " code { "highwater keys rotate" } " or "
-            code { "highwater keys revoke" } " and the id of the key. A rotated key works for one more day."
-        }
+        (own_keys)
         (key_form(calls))
     };
     super::screen(ACCOUNT, "Account", outcome, &body)
@@ -55,9 +53,9 @@ fn duration(seconds: u64) -> String {
 /// The form that creates a free key; empty if no service creates keys.
 pub(super) fn key_form(calls: &dyn Calls) -> Markup {
     html! {
-        @if creator(calls).is_some() {
-            h2 { "A new key" }
-            p { "A free key needs only an e-mail address, of which a hash is stored. It belongs to an account of its own." }
+        @if keys::service_with(calls, CREATE).is_some() {
+            h2 { "A new account" }
+            p { "A free key needs only an e-mail address, of which a hash is stored. It belongs to a new account of its own." }
             form.stack method="post" action=(KEYS) {
                 input type="hidden" name="once" value=(calls.nonce());
                 div.field {
@@ -70,27 +68,24 @@ pub(super) fn key_form(calls: &dyn Calls) -> Markup {
     }
 }
 
-/// The first service that creates keys: they are the same in all services.
-fn creator(calls: &dyn Calls) -> Option<&'static str> {
-    calls.services().iter().find(|shown| shown.operation(CREATE).is_some()).map(|shown| shown.service.name)
-}
-
 /// Creates a free key.
 ///
 /// # Errors
 /// Those of the operation.
 pub(super) async fn create_key(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
-    let service = creator(calls).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server creates no keys"))?;
-    let answer = calls.call(service, CREATE, forms::arguments(form, &["email"]), url::value(form, "once")).await?;
-    let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-    let key = text("api_key");
-    if key.is_empty() {
-        return Ok(Outcome::done("This form was sent before. The key was shown then, and cannot be shown again: create another one."));
-    }
-    Ok(Outcome {
-        secret: Some(("Your new key", key)),
-        ..Outcome::done(format!("The key {} of tier {} works now.", text("key_id"), text("tier")))
-    })
+    let shown = keys::service_with(calls, CREATE).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server creates no keys"))?;
+    let answer = calls.call(shown.service.name, CREATE, forms::arguments(form, &["email"]), url::value(form, "once")).await?;
+    Ok(keys::created(&answer))
+}
+
+/// The page after the key of the session was revoked or replaced at once.
+pub(super) fn ended(outcome: Outcome) -> Screen {
+    let main = html! {
+        h1 { "The key of this session has ended" }
+        (outcome.render())
+        p { a href=(ACCOUNT) { "Sign in with another key" } }
+    };
+    Screen::of(&page("The key has ended", 200, main), None)
 }
 
 /// The page that shows a new key.

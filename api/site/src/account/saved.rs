@@ -36,7 +36,7 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
     let (filters, watches) = join(listing(calls, &FILTERS), listing(calls, &WATCHES)).await;
     let body = html! {
         h2 { "Saved filters" }
-        p { "A feed takes the name of a saved filter as " code { "filter" } ". Save one with " code { "POST /v1/filters" } " of a service." }
+        p { "A feed takes the name of a saved filter as " code { "filter" } ". Save one with " code { "POST /v1/filters" } " of a service, or from its explorer." }
         (refusal(&filters))
         @if !filters.items.is_empty() {
             (table("Saved filters", &["Name", "Service", "Filter", "Changed", ""], &html! { @for (shown, item) in &filters.items { (filter_row(shown, item)) } }))

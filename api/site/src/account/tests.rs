@@ -34,6 +34,26 @@ impl Made {
         let operations = vec![
             operation("list", "/v1/list", "items", json!({ "keyword": text(), "codes": {"type": "array"}, "limit": {"type": "integer"} })),
             with(Method::Post, operation("create_key", "/api/keys", "", json!({ "email": text() }))),
+            operation("list_keys", "/api/account/keys", "keys", json!({})),
+            with(Method::Post, operation("create_another_key", "/api/account/keys", "", json!({}))),
+            with(
+                Method::Post,
+                operation("rotate_key", "/api/account/keys/{id}/rotate", "", json!({ "id": text(), "overlapHours": {"type": "integer"} })),
+            ),
+            with(
+                Method::Delete,
+                operation("revoke_key", "/api/account/keys/{id}", "", json!({ "id": text(), "last": {"type": "boolean"} })),
+            ),
+            with(
+                Method::Post,
+                operation(
+                    "save_filter",
+                    "/v1/filters",
+                    "",
+                    json!({ "name": text(), "filter": {"type": "object", "properties": {
+                "keyword": text(), "codes": {"type": "array", "items": {"type": "string"}}, "days": {"type": "integer"} }} }),
+                ),
+            ),
             operation("list_filters", "/v1/filters", "filters", json!({})),
             with(Method::Delete, operation("delete_filter", "/v1/filters/{name}", "", json!({ "name": text() }))),
             with(Method::Post, operation("watch", "/v1/watchlist", "", create)),
@@ -41,6 +61,7 @@ impl Made {
             operation("get_watch", "/v1/watchlist/{id}", "matches", by_id()),
             with(Method::Delete, operation("delete_watch", "/v1/watchlist/{id}", "", by_id())),
             operation("webhook_deliveries", "/v1/watchlist/{id}/deliveries", "deliveries", by_id()),
+            operation("webhook_message", "/v1/watchlist/{id}/messages/{message}", "", json!({ "id": text(), "message": text() })),
         ];
         let page = RecordPage { list: "list", rows: &["items"], title: &["title"], ..RecordPage::default() };
         let service = Service { name: "made", title: "Made <up>", about: "", operations, files: None, data: Vec::new(), page };
@@ -64,12 +85,24 @@ impl Made {
                     "deliveries": [attempt("msg_2", 2), attempt("msg_2", 1), attempt("msg_1", 1)], "next": 5 }),
             ),
             ("watch", json!({ "id": ID, "secret": "whsec_new", "note": HOSTILE })),
+            ("save_filter", json!({ "name": "mine", "note": HOSTILE })),
             ("delete_watch", json!({ "deleted": ID })),
             ("delete_filter", json!({ "deleted": "x" })),
+            ("webhook_message", json!({ "message": "msg_2", "body": {"type": "made.new", "data": {"title": HOSTILE}} })),
             ("ping_webhook", json!({ "accepted": false, "status": 0, "reason": HOSTILE })),
             ("resend_message", json!({ "accepted": true, "status": 204 })),
             ("replay_webhook", json!({ "deliveredSeq": 3 })),
             ("update_webhook", json!({ "id": ID, "secret": "whsec_rotated" })),
+            (
+                "list_keys",
+                json!({ "account": "acct_1", "working": 1, "keys": [key("key_1", "working", true), key(HOSTILE, "ended", false)], "next": null }),
+            ),
+            ("create_another_key", json!({ "api_key": "hw_live_another", "key_id": "key_2", "tier": "pro" })),
+            (
+                "rotate_key",
+                json!({ "api_key": "hw_live_rotated", "key_id": "key_2", "tier": "pro", "replaced": key("key_1", "ending", true) }),
+            ),
+            ("revoke_key", json!({ "revoked": key("key_9", "ended", false), "working": 1 })),
             ("create_key", json!({ "api_key": "hw_live_new", "key_id": "key_1", "tier": "free" })),
         ]);
         let settings = ServiceSettings::new("http://api.example/made".to_owned(), "/made".to_owned());
@@ -111,6 +144,12 @@ impl Calls for Made {
     fn nonce(&self) -> String {
         "nonce1".to_owned()
     }
+}
+
+fn key(id: &str, state: &str, is_own: bool) -> Value {
+    let ends_at = if state == "working" { "" } else { "2026-11-29T10:00:00Z" };
+    json!({ "keyId": id, "endsWith": "ab1Z", "tier": "pro", "state": state, "createdAt": "2026-11-28T10:00:00Z", "lastUsedOn": "2026-11-28",
+        "endsAt": ends_at, "isOwn": is_own })
 }
 
 fn usage() -> Usage {
@@ -188,6 +227,72 @@ fn quota() {
     }
 }
 
+/// Proves that the keys of the account are listed without themselves, which operations the forms call, that a new key is shown once, that the last key is
+/// revoked only if that is meant, and that the page says when the session's key has ended.
+#[test]
+fn keys_of_the_account() {
+    let mut made = Made::new();
+    let html = made.show(ACCOUNT).html;
+    for words in ["ends with <code>ab1Z</code>", "(this session)", "2026-11-28", "value=\"rotate_key\"", "name=\"last\"", "nonce1"] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert_eq!((html.matches("value=\"rotate_key\"").count(), html.matches("value=\"revoke_key\"").count()), (1, 1));
+    for (form, operation, arguments, words) in [
+        ("act=create_another_key&once=n1&id=x", "create_another_key", json!({}), "hw_live_another"),
+        ("act=rotate_key&id=key_1&overlapHours=24&once=n2", "rotate_key", json!({"id": "key_1", "overlapHours": "24"}), "works until 2026"),
+        ("act=revoke_key&id=key_9", "revoke_key", json!({"id": "key_9"}), "key_9 was revoked"),
+        ("act=revoke_key&id=key_9&last=true", "revoke_key", json!({"id": "key_9", "last": "true"}), "key_9 was revoked"),
+    ] {
+        let screen = made.submit(ACCOUNT, form);
+        assert_eq!((screen.status, made.last(operation).unwrap().0), (200, arguments), "{form}");
+        check(form, &screen.html);
+        assert!(screen.html.contains(words), "{form}: {}", screen.html);
+    }
+    assert_eq!((made.last("rotate_key").unwrap().1, made.last("create_another_key").unwrap().1), ("n2".to_owned(), "n1".to_owned()));
+    let refused = made.submit(ACCOUNT, "act=delete_watch&id=x");
+    assert_eq!((refused.status, made.last("delete_watch")), (400, None));
+    made.answers.insert("revoke_key", json!({ "revoked": key("key_1", "ended", true), "working": 0, "note": HOSTILE }));
+    let screen = made.submit(ACCOUNT, "act=revoke_key&id=key_1&last=true");
+    check("ended", &screen.html);
+    assert!(screen.html.contains("The key of this session has ended"), "{}", screen.html);
+}
+
+/// Proves that the explorer's filter reaches the operation in the types of its fields, under the name of the form, and that fields which are no filters do
+/// not; and that a refused form is shown again.
+#[test]
+fn a_filter_is_saved() {
+    let made = Made::new();
+    let pairs = url::pairs("view=records&keyword=x+y&codes=1,2&days=3&other=1&sort=a&asOf=2026-11-01");
+    let address = new_filter::address(&made.services()[0], &pairs).unwrap();
+    assert_eq!(address, "/account/filters/new?service=made&keyword=x+y&codes=1%2C2&days=3");
+    assert_eq!(new_filter::address(&made.services()[0], &url::pairs("view=records&sort=a")), None);
+    let page = made.show(&address);
+    check(&address, &page.html);
+    assert!(page.html.contains("name=\"keyword\" value=\"x y\"") && page.html.contains("nonce1"), "{}", page.html);
+    let screen = made.submit("/account/filters/new", "service=made&keyword=x+y&codes=1,2&days=3&other=1&name=mine&once=n1");
+    let expected = json!({ "name": "mine", "filter": {"keyword": "x y", "codes": ["1", "2"], "days": 3} });
+    assert_eq!(made.last("save_filter"), Some((expected, "n1".to_owned())));
+    check("saved", &screen.html);
+    assert!(screen.html.contains("The filter mine of Made"), "{}", screen.html);
+    let refused = made.submit("/account/filters/new", "service=nothing&name=mine");
+    assert_eq!(refused.status, 404);
+}
+
+/// Proves that the form to watch a record has the record's values, that it needs no URL, and that a watch without one is shown among the saved items.
+#[test]
+fn a_record_is_watched() {
+    let made = Made::new();
+    let record = json!({ "a": "", "b": "Ann & Co", "title": HOSTILE });
+    let address = register::address(&made.services()[0], &record).unwrap();
+    assert_eq!(address, "/account/watches/new?service=made&entity.kind=b&entity.value=Ann+%26+Co");
+    let page = made.show(&address);
+    check(&address, &page.html);
+    assert!(page.html.contains("value=\"Ann &amp; Co\"") && page.html.contains("<option value=\"b\" selected>"), "{}", page.html);
+    let screen = made.submit("/account/watches/new", "service=made&entity.kind=b&entity.value=x&once=n3");
+    assert_eq!(made.last("watch"), Some((json!({ "entity": {"kind": "b", "value": "x"} }), "n3".to_owned())));
+    assert!(screen.html.contains("The watch watch_1 was created") && screen.html.contains("Saved filters"), "{}", screen.html);
+}
+
 /// Proves that a failing webhook comes before one that works, although it was made later, and that each leads to its page.
 #[test]
 fn failing_webhooks_come_first() {
@@ -206,6 +311,11 @@ fn a_webhook_and_its_forms() {
     let html = made.show(&path).html;
     assert_eq!(html.matches("value=\"resend\"").count(), 2);
     assert!(html.contains("?after=5") && html.contains("&quot;seq&quot;: 7") && html.contains("/explore/made/A%2F1"), "{html}");
+    assert_eq!(html.matches("?message=msg_").count(), 2, "each message leads to its body");
+    let shown = made.show(&format!("{path}?message=msg_2")).html;
+    check("message", &shown);
+    assert_eq!(made.last("webhook_message").unwrap().0, json!({"id": ID, "message": "msg_2"}));
+    assert!(shown.contains("made.new") && shown.contains("id=\"message\""), "{shown}");
     made.show(&format!("{path}?after=5"));
     assert_eq!(made.last("webhook_deliveries").unwrap().0["after"], "5");
     for (form, operation, arguments, words) in [

@@ -21,6 +21,8 @@ const PAYLOADS: u64 = 5;
 const PAYLOAD_BYTES_MAX: usize = 20_000;
 /// The action that deletes a webhook.
 pub(super) const DELETE: &str = "delete";
+/// The operation with the body of a message.
+const MESSAGE: &str = "webhook_message";
 /// The operation with the matches of a watch, where reading the watch does not answer them.
 const MATCHES: &str = "get_watch_matches";
 
@@ -42,6 +44,8 @@ struct Webhook<'a> {
     item: Value,
     deliveries: Value,
     payloads: Result<Vec<Value>, Problem>,
+    /// The message that is asked for, and its body.
+    message: Option<(String, Result<Value, Problem>)>,
 }
 
 fn by_id(id: &str) -> Arguments {
@@ -73,7 +77,16 @@ async fn read<'a>(calls: &'a dyn Calls, service: &str, id: &str, query: &Pairs) 
         item = calls.call(name, operations.read, limited(id, PAYLOADS), "").await?;
         payloads = Ok(matches(item.clone()));
     }
-    Ok(Webhook { shown, item, deliveries, payloads })
+    let asked = value(query, "message");
+    let message = if asked.is_empty() || shown.operation(MESSAGE).is_none() {
+        None
+    } else {
+        let mut arguments = by_id(id);
+        arguments.insert("message".to_owned(), json!(asked));
+        let answer = calls.call(name, MESSAGE, arguments, "").await;
+        Some((asked.to_owned(), answer.map(|mut answer| answer["body"].take())))
+    };
+    Ok(Webhook { shown, item, deliveries, payloads, message })
 }
 
 /// The matches in an answer.
@@ -165,12 +178,22 @@ impl Webhook<'_> {
             }
             (facts(status))
             (self.delivery(&path))
+            @if let Some((message, body)) = &self.message {
+                h2 #message { "Message " bdi { (message) } }
+                @match body {
+                    Ok(body) => {
+                        p.soft { "The body as the receiver gets it, made from the changes again." }
+                        pre tabindex="0" role="region" aria-label="Body of the message" { code { (shortened(body)) } }
+                    }
+                    Err(problem) => { (notice(&problem.detail, problem.code)) }
+                }
+            }
             h2 { "Attempts" }
-            (attempts(&path, status))
+            (attempts(&path, status, self.shown.operation(MESSAGE).is_some()))
             h2 { "Payloads" }
             @match &self.payloads {
                 Ok(payloads) if payloads.is_empty() => {
-                    p { "There are no changes to show. The API does not show the body of a sent message; a message that is sent again has the same body." }
+                    p { "There are no changes to show." }
                 }
                 Ok(payloads) => {
                     p { "Changes that this webhook receives, as its messages carry them." }
@@ -236,7 +259,7 @@ fn facts(status: &Value) -> Markup {
 }
 
 /// The attempts, newest first. The button is at the newest attempt of each message.
-fn attempts(path: &str, status: &Value) -> Markup {
+fn attempts(path: &str, status: &Value, has_bodies: bool) -> Markup {
     let all = status["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |attempt: &'_ Value, name: &str| attempt[name].as_str().unwrap_or_default().to_owned();
     html! {
@@ -246,7 +269,11 @@ fn attempts(path: &str, status: &Value) -> Markup {
                     @let message = text(attempt, "message");
                     @let is_newest = index == 0 || all[index - 1]["message"] != attempt["message"];
                     tr {
-                        th scope="row" { code { (message) } }
+                        th scope="row" {
+                            @if has_bodies && is_newest {
+                                a href={ (path) (url::query(&[("message", &message)])) "#message" } { code { (message) } }
+                            } @else { code { (message) } }
+                        }
                         td.number data-label="Attempt" { (count(&attempt["attempt"])) }
                         td data-label="At" { (time(&text(attempt, "at"))) }
                         td.number data-label="Response" { (response(&attempt["status"])) }
@@ -272,14 +299,20 @@ fn attempts(path: &str, status: &Value) -> Markup {
     }
 }
 
-/// One change that a webhook receives.
-fn payload_of(shown: &Shown<'_>, payload: &Value) -> Markup {
-    let mut json = serde_json::to_string_pretty(payload).unwrap_or_default();
+/// JSON in lines, cut where it is long.
+fn shortened(value: &Value) -> String {
+    let mut json = serde_json::to_string_pretty(value).unwrap_or_default();
     if json.len() > PAYLOAD_BYTES_MAX {
         let end = (0..=PAYLOAD_BYTES_MAX).rev().find(|end| json.is_char_boundary(*end)).unwrap_or(0);
         json.truncate(end);
         json.push('…');
     }
+    json
+}
+
+/// One change that a webhook receives.
+fn payload_of(shown: &Shown<'_>, payload: &Value) -> Markup {
+    let json = shortened(payload);
     let record = payload["record"]["id"].as_str().or_else(|| payload["id"].as_str());
     html! {
         details.payload {

@@ -70,7 +70,14 @@ async fn keys_that_do_not_work() {
     let fixture = Fixture::stopped();
     let unknown = Key::random();
     for key in ["", "x", "hw_live_none", unknown.reveal()] {
-        for to in ["https%3A%2F%2Fevil.example", "%2F%2Fevil.example", "%2Faccount%2F..%2Fx", "%2Faccount%3Fa", "%2Faccount%0d%0aX%3A1"] {
+        for to in [
+            "https%3A%2F%2Fevil.example",
+            "%2F%2Fevil.example",
+            "%2Faccount%2F..%2Fx",
+            "%2Faccounts%3Fa",
+            "%2Faccount%3Fa%5Cb",
+            "%2Faccount%0d%0aX%3A1",
+        ] {
             let request = || form("/account/sign-in", &format!("key={key}&to={to}")).header(OWN.0, OWN.1);
             let refused = read(&fixture, request()).await;
             assert_eq!((refused.problem().0.as_str(), refused.header("set-cookie")), ("key-invalid", ""), "{key} {to}");
@@ -80,6 +87,13 @@ async fn keys_that_do_not_work() {
             assert!(!page.body.contains("hw_live_none") && !page.body.contains(unknown.reveal()));
         }
     }
+    // The page that asked for it is shown after signing in, with its query.
+    let asked = read(&fixture, ask().path("/account/filters/new?service=fake&keyword=a+b&signed-in=1").header(BROWSER.0, BROWSER.1)).await;
+    let to = "/account/filters/new?service=fake&amp;keyword=a+b";
+    assert!(asked.body.contains(&format!("name=\"to\" value=\"{to}\"")), "{}", asked.body);
+    let again = form("/account/sign-in", "key=x&to=%2Faccount%2Ffilters%2Fnew%3Fservice%3Dfake%26keyword%3Da%2Bb");
+    let again = read(&fixture, again.header(OWN.0, OWN.1).header(BROWSER.0, BROWSER.1)).await;
+    assert!(again.body.contains(&format!("value=\"{to}\"")), "{}", again.body);
     let long = read(&fixture, form("/account/sign-in", &format!("key={}", "x".repeat(20_000))).header(OWN.0, OWN.1)).await;
     assert_eq!(long.problem().0, "body-too-large");
 }
