@@ -22,6 +22,57 @@
     }
   }
 
+  // The forms of a reference call an operation of this server. A key stays in the open page.
+  const ANSWER_CHARS_MAX = 20000;
+  const CALL_TIMEOUT_MS = 60000;
+  const call = async (form) => {
+    const fields = new FormData(form);
+    const body = fields.get("body");
+    fields.delete("body");
+    let path = form.dataset.path;
+    const query = new URLSearchParams();
+    for (const [name, value] of fields) {
+      if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(value));
+      else if (value !== "") query.append(name, value);
+    }
+    const headers = { accept: "application/json" };
+    const key = form.querySelector(".key").value.trim();
+    if (key) headers["x-api-key"] = key;
+    if (body !== null) headers["content-type"] = "application/json";
+    const address = query.size ? `${path}?${query}` : path;
+    const answer = await fetch(address, { method: form.dataset.method, headers, body: body ?? undefined, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) });
+    let text = await answer.text();
+    try {
+      text = JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      // A file that is no JSON is shown as it is.
+    }
+    return { status: `${answer.status} ${answer.statusText}`.trim(), text };
+  };
+  for (const block of document.querySelectorAll("details.try")) {
+    const form = block.querySelector("form");
+    const said = form.querySelector("[role=status]");
+    const shown = form.querySelector("pre");
+    block.hidden = false;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      said.textContent = "Calling…";
+      try {
+        const { status, text } = await call(form);
+        said.textContent = `Status ${status}`;
+        const isLong = text.length > ANSWER_CHARS_MAX;
+        shown.firstElementChild.textContent = isLong ? `${text.slice(0, ANSWER_CHARS_MAX)}\n… the answer is cut here` : text;
+        shown.hidden = text === "";
+      } catch (error) {
+        said.textContent = `There was no answer: ${error.message}`;
+        shown.hidden = true;
+      }
+    });
+    form.querySelector(".key").addEventListener("change", (event) => {
+      for (const other of document.querySelectorAll("details.try .key")) other.value = event.target.value;
+    });
+  }
+
   // The live list.
   const list = document.getElementById("ticker");
   const pause = document.getElementById("pause");

@@ -233,7 +233,7 @@ impl Mount {
     fn new(context: &Arc<Context>, mounted: Mounted) -> Result<Self, SiteError> {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
-        let reference = Document::html(pages::docs::reference(service, settings));
+        let reference = Document::html(pages::reference::page(service, settings));
         let server_card = Document::new(card::card(service, settings).to_string(), card::CARD_TYPE);
         let documents = HashMap::from([
             ("", reference.clone()),

@@ -81,7 +81,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<
 
 /// The tags of a service with the names of their operations. Operations below one path, such as `/v1/watchlist`, have a tag of its name; the others
 /// have the tag of the service.
-fn tags(service: &Service) -> BTreeMap<&str, Vec<&str>> {
+pub(crate) fn tags(service: &Service) -> BTreeMap<&str, Vec<&str>> {
     let mut by_resource: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for operation in &service.operations {
         by_resource.entry(resource(operation)).or_default().push(operation.name);
@@ -100,7 +100,7 @@ fn resource(operation: &Operation) -> &str {
 }
 
 /// The tag of an operation.
-fn tag<'a>(service: &'a Service, operation: &'a Operation, tags: &BTreeMap<&str, Vec<&str>>) -> &'a str {
+pub(crate) fn tag<'a>(service: &'a Service, operation: &'a Operation, tags: &BTreeMap<&str, Vec<&str>>) -> &'a str {
     let resource = resource(operation);
     if tags.get(resource).is_some_and(|names| names.contains(&operation.name)) { resource } else { service.name }
 }
