@@ -15,6 +15,7 @@ mod events;
 mod files;
 pub mod forwarded;
 mod hosts;
+mod limits;
 mod live;
 mod mcp;
 mod mounted;
@@ -241,6 +242,7 @@ impl Mount {
             ("/docs", reference),
             ("/docs/errors", Document::html(pages::docs::errors())),
             ("/openapi.json", Document::json(&openapi::document(service, settings)?)),
+            ("/limits.json", Document::json(&limits::document(service, settings, &context.settings))),
             ("/llms.txt", Document::text(discovery::llms(service, settings))),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),

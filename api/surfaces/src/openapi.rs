@@ -61,6 +61,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<
             "description": service.about,
             "x-llms-txt": format!("{}/llms.txt", settings.base_url),
             "x-mcp": format!("{}/mcp", settings.base_url),
+            "x-limits": format!("{}/limits.json", settings.base_url),
         },
         "servers": [{"url": settings.base_url}],
         "externalDocs": {"url": format!("{}/docs", settings.base_url)},

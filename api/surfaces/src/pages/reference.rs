@@ -51,6 +51,7 @@ pub(crate) fn page(service: &Service, settings: &ServiceSettings) -> String {
                     a href={ (base) "/openapi.json" } { "OpenAPI" } " · "
                     a href={ (base) "/llms.txt" } { "llms.txt" } " · MCP at "
                     code { (base) "/mcp" } " · "
+                    a href={ (base) "/limits.json" } { "Limits" } " · "
                     a href={ (base) "/docs/errors" } { "Errors" }
                 }
                 p {

@@ -66,6 +66,27 @@ async fn pages() {
     }
 }
 
+/// Proves that the limits of a service are those of the settings and of the definitions, and that the OpenAPI document leads to them.
+#[tokio::test]
+async fn limits_of_a_service() {
+    let fixture = Fixture::new(|_| {});
+    let read = get(&fixture, "/fake/limits.json").await;
+    assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "application/json"));
+    let limits = read.json();
+    for tier in Tier::ALL {
+        let own = fixture.context.settings.tiers.of(tier);
+        let shown = &limits["tiers"][tier.as_str()];
+        assert_eq!((&shown["callsPerDay"], &shown["rowsOfAFeedPage"]), (&json!(own.day.calls_max), &json!(own.rows_max)), "{shown}");
+    }
+    let operations = service(&fixture.gate).operations;
+    assert_eq!(limits["operations"].as_array().unwrap().len(), operations.len());
+    for (shown, operation) in limits["operations"].as_array().unwrap().iter().zip(&operations) {
+        assert_eq!((&shown["name"], &shown["countsAgainstQuota"]), (&json!(operation.name), &json!(operation.counted)));
+    }
+    assert_eq!(limits["requests"]["bodyBytes"], fixture.context.settings.body_bytes_max);
+    assert_eq!(get(&fixture, "/fake/openapi.json").await.json()["info"]["x-limits"], format!("{BASE}/limits.json"));
+}
+
 /// Proves that the catalog leads to the card of each service, that a card and the entry for the registry name an endpoint that answers, and what the card
 /// says of it.
 #[tokio::test]
