@@ -2,13 +2,14 @@
 
 use crate::record::Catalyst;
 use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
 use schemas::tickers::{names_ticker, tickers};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::filter::{Filter, ticker};
 use super::followed::Catalysts;
-use super::list::{Events, extent, of_lists};
+use super::list::{Events, Extent, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
@@ -29,6 +30,9 @@ pub struct Arguments {
     #[serde(default = "limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
+    /// Where to continue: the `next` of the answer before, with the same other arguments.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
 }
 
 pub(crate) fn days_default() -> i64 {
@@ -49,6 +53,7 @@ fn definition() -> Definition {
             shows events that are over, the latest first. Without one: the next 30 days.",
         list: "catalysts",
         surface: Surface::Route,
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
         example: json!({ "ticker": "CLDB" }),
         ..Definition::read()
     }
@@ -67,7 +72,8 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        events(reader, &self.ticker, self.days, self.limit, false).await
+        let extent = extent(reader, self.days, self.limit, false);
+        events(reader, &self.ticker, extent, self.after.as_deref()).await
     }
 }
 
@@ -99,14 +105,14 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        events(reader, &self.ticker, days_default(), limit_default(), true).await
+        let extent = extent(reader, days_default(), limit_default(), true);
+        events(reader, &self.ticker, extent, None).await
     }
 }
 
-async fn events(reader: &mut Reader<Catalysts>, text: &str, days: i64, limit: usize, is_preview: bool) -> Result<Events, Problem> {
+async fn events(reader: &mut Reader<Catalysts>, text: &str, extent: Extent, after: Option<&str>) -> Result<Events, Problem> {
     let wanted = tickers(text);
-    let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_ticker(&record.ticker, &wanted);
     let lists: Vec<String> = wanted.iter().map(|ticker| format!("ticker/{ticker}")).collect();
-    of_lists(reader, &lists, extent, &is_own).await
+    of_lists(reader, &lists, extent, after, &is_own).await
 }

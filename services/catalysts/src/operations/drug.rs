@@ -2,13 +2,14 @@
 
 use crate::record::Catalyst;
 use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
-use super::list::{Events, extent, of_lists};
+use super::list::{Events, Extent, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
@@ -29,6 +30,9 @@ pub struct Arguments {
     #[serde(default = "limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
+    /// Where to continue: the `next` of the answer before, with the same other arguments.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
 }
 
 /// What both surfaces say about the operation.
@@ -41,6 +45,7 @@ fn definition() -> Definition {
             first. Without one: the next 30 days.",
         list: "catalysts",
         surface: Surface::Route,
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
         example: json!({ "name": "calderinib" }),
         ..Definition::read()
     }
@@ -60,7 +65,8 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        events(reader, "name", &self.name, self.days, self.limit, false).await
+        let extent = extent(reader, self.days, self.limit, false);
+        events(reader, "name", &self.name, extent, self.after.as_deref()).await
     }
 }
 
@@ -94,7 +100,8 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        events(reader, "drug", &self.drug, days_default(), limit_default(), true).await
+        let extent = extent(reader, days_default(), limit_default(), true);
+        events(reader, "drug", &self.drug, extent, None).await
     }
 }
 
@@ -102,12 +109,10 @@ async fn events(
     reader: &mut Reader<Catalysts>,
     parameter: &'static str,
     name: &str,
-    days: i64,
-    limit: usize,
-    is_preview: bool,
+    extent: Extent,
+    after: Option<&str>,
 ) -> Result<Events, Problem> {
     let lists = [format!("drug/{}", drug_letters(parameter, name)?)];
-    let extent = extent(reader, days, limit, is_preview);
     let is_own = |record: &Catalyst| names_drug(&record.drug, name);
-    of_lists(reader, &lists, extent, &is_own).await
+    of_lists(reader, &lists, extent, after, &is_own).await
 }

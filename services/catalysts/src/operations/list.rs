@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord as _;
 use schemas::position::Seq;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::followed::Catalysts;
@@ -177,14 +178,17 @@ async fn open_windows(reader: &Reader<Catalysts>, chosen: &Chosen, today: Date) 
 /// Lists the events of a company or a drug: upcoming ones first, then, for paid keys, those that are over, the latest first.
 ///
 /// # Errors
-/// `unavailable`.
+/// `cursor-invalid` for an `after` of another list; `unavailable`.
 pub(crate) async fn of_lists(
     reader: &mut Reader<Catalysts>,
     lists: &[String],
     extent: Extent,
+    after: Option<&str>,
     selects: Selects<'_, Catalyst>,
 ) -> Result<Events, Problem> {
     let today = reader.today();
+    let (secrets, search) = (reader.context().secrets.clone(), format!("of/{}/{}/{}", lists.join(","), extent.days, extent.is_free));
+    let place: Option<PlaceInList> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
     let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
     let (mut items, mut is_counted) = (Vec::new(), true);
     for list in lists {
@@ -193,9 +197,7 @@ pub(crate) async fn of_lists(
         is_counted &= found.total.is_some();
         items.extend(found.items);
     }
-    if lists.len() > 1 {
-        items.sort_by(|one, other| (&one.window.from, &one.id).cmp(&(&other.window.from, &other.id)));
-    }
+    items.sort_by(|one, other| order_of(one).cmp(&order_of(other)));
     let to = today.saturating_add(extent.days.days()).to_string();
     let (upcoming, mut over): (Vec<Catalyst>, Vec<Catalyst>) = items.into_iter().partition(|record| record.status_on(today) == "upcoming");
     over.reverse();
@@ -204,9 +206,50 @@ pub(crate) async fn of_lists(
         rows.extend(over);
     }
     let total = rows.len();
-    rows.truncate(extent.rows);
+    let next = cut_page(&mut rows, today, place.as_ref(), extent.rows);
+    let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
     let days = (today, today.saturating_add(extent.days.days()));
-    events(reader, rows, is_counted.then_some(total as u64), None, days).await
+    events(reader, rows, is_counted.then_some(total as u64), next, days).await
+}
+
+/// The place of an event among those of a company or a drug that are upcoming.
+fn order_of(record: &Catalyst) -> (&str, &str) {
+    (&record.window.from, &record.id)
+}
+
+/// Where a page of the events of a company or a drug ends: its last event.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PlaceInList {
+    /// Whether the event is over.
+    is_over: bool,
+    from: String,
+    id: String,
+}
+
+impl PlaceInList {
+    fn of(record: &Catalyst, today: Date) -> Self {
+        let (from, id) = order_of(record);
+        Self { is_over: record.status_on(today) != "upcoming", from: from.to_owned(), id: id.to_owned() }
+    }
+
+    /// Whether an event comes after this place.
+    fn is_before(&self, record: &Catalyst, today: Date) -> bool {
+        let is_over = record.status_on(today) != "upcoming";
+        let (own, place) = (order_of(record), (self.from.as_str(), self.id.as_str()));
+        match (self.is_over, is_over) {
+            (false, false) => own > place,
+            (true, true) => own < place,
+            (was_over, _) => !was_over,
+        }
+    }
+}
+
+/// Leaves the page after a place in a list: upcoming events, then those that are over, the latest first. Returns the place where the next page begins.
+fn cut_page(rows: &mut Vec<Catalyst>, today: Date, place: Option<&PlaceInList>, limit: usize) -> Option<PlaceInList> {
+    rows.retain(|record| place.is_none_or(|place| place.is_before(record, today)));
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    rows.last().filter(|_| has_more).map(|last| PlaceInList::of(last, today))
 }
 
 /// Builds the answer, with the notes that every list has.
@@ -252,17 +295,57 @@ enum Place {
 impl Place {
     /// Reads the place that an answer gave for the same search.
     fn read(secrets: &Secrets, search: &str, text: &str) -> Result<Self, Problem> {
-        let refused = |problem: Problem| {
-            let detail = "`after` is not the `next` of an answer to the same arguments; leave it out to start again".to_owned();
-            Problem { detail, ..problem }
-        };
-        read_place(secrets, SOURCE.service, search, text).map(|(_, place)| place).map_err(refused)
+        read_own(secrets, search, text)
     }
+}
+
+/// Reads the place that an answer gave for the same search.
+fn read_own<P: DeserializeOwned>(secrets: &Secrets, search: &str, text: &str) -> Result<P, Problem> {
+    let refused = |problem: Problem| {
+        let detail = "`after` is not the `next` of an answer to the same arguments; leave it out to start again".to_owned();
+        Problem { detail, ..problem }
+    };
+    read_place(secrets, SOURCE.service, search, text).map(|(_, place)| place).map_err(refused)
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::record::Window;
+
     use super::*;
+
+    /// Proves that pages of any size join to all events of a company, each once: upcoming ones by their window, then those that are over, the latest first.
+    #[test]
+    fn pages_of_a_company() {
+        let today: Date = "2026-11-10".parse().unwrap();
+        let event = |id: &str, from: &str| Catalyst {
+            id: id.to_owned(),
+            status: "upcoming".to_owned(),
+            window: Window { from: from.to_owned(), to: from.to_owned() },
+            ..Catalyst::default()
+        };
+        let all = vec![
+            event("a", "2026-11-10"),
+            event("b", "2026-12-01"),
+            event("c", "2026-12-01"),
+            event("e", "2026-11-09"),
+            event("d", "2026-11-09"),
+            event("f", "2026-01-01"),
+        ];
+        for limit in 1..8 {
+            let (mut shown, mut place) = (Vec::new(), None);
+            loop {
+                let mut rows = all.clone();
+                place = cut_page(&mut rows, today, place.as_ref(), limit);
+                assert!(rows.len() <= limit && !rows.is_empty());
+                shown.extend(rows.into_iter().map(|record| record.id));
+                if place.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(shown.concat(), "abcedf", "{limit}");
+        }
+    }
 
     /// Proves that a place is read back for the same search alone, and that any other text is refused with the name of the parameter.
     #[test]
