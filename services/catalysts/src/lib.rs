@@ -4,7 +4,7 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 
-use crate::operations::{company, drug, filter, followed, upcoming};
+use crate::operations::{calendar, company, drug, filter, followed, upcoming};
 use crate::record::{Catalyst, TABLES};
 use schemas::company_names::{shown_aliases, shown_legal_forms};
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
@@ -60,6 +60,7 @@ pub fn service() -> Registration {
     .with_page(PAGE)
     .with(vec![
         read::operation::<upcoming::Arguments>(),
+        calendar::operation(),
         read::operation::<company::Arguments>(),
         read::operation::<drug::Arguments>(),
         read::operation::<upcoming::ToolArguments>(),
