@@ -11,6 +11,7 @@ use super::filter::Filter;
 use super::followed::{Labs, ShownLead};
 use super::sample;
 use crate::LEADS_MICROS;
+use feed::filter::Filter as _;
 use feed::places::{Ranked, Segment, Selects, Walk};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
@@ -22,6 +23,31 @@ use schemas::error_code::ErrorCode;
 const PREVIEW_ROWS: usize = 3;
 /// What every answer says about leads.
 const DISCLAIMER: &str = "Derived from public NIH award records; not a statement of intent to purchase.";
+
+/// Why a lead is news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// The investigator has no earlier project on record.
+    NewLab,
+    /// The investigator has an earlier project on record.
+    NewProject,
+    /// The award pays for an instrument.
+    Instrument,
+    /// Too little is on record about the investigator.
+    UnknownPi,
+}
+
+impl Signal {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::NewLab => "new_lab",
+            Self::NewProject => "new_project",
+            Self::Instrument => "instrument",
+            Self::UnknownPi => "unknown_pi",
+        }
+    }
+}
 
 /// Arguments of `lab_lead_feed`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -35,6 +61,8 @@ pub struct Arguments {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub min_amount: f64,
+    /// Only leads with this signal.
+    pub signal: Option<Signal>,
     /// Where to continue: the `next` of an earlier answer to the same query.
     #[schemars(length(min = 1, max = 2000))]
     pub after: Option<String>,
@@ -77,14 +105,22 @@ struct Preview {
 }
 
 impl Arguments {
+    /// Whether a lead fits the arguments and the filter.
+    #[expect(clippy::cast_precision_loss, reason = "dollars of one award are far below 2^53")]
+    fn selects(&self, filter: &Filter, lead: &Lead) -> bool {
+        lead.amount as f64 >= self.min_amount && self.signal.is_none_or(|signal| lead.signal == signal.as_str()) && filter.takes(lead)
+    }
+
     /// The page that the arguments ask for.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Labs>) -> Result<Ranked<Lead>, Problem> {
         let list = list(filter.category.as_deref(), filter.state.as_deref());
         let part = Segment::newest_first(&reader.at.last_days(self.days));
-        let bound = format!("{}/{}", self.days, self.min_amount);
-        #[expect(clippy::cast_precision_loss, reason = "dollars of one award are far below 2^53")]
-        let is_large = |lead: &Lead| lead.amount as f64 >= self.min_amount;
-        let selects: Option<Selects<'_, Lead>> = if self.min_amount > 0.0 { Some(&is_large) } else { None };
+        let (listed, further) =
+            (Filter { category: filter.category.clone(), state: filter.state.clone(), ..Filter::default() }, filter.canonical());
+        let bound = format!("{}/{}/{:?}/{further}", self.days, self.min_amount, self.signal);
+        let fits = |lead: &Lead| self.selects(filter, lead);
+        let is_listed_only = self.min_amount <= 0.0 && self.signal.is_none() && *filter == listed;
+        let selects: Option<Selects<'_, Lead>> = if is_listed_only { None } else { Some(&fits) };
         let walk = Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() };
         reader.ranked(walk, selects).await
     }
@@ -94,7 +130,7 @@ impl Read for Arguments {
     type Service = Labs;
     type Answer = Leads;
 
-    const FILTER: &'static [&'static str] = &["category", "state"];
+    const FILTER: &'static [&'static str] = &["category", "state", "org", "pi", "activity"];
     const LIMIT: Option<usize> = Some(50);
 
     fn definition() -> Definition {
@@ -117,7 +153,7 @@ impl Read for Arguments {
         }
     }
 
-    /// Days and amounts are hidden, so neither `days` nor `min_amount` selects what a preview shows and counts.
+    /// What a preview shows and counts is selected by category and state only: everything else is hidden.
     async fn preview(self, filter: Filter, reader: &mut Reader<Labs>) -> Result<Option<Value>, Problem> {
         let found = sample::rows(&filter, reader).await?;
         let preview = Preview { leads: found.records.iter().take(PREVIEW_ROWS).map(Redact::redacted).collect(), total: found.total };
@@ -138,5 +174,40 @@ impl Read for Arguments {
             rule: format!("lexicon/{}", LEXICON.version),
             disclaimer: DISCLAIMER,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a lead must fit the signal, the amount and every field of the filter, and that arguments name a signal as leads do.
+    #[test]
+    fn leads_are_selected() {
+        let lead = Lead {
+            signal: "new_lab".into(),
+            amount: 300_000,
+            pi: "Ada I Quill".into(),
+            org: "RIVERTON HOSPITAL".into(),
+            activity_code: "R01".into(),
+            ..Lead::default()
+        };
+        for (arguments, filter, fits) in [
+            (json!({}), json!({}), true),
+            (json!({"signal": "new_lab", "min_amount": 300_000}), json!({"pi": "quill", "activity": "r01", "org": "Riverton"}), true),
+            (json!({"signal": "instrument"}), json!({}), false),
+            (json!({"min_amount": 300_001}), json!({}), false),
+            (json!({}), json!({"pi": "other"}), false),
+            (json!({"signal": "new_lab"}), json!({"activity": "R21"}), false),
+        ] {
+            let given: Arguments = serde_json::from_value(arguments.clone()).unwrap();
+            let wanted = serde_json::from_value::<Filter>(filter.clone()).unwrap().normalize().unwrap();
+            assert_eq!(given.selects(&wanted, &lead), fits, "{arguments} {filter}");
+        }
+        for signal in ["new_lab", "new_project", "instrument", "unknown_pi"] {
+            let given: Arguments = serde_json::from_value(json!({ "signal": signal })).unwrap();
+            assert_eq!(given.signal.map(Signal::as_str), Some(signal));
+        }
+        assert!(serde_json::from_value::<Arguments>(json!({ "signal": "old_lab" })).is_err());
     }
 }
