@@ -216,14 +216,49 @@ try {
     await page.fill("#key", key);
     await page.locator("main .primary").click();
     await page.waitForURL(/signed-in/);
-    for (const path of ["/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls"]) {
+    for (const path of ["/account", "/account/saved", "/account/filters/new?service=filings&ticker=X", "/account/watches/new?service=filings", "/account/webhooks",
+      "/account/webhooks/new?service=recalls"]) {
       await go(page, path);
       await look(page, path);
       await reach(page, path);
       assert(!(await page.content()).includes(key), `${path} has the key`);
     }
+    await go(page, "/account");
+    await page.getByRole("button", { name: "Create another key" }).click();
+    const another = (await page.locator(".secret code").textContent()).trim();
+    assert.match(another, /^hw_live_/);
+    assert.equal(await page.locator("table.rows tbody tr").count(), 2);
+    const other = page.locator("table.rows tbody tr").filter({ hasText: another.slice(-4) });
+    await other.locator("summary", { hasText: "Rotate" }).click();
+    await other.getByRole("button", { name: "Replace the key" }).click();
+    await look(page, "rotated key");
+    assert.equal(await page.locator("table.rows tbody tr").count(), 3);
+    const ending = page.locator("table.rows tbody tr").filter({ hasText: "Ending" });
+    await ending.locator("summary", { hasText: "Revoke" }).click();
+    await ending.getByRole("button", { name: "Revoke for good" }).click();
+    assert((await page.locator("main .notice").first().textContent()).includes("was revoked"));
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.waitForSelector("#key");
+  });
+
+  await flow("a filter in view asks for an account, and comes back to the filter after signing in", async () => {
+    await go(page, "/explore/filings?view=changes&form=8-K", 200, 403);
+    await page.getByRole("link", { name: "Save this filter" }).click();
+    assert.match(await page.locator("input[name=to]").getAttribute("value"), /^\/account\/filters\/new\?service=filings&form=8-K/);
+  });
+
+  await flow("the reference shows code, and calls an operation without a key", async () => {
+    await go(page, "/recalls/docs");
+    await reach(page, "reference");
+    await go(page, "/recalls/docs#health");
+    const health = page.locator("#health");
+    assert((await health.locator(".ways > details").allTextContents()).some((text) => text.includes("requests.get(")), "there is no Python");
+    await health.locator("details.try summary").click();
+    await health.locator("details.try button").click();
+    await health.locator("details.try pre").waitFor();
+    assert.match(await health.locator("details.try [role=status]").textContent(), /Status 200/);
+    assert(JSON.parse(await health.locator("details.try pre").textContent()), "the answer is no JSON");
+    await look(page, "reference with an answer");
   });
 
   await flow("hostile texts are inert and keep the layout", async () => {
