@@ -57,6 +57,23 @@ fn letters(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
+/// Whether a text is in normal form NFC, in which a letter with its accent is one character.
+#[must_use]
+pub fn is_composed(text: &str) -> bool {
+    text.is_ascii() || text.nfc().eq(text.chars())
+}
+
+/// Whether a character is not visible, or changes only how its neighbours are shown: two texts that differ in such characters look the same.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    let is_other_blank = c.is_whitespace() && c != ' ';
+    is_other_blank
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Returns the same bytes with their texts in other normal forms (NFC, NFD), as far as they differ. Bytes that occur in no text separate the texts, as in
 /// the canonical form of a record.
 #[must_use]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
+use schemas::folding::{is_composed, is_invisible};
 use schemas::position::Seq;
 use schemas::receipt::Receipt;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
@@ -82,9 +83,13 @@ impl Receipts {
         self.one(source::request(request)).await
     }
 
-    /// Refuses a caller who may not append to the chain in its current state. The later decision about the command can still differ.
+    /// Refuses a caller who may not append to the chain in its current state, and a new chain under a name that can look like another one. The later
+    /// decision about the command can still differ.
     pub(crate) async fn check_may_append(&self, agent_id: &str, caller: &str) -> Result<(), Problem> {
         let Chain { owner, length } = self.chain(agent_id).await?;
+        if owner.is_none() && length == 0 {
+            check_new_name(agent_id)?;
+        }
         may_append(owner.as_ref(), length, caller).map_err(|refused| forbidden(agent_id, refused))
     }
 }
@@ -107,6 +112,23 @@ pub(crate) fn check_name(parameter: &str, text: &str) -> Result<(), Problem> {
         return Err(Problem::parameter(parameter, format!("{parameter}: contains an API key; receipts are public, so revoke that key")));
     }
     Ok(())
+}
+
+/// Refuses a name for a new chain that people cannot tell from another one. Chains that have such a name already continue.
+///
+/// # Errors
+/// `parameter-invalid`.
+fn check_new_name(agent_id: &str) -> Result<(), Problem> {
+    let fault = if agent_id.trim() != agent_id || agent_id.contains("  ") {
+        "begins or ends with a blank, or has two in a row"
+    } else if agent_id.chars().any(is_invisible) {
+        "has a character that is not visible"
+    } else if !is_composed(agent_id) {
+        "has a letter whose accent is a character of its own; send it in normal form NFC"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::parameter("agent_id", format!("agent_id: {fault}, so it can look like the name of another chain")))
 }
 
 /// Reads the id of an account, or a payer's address in either case.
@@ -255,4 +277,35 @@ async fn find_payers(
         after = to;
     }
     Ok((paid, chains))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which names can begin a chain: not those that look like another name, while other letters, emoji and single blanks can.
+    #[test]
+    fn names_of_new_chains() {
+        for name in ["agent", "Agent 7", "caf\u{e9}", "\u{4ee3}\u{7406}", "\u{1f98a}", "a.b-c_d/e@f", "\u{43f}\u{43e}\u{441}\u{442}"] {
+            assert_eq!(check_new_name(name), Ok(()), "{name:?}");
+        }
+        let lookalikes = [
+            " agent",
+            "agent ",
+            "a  b",
+            "a\u{a0}b",
+            "agent\u{200b}",
+            "ag\u{ad}ent",
+            "\u{feff}agent",
+            "a\u{202e}b",
+            "cafe\u{301}",
+            "a\u{fe0f}",
+            "\u{3164}",
+            "a\u{e0041}",
+        ];
+        for name in lookalikes {
+            let refused = check_new_name(name).unwrap_err();
+            assert_eq!((refused.code, refused.parameter.as_str()), (ErrorCode::ParameterInvalid, "agent_id"), "{name:?}");
+        }
+    }
 }
