@@ -9,6 +9,7 @@ use operation::context::Part;
 use operation::context::store_problem;
 use operation::metrics;
 use operation::problem::Problem;
+use operation::signing_state::SigningState;
 use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
@@ -162,6 +163,7 @@ pub(crate) async fn answer((source, compared): (Source, &[&str]), call: Call, re
     let from_ms = history_from(ctx, &source, &at.view, at.last).await?;
     notes.extend(shallow_note(from_ms.filter(|_| at.seq > Seq(0)), at.now.as_millisecond()).map(str::to_owned));
     notes.extend(request.limit_note(&call, has_more));
+    notes.extend(SigningState::of(ctx).unsigned_note(source.service));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let (from, to, window) = (page.from.to_string(), page.to.to_string(), at.free_window().etag_input());
     let mut inputs = vec![

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use operation::context::Context;
+use operation::context::{Context, Part as _};
 use operation::problem::Problem;
+use operation::signing_state::SigningState;
 use operation::{Answer, Body, Call, Form, Operation};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -37,6 +38,28 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 fn operation() -> Operation {
     changes::operation::<Recall>(SOURCE, changes::example())
+}
+
+/// Proves that a page says that its changes are not signed while the checkpoints of its service are withheld, that it is another page for caches then, and
+/// that a refusal of another service's tree changes nothing.
+#[tokio::test]
+async fn unsigned_changes_say_so() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(2), 10, 10).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let (operation, state) = (operation(), SigningState::of(&ctx));
+    let page = async || {
+        let etag = ask(&ctx, &operation, changes::example()).await.unwrap().etag;
+        (value(&ctx, &operation, changes::example()).await["note"].as_str().unwrap_or_default().to_owned(), etag)
+    };
+    let signed = page().await;
+    state.refuse_tree("awards", Some("secret".to_owned()));
+    assert_eq!(page().await, signed);
+    state.refuse_tree("recalls", Some("secret".to_owned()));
+    let unsigned = page().await;
+    assert!(unsigned.0.contains("not signed") && !unsigned.0.contains("secret") && unsigned.1 != signed.1, "{unsigned:?}");
+    state.refuse_tree("recalls", None);
+    assert_eq!(page().await, signed);
 }
 
 /// Proves that pages of any size join without a gap and give every change once, as JSON and as NDJSON.

@@ -85,6 +85,14 @@ impl SigningState {
         Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
     }
 
+    /// The note for readers of a service's feed while its checkpoints are withheld; `None` otherwise. The reason is shown to the operator only.
+    #[must_use]
+    pub fn unsigned_note(&self, service: &str) -> Option<String> {
+        let words = "the newest changes are not signed: this server's log does not extend what was signed before, so it may be an old copy, and other changes may \
+                     have their numbers elsewhere";
+        self.check_checkpoint(service).is_err().then(|| words.to_owned())
+    }
+
     /// The lines of `/readyz` about refused signing. The reasons are shown to the operator only, by `highwater status`.
     #[must_use]
     pub fn notices(&self) -> String {
@@ -109,14 +117,16 @@ mod tests {
         let state = SigningState::default();
         let withheld = || ["receipts", "recalls"].map(|service| state.check_checkpoint(service).is_err());
         assert_eq!((withheld(), state.notices()), ([false, false], String::new()));
+        let noted = || ["receipts", "recalls"].map(|service| state.unsigned_note(service).is_some_and(|note| !note.contains("secret")));
+        assert_eq!(noted(), [false, false]);
         for (refusal, is_withheld) in [(Refusal::Wait("secret".to_owned()), false), (Refusal::Conflict("secret".to_owned()), true)] {
             state.keys().set_refusal(Some(refusal));
-            assert_eq!(withheld(), [is_withheld, false]);
+            assert_eq!((withheld(), noted()), ([is_withheld, false], [is_withheld, false]));
             assert!(state.notices().starts_with("receipts and checkpoints") && !state.notices().contains("secret"));
         }
         state.keys().set_refusal(None);
         assert_eq!(state.refuse_tree("recalls", Some("secret".to_owned())), None);
-        assert_eq!((withheld(), state.is_refused()), ([false, true], true));
+        assert_eq!((withheld(), noted(), state.is_refused()), ([false, true], [false, true], true));
         assert_eq!(state.notices(), "checkpoints of recalls are not signed: see highwater status\n");
         assert_eq!(state.refuse_tree("recalls", None).as_deref(), Some("secret"));
         assert!(!state.is_refused());
