@@ -1,5 +1,6 @@
 //! Opens the log, the store and the views of one process, and closes them in order.
 
+use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use event_log::EventLog;
 use event_log::clock_guard::ClockGuard;
 use event_log::metered::Metered;
 use feed::live::Live;
+use feed::streams::{NextRun, NextRuns};
 use fold::service::SigningCheck;
 use futures_util::future::try_join_all;
 use ingest::Runner;
@@ -33,7 +35,7 @@ use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use upstreams::{Settings as UpstreamSettings, Store, Upstream};
+use upstreams::{Manifest, Settings as UpstreamSettings, Store, Stream, Upstream};
 use view_store::ViewStore;
 use view_store::following::FollowingView;
 
@@ -150,6 +152,7 @@ impl Engine {
             .with(payments)
             .with(SigningState::new(Arc::clone(&keys)))
             .with(niches(&config))
+            .with(next_runs(&config))
             .with(witnesses::witnessing(&config, witness_record)?);
         let context = Arc::new(services::with_parts(context));
 
@@ -290,6 +293,25 @@ pub(crate) fn enabled_upstreams(config: &Config) -> impl Iterator<Item = &'stati
     let sections = &config.sections.upstreams;
     let is_enabled = |upstream: &&dyn Upstream| sections.get(upstream.manifest().name).is_some_and(|section| section.enabled);
     upstreams::ALL.iter().copied().filter(is_enabled)
+}
+
+/// When the streams of the enabled upstreams are synced next. A demo syncs them by itself, not by their schedules.
+fn next_runs(config: &Config) -> NextRuns {
+    if config.is_demo() {
+        return NextRuns::default();
+    }
+    let of_upstream = |upstream: &'static dyn Upstream| {
+        let Manifest { name, streams, .. } = upstream.manifest();
+        let line = config.sections.upstreams.get(*name)?.schedule.clone();
+        Some(streams.iter().map(move |stream| (stream.name, line.clone())))
+    };
+    let lines: HashMap<&'static str, String> = enabled_upstreams(config).filter_map(of_upstream).flatten().collect();
+    let next: Box<NextRun> = Box::new(move |stream: &Stream, last_start_ms: i64, now_ms: i64| {
+        let line = lines.get(stream.name)?;
+        let next_s = ingest::schedule::next_run(line, stream.every, last_start_ms / 1_000, now_ms / 1_000)?;
+        next_s.checked_mul(1_000)
+    });
+    NextRuns(Some(next))
 }
 
 /// The settings of an upstream.

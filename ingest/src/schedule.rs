@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use croner::Cron;
 use croner::parser::{CronParser, Seconds};
 use schemas::clock::Clock;
 use tokio::sync::mpsc;
@@ -36,14 +37,17 @@ pub enum ScheduleError {
     Scheduler(#[from] JobSchedulerError),
 }
 
+/// A cron expression, read with the settings with which `Job::new` reads it.
+fn cron(line: &str) -> Option<Cron> {
+    CronParser::builder().seconds(Seconds::Required).dom_and_dow(true).build().parse(line).ok()
+}
+
 /// For each stream of an upstream, the longest time in seconds between two sync runs that the cron expression allows, counted from a time in seconds
 /// since 1970. A stream with a minimum interval skips scheduled times. Streams that are not due twice in the years to come are left out, and so are all
 /// if `line` is not a cron expression.
 #[must_use]
 pub fn intervals(upstream: &dyn Upstream, line: &str, from_s: i64) -> Vec<(&'static str, i64)> {
-    // The settings with which `Job::new` reads the line.
-    let cron = CronParser::builder().seconds(Seconds::Required).dom_and_dow(true).build().parse(line);
-    let (Ok(cron), Some(from)) = (cron, DateTime::<Utc>::from_timestamp(from_s, 0)) else { return Vec::new() };
+    let (Some(cron), Some(from)) = (cron(line), DateTime::<Utc>::from_timestamp(from_s, 0)) else { return Vec::new() };
     let mut times: Vec<i64> = Vec::new();
     for time in cron.iter_after(from).take(TIMES_MAX) {
         times.push(time.timestamp());
@@ -53,6 +57,17 @@ pub fn intervals(upstream: &dyn Upstream, line: &str, from_s: i64) -> Vec<(&'sta
     }
     let streams = upstream.manifest().streams.iter();
     streams.filter_map(|stream| Some((stream.name, longest_interval(&times, stream.every)?))).collect()
+}
+
+/// The next time, in seconds since 1970, at which a cron expression starts a run of a stream that is synced at most once in `every`, and whose last
+/// finished run started at `last_start_s` (0 if none has). `None` if there is none in the times that are looked at, or if `line` is not a cron expression.
+#[must_use]
+pub fn next_run(line: &str, every: Duration, last_start_s: i64, now_s: i64) -> Option<i64> {
+    let now = DateTime::<Utc>::from_timestamp(now_s, 0)?;
+    let due_s = last_start_s.saturating_add(i64::try_from(every.as_secs()).unwrap_or(i64::MAX)).saturating_sub(DUE_SLACK_S);
+    let cron = cron(line)?;
+    let mut times = cron.iter_after(now).take(TIMES_MAX).map(|time| time.timestamp());
+    times.find(|time_s| *time_s >= due_s)
 }
 
 /// The longest time in seconds between two runs, if runs start at some of `times` and at least `every` apart.
@@ -141,6 +156,22 @@ mod tests {
         ] {
             assert_eq!(of("cpsc", line), [("cpsc", hours * HOUR)], "{line}");
         }
+    }
+
+    /// Proves that the next run is the next scheduled time at which the minimum interval of the stream is over.
+    #[test]
+    fn next_runs() {
+        let hourly = "0 30 * * * *";
+        let next = |every_h: i64, last_start_s| {
+            next_run(hourly, Duration::from_secs(u64::try_from(every_h * HOUR).unwrap()), last_start_s, FRIDAY_NOON)
+                .map(|at| at - FRIDAY_NOON)
+        };
+        assert_eq!(next(0, FRIDAY_NOON - 10), Some(HOUR / 2));
+        assert_eq!(next(2, FRIDAY_NOON - 2 * HOUR), Some(HOUR / 2));
+        assert_eq!(next(2, FRIDAY_NOON - HOUR / 2 + 30), Some(HOUR + HOUR / 2), "a minute of slack");
+        assert_eq!(next(6, FRIDAY_NOON), Some(6 * HOUR + HOUR / 2));
+        assert_eq!(next(6, 0), Some(HOUR / 2), "a stream without a finished run is due");
+        assert_eq!(next_run("each hour", Duration::ZERO, 0, FRIDAY_NOON), None);
     }
 
     /// Proves that a stream with a minimum interval is expected when the first scheduled time after that comes.

@@ -241,6 +241,7 @@ async fn index_run_event(
         row.next = next;
         kind.as_str().clone_into(&mut row.kind);
         row.at_ms = at_ms;
+        row.count_end(kind, at_ms);
         if kind == FactKind::RunFinished {
             row.last_finished = Some(run.clone());
             row.last_finished_at_ms = at_ms;

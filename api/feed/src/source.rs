@@ -22,6 +22,8 @@ pub struct Source {
     pub feed: &'static Table,
     /// The table of completed sync runs: (upstream, seq descending).
     pub through: &'static Table,
+    /// The table of inputs that could not be decided: (key, offset).
+    pub parked: &'static Table,
     /// The topic of the service's changes.
     pub topic: &'static Topic,
     /// The topics of the facts that the service is decided from. The upstreams of these topics determine its completeness.
@@ -36,8 +38,8 @@ impl Source {
     /// The source of a service of plain records, which shows the last 7 days to callers without a key.
     #[must_use]
     pub const fn of_records(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
-        let RecordTables { view, records, history, feed, through, .. } = *tables;
-        Self { service, view, records, history, feed, through, topic, facts, sample_days: Some(7), redaction: None }
+        let RecordTables { view, records, history, feed, through, parked, .. } = *tables;
+        Self { service, view, records, history, feed, through, parked, topic, facts, sample_days: Some(7), redaction: None }
     }
 }
 

@@ -1,14 +1,29 @@
 //! The newest sync runs of the streams that a service reads.
 
-use operation::context::{Context, store_problem, stored};
+use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::key;
-use schemas::views::engine::{RUNS, RunRow, VIEW};
+use schemas::views::engine::{Outage, RUNS, RunDay, RunRow, VIEW};
 use serde::Serialize;
+use upstreams::Stream;
+use view_store::store::Span;
 
 use crate::Source;
+
+/// The most parked inputs of a service that are counted.
+pub const PARKED_MAX: usize = 1_000;
+
+/// Computes when a stream is synced next: from the start of its last finished run and the current time. All times are in milliseconds since
+/// 1970; the start is 0 if no run has finished.
+pub type NextRun = dyn Fn(&Stream, i64, i64) -> Option<i64> + Send + Sync;
+
+/// When streams are synced next. The engine sets it if its configuration has schedules.
+#[derive(Default)]
+pub struct NextRuns(pub Option<Box<NextRun>>);
+
+impl Part for NextRuns {}
 
 /// The newest sync run of a stream, without what only operators see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -31,30 +46,105 @@ pub struct StreamState {
     pub seen: i64,
     /// How many of them could not be read, and are kept for operators.
     pub rejected: i64,
+    /// When the next sync run is due by schedule, RFC 3339; empty if this server has no schedule for the stream.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub next_run: String,
+    /// How the sync runs of the last 90 days that had some ended, the oldest day first.
+    pub runs_by_day: Vec<RunsOfDay>,
+    /// The last 20 times during which sync runs failed, the oldest first.
+    pub outages: Vec<FailedTime>,
+    /// What a sync run relies on, and stops without.
+    pub assumptions: Assumptions,
+}
+
+/// How the sync runs of a stream ended on one day in UTC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunsOfDay {
+    /// The day, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::Day")]
+    pub day: String,
+    /// How many finished.
+    pub finished: u32,
+    /// How many failed.
+    pub failed: u32,
+}
+
+/// A time from the first sync run that failed until the first one after it that finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FailedTime {
+    /// When the first sync run failed, RFC 3339.
+    #[schemars(with = "schemas::json_type::Time")]
+    pub from: String,
+    /// When a sync run finished again, RFC 3339; empty while none has.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub until: String,
+}
+
+/// What sync runs of a stream assume of the upstream. A run in which an assumption fails stops and counts as failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Assumptions {
+    /// Whether one sync run reads all records of the upstream, so that a record that is missing from two runs counts as withdrawn.
+    pub is_snapshot: bool,
+    /// The largest answer that is accepted, in bytes.
+    pub answer_bytes_max: usize,
+    /// The fields that most records had so far, as the upstream names them, and in how many of the records.
+    pub fields: Vec<AssumedField>,
+    /// When the fields were last compared with those of a complete sync run, RFC 3339; empty if they never were.
+    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    pub checked_at: String,
+}
+
+/// A field of an upstream that most records have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AssumedField {
+    /// The name of the field.
+    pub name: String,
+    /// In how many records it had a value.
+    pub filled: i64,
+    /// In how many records it was looked for.
+    pub records: i64,
 }
 
 impl StreamState {
-    fn new(stream: &str, run: Option<RunRow>) -> Self {
-        let Some(row) = run else {
-            let unknown = String::new;
-            let (at, last_finished, through_date) = (unknown(), unknown(), unknown());
-            return Self { stream: stream.to_owned(), state: "never", at, last_finished, through_date, seen: 0, rejected: 0 };
-        };
+    fn new(stream: &Stream, run: Option<RunRow>, next_run_ms: Option<i64>) -> Self {
+        let time = |at_ms: i64| if at_ms == 0 { String::new() } else { rfc3339(at_ms) };
+        let row = run.unwrap_or_default();
         let state = match row.kind.as_str() {
+            "" => "never",
             "run_failed" => "failed",
             "run_finished" => "finished",
             _ => "running",
         };
-        let last_finished = if row.last_finished_at_ms == 0 { String::new() } else { rfc3339(row.last_finished_at_ms) };
+        let assumptions = Assumptions::of(stream, &row);
         Self {
-            stream: stream.to_owned(),
+            stream: stream.name.to_owned(),
             state,
-            at: rfc3339(row.at_ms),
-            last_finished,
+            at: time(row.at_ms),
+            last_finished: time(row.last_finished_at_ms),
             through_date: row.last_finished.map(|run| run.through_date).unwrap_or_default(),
             seen: row.run.seen,
             rejected: row.run.rejected,
+            next_run: next_run_ms.map_or_else(String::new, rfc3339),
+            runs_by_day: row.days.into_iter().map(|RunDay { day, finished, failed }| RunsOfDay { day, finished, failed }).collect(),
+            outages: row
+                .outages
+                .iter()
+                .map(|Outage { from_ms, until_ms }| FailedTime { from: time(*from_ms), until: time(*until_ms) })
+                .collect(),
+            assumptions,
         }
+    }
+}
+
+impl Assumptions {
+    fn of(stream: &Stream, row: &RunRow) -> Self {
+        let counted = row.last_finished.iter().flat_map(|run| &run.fields);
+        let expected = counted.filter(|field| field.filled.saturating_mul(2) > field.records);
+        let fields: Vec<AssumedField> =
+            expected.map(|field| AssumedField { name: field.name.clone(), filled: field.filled, records: field.records }).collect();
+        let checked_at = if fields.is_empty() { String::new() } else { rfc3339(row.last_finished_at_ms) };
+        Self { is_snapshot: stream.snapshot, answer_bytes_max: stream.answer_bytes_max, fields, checked_at }
     }
 }
 
@@ -64,40 +154,72 @@ impl StreamState {
 /// When rows cannot be read.
 pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<StreamState>, Problem> {
     let all = upstreams::ALL.iter().flat_map(|upstream| upstream.manifest().streams);
-    let read: Vec<&str> = all.filter(|stream| source.reads(stream.topic)).map(|stream| stream.name).collect();
-    let keys: Vec<_> = read.iter().map(|stream| key![*stream]).collect();
+    let read: Vec<&Stream> = all.filter(|stream| source.reads(stream.topic)).collect();
+    let keys: Vec<_> = read.iter().map(|stream| key![stream.name]).collect();
     let view = ctx.live(&VIEW).await?;
     let rows = view.get_many(&RUNS, &keys).await.map_err(store_problem)?;
-    let state = |(stream, row): (&str, Option<bytes::Bytes>)| {
+    let (next_runs, now_ms) = (NextRuns::of(ctx), ctx.clock.now_ms());
+    let state = |(stream, row): (&Stream, Option<bytes::Bytes>)| {
         let run = row.map(|row| stored::<RunRow>(&RUNS, &row)).transpose()?;
-        Ok(StreamState::new(stream, run))
+        let last_start_ms = run.as_ref().and_then(|row| row.last_finished.as_ref()).map_or(0, |run| run.started_at);
+        let next_run_ms = next_runs.0.as_ref().and_then(|next| next(stream, last_start_ms, now_ms));
+        Ok(StreamState::new(stream, run, next_run_ms))
     };
     read.into_iter().zip(rows).map(state).collect()
 }
 
+/// How many inputs of a service could not be decided and wait for the operator, at most [`PARKED_MAX`].
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn parked_inputs(ctx: &Context, source: &Source) -> Result<usize, Problem> {
+    let view = ctx.live(source.view).await?;
+    let (mut scan, mut counted) = (view.scan(source.parked, Span::default()), 0);
+    while counted < PARKED_MAX {
+        match scan.next(PARKED_MAX - counted).await.map_err(store_problem)?.len() {
+            0 => break,
+            rows => counted += rows,
+        }
+    }
+    Ok(counted)
+}
+
 #[cfg(test)]
 mod tests {
-    use schemas::event::Run;
+    use schemas::event::{FieldCount, Run};
 
     use super::*;
 
     /// Proves that the state of a stream is that of its newest run, and that its last complete run is known also if a later one failed.
     #[test]
     fn states() {
-        let finished = Run { through_date: "2026-11-01".to_owned(), ..Run::default() };
+        let stream = &upstreams::by_name("cpsc").unwrap().manifest().streams[0];
+        let field = |name: &str, filled| FieldCount { name: name.to_owned(), filled, records: 10, absent: 0 };
+        let fields = vec![field("RecallID", 10), field("Remedy", 5)];
+        let finished = Run { through_date: "2026-11-01".to_owned(), fields, ..Run::default() };
         let run = Run { seen: 7, rejected: 2, reason: "a secret of the operator".to_owned(), ..Run::default() };
-        let row = RunRow { at_ms: 2_000, run, last_finished: Some(finished), last_finished_at_ms: 1_000, ..RunRow::default() };
+        let days = vec![RunDay { day: "1970-01-01".to_owned(), finished: 3, failed: 1 }];
+        let outages = vec![Outage { from_ms: 500, until_ms: 1_000 }, Outage { from_ms: 2_000, until_ms: 0 }];
+        let row =
+            RunRow { days, outages, at_ms: 2_000, run, last_finished: Some(finished), last_finished_at_ms: 1_000, ..RunRow::default() };
         for (kind, state) in [("run_started", "running"), ("run_marked", "running"), ("run_finished", "finished"), ("run_failed", "failed")]
         {
-            let shown = StreamState::new("cpsc", Some(RunRow { kind: kind.to_owned(), ..row.clone() }));
+            let shown = StreamState::new(stream, Some(RunRow { kind: kind.to_owned(), ..row.clone() }), Some(3_000));
             assert_eq!(
                 (shown.state, shown.at.as_str(), shown.last_finished.as_str()),
                 (state, "1970-01-01T00:00:02.000Z", "1970-01-01T00:00:01.000Z")
             );
             assert_eq!((shown.through_date.as_str(), shown.seen, shown.rejected), ("2026-11-01", 7, 2));
+            assert_eq!((shown.next_run.as_str(), shown.runs_by_day[0].finished), ("1970-01-01T00:00:03.000Z", 3));
+            let outages: Vec<(&str, &str)> = shown.outages.iter().map(|outage| (outage.from.as_str(), outage.until.as_str())).collect();
+            assert_eq!(outages, [("1970-01-01T00:00:00.500Z", "1970-01-01T00:00:01.000Z"), ("1970-01-01T00:00:02.000Z", "")]);
+            // A field that half of the records have is not relied on.
+            let fields: Vec<&str> = shown.assumptions.fields.iter().map(|field| field.name.as_str()).collect();
+            assert_eq!((fields, shown.assumptions.checked_at.as_str()), (vec!["RecallID"], "1970-01-01T00:00:01.000Z"));
             assert!(!serde_json::to_string(&shown).unwrap().contains("secret"));
         }
-        let shown = StreamState::new("cpsc", None);
-        assert_eq!((shown.state, shown.last_finished.as_str()), ("never", ""));
+        let shown = StreamState::new(stream, None, None);
+        assert_eq!((shown.state, shown.last_finished.as_str(), shown.next_run.as_str()), ("never", "", ""));
+        assert_eq!(shown.assumptions.checked_at, "");
     }
 }

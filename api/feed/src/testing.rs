@@ -48,6 +48,7 @@ pub const SOURCE: Source = Source {
     history: &recalls::HISTORY,
     feed: &recalls::FEED,
     through: &recalls::THROUGH,
+    parked: &recalls::PARKED,
     topic: &CHANGES_RECALLS,
     facts: &[schemas::topics::RECALLS],
     sample_days: None,

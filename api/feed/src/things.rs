@@ -246,7 +246,7 @@ impl Things {
 
     /// The feed, of which callers without a key see the given number of days.
     pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
-        let RecordTables { view, records, history, feed, through, .. } = *self.tables;
+        let RecordTables { view, records, history, feed, through, parked, .. } = *self.tables;
         let source = Source {
             service: "things",
             view,
@@ -254,6 +254,7 @@ impl Things {
             history,
             feed,
             through,
+            parked,
             topic: &CHANGES_AWARDS,
             facts: &[],
             sample_days,

@@ -13,7 +13,7 @@ use feed::Source;
 use feed::days::{DayOfChanges, changes_by_day};
 use feed::history::{history_from, shallow_note};
 use feed::position::{Position, position};
-use feed::streams::{StreamState, stream_states};
+use feed::streams::{StreamState, parked_inputs, stream_states};
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 
@@ -78,6 +78,9 @@ pub struct Health<F> {
     /// With `streams`: the streams that the service reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<Vec<StreamState>>,
+    /// With `streams`: how many inputs could not be decided and wait for the operator; 1,000 if there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parked_inputs: Option<usize>,
     /// What only this service says.
     #[serde(flatten)]
     pub more: F,
@@ -118,7 +121,8 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         Some(days) => Some(changes_by_day(ctx, &source, &at, days.into()).await?),
         None => None,
     };
-    let streams = if arguments.streams { Some(stream_states(ctx, &source).await?) } else { None };
+    let (streams, parked_inputs) =
+        if arguments.streams { (Some(stream_states(ctx, &source).await?), Some(parked_inputs(ctx, &source).await?)) } else { (None, None) };
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {
         status: "ok",
@@ -131,6 +135,7 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         changes: at.seq,
         changes_by_day,
         streams,
+        parked_inputs,
         more: F::read(ctx, &at).await?,
         note: shallow_note(from, now_ms).map(str::to_owned),
     })

@@ -35,6 +35,8 @@ use pages::{Page, layout};
 
 /// The path of the status page.
 pub const STATUS: &str = "/status";
+/// The path of the feed of outages.
+pub const STATUS_FEED: &str = "/status.atom";
 
 /// The content type of a page.
 const HTML: &str = "text/html; charset=utf-8";
@@ -126,6 +128,9 @@ pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Render
     }
     if path == STATUS {
         return Some(respond(status::page(reads).await));
+    }
+    if path == STATUS_FEED {
+        return Some(status::outages::feed(reads).await);
     }
     let below = path.strip_prefix(EXPLORE)?;
     let Some(below) = below.strip_prefix('/') else {

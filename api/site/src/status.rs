@@ -1,4 +1,8 @@
-//! The status page: which services answer, and how the streams that they read do. It shows what `health` of each service says.
+//! The status page: which services answer, how the streams that they read do, and what is assumed of the upstreams. It shows what `health` of each
+//! service says.
+
+mod bars;
+pub(crate) mod outages;
 
 use std::collections::BTreeMap;
 
@@ -8,8 +12,17 @@ use operation::problem::Problem;
 use pages::{Page, table};
 use serde_json::Value;
 
-use crate::fields::{ago, cell, grouped, time};
-use crate::{Reads, Shown, guides};
+use self::bars::bars;
+use crate::fields::{ago, cell, grouped, time, today};
+use crate::{Reads, STATUS_FEED, Shown, guides};
+
+/// The most fields of an upstream that are listed.
+const FIELDS_MAX: usize = 60;
+/// The bytes of a megabyte, as answers are limited.
+const MEGABYTE: u64 = 1 << 20;
+
+/// A service, and what its `health` answers.
+type ServiceState<'a> = (Shown<'a>, Result<Value, Problem>);
 
 /// A stream, with the services that read it.
 struct Stream<'a> {
@@ -17,19 +30,35 @@ struct Stream<'a> {
     services: Vec<Shown<'a>>,
 }
 
+impl Stream<'_> {
+    fn has_failed(&self) -> bool {
+        self.state["state"] == "failed"
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.state[name].as_str().unwrap_or_default()
+    }
+}
+
+/// Asks each service for its state.
+async fn read_states(reads: &dyn Reads) -> Vec<ServiceState<'_>> {
+    let arguments = || vec![("streams".to_owned(), "true".to_owned())];
+    let answering = reads.services().into_iter();
+    join_all(answering.map(|shown| async move { (shown, reads.read(shown.service.name, "health", arguments()).await) })).await
+}
+
 /// The page.
 ///
 /// # Errors
 /// None: a service that does not answer is shown as such.
 pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
-    let arguments = || vec![("streams".to_owned(), "true".to_owned())];
-    let services = reads.services();
-    let answering = services.iter().map(|shown| async move { (*shown, reads.read(shown.service.name, "health", arguments()).await) });
-    let states: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(answering).await;
+    let states = read_states(reads).await;
     let streams = streams(&states);
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
-    let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.state["state"] == "failed").map(|(name, _)| *name).collect();
+    let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.has_failed()).map(|(name, _)| *name).collect();
     let now_ms = reads.now_ms();
+    let in_order =
+        || streams.iter().filter(|(_, stream)| stream.has_failed()).chain(streams.iter().filter(|(_, stream)| !stream.has_failed()));
     let main = html! {
         h1 { "Status" }
         @if silent == 0 && failed.is_empty() {
@@ -43,19 +72,23 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                 "recorded before; nothing is lost."
             }
         }
+        p { a href=(STATUS_FEED) type="application/atom+xml" { "Outages as an Atom feed" } }
         h2 { "Services" }
-        (table("Services", &["Service", "State", "Last complete sync", "Complete through", "Changes"], &html! {
+        (table("Services", &["Service", "State", "Last complete sync", "Complete through", "Changes", "Parked inputs"], &html! {
             @for (shown, state) in &states { (service(shown, state.as_ref(), now_ms)) }
         }))
-        h2 { "Streams" }
+        p.soft {
+            "A parked input is a record that was read and that the rules of the service could not decide. It waits for the operator, with later records of its key; "
+            "all others are shown."
+        }
+        h2 #streams { "Streams" }
         p {
             "A stream is one dataset or endpoint of an upstream. “Complete through” is the last day that was read completely. Records that could not be read are kept for the "
-            "operator of this server; the others of the same sync run are recorded. When the next sync run begins is in the configuration of the operator and is not known here."
+            "operator of this server; the others of the same sync run are recorded. A low bar is a day on which all sync runs finished, a high one a day on which some or "
+            "all failed."
         }
         @if streams.is_empty() { p.empty { "No stream is known." } } @else {
-            (table("Streams", &["Stream", "Newest sync run", "Last complete sync", "Complete through", "Records seen", "Not read", "Read by"], &html! {
-                @for (name, stream) in &streams { (row(name, stream, now_ms)) }
-            }))
+            ul.plain { @for (name, stream) in in_order() { (card(name, stream, now_ms)) } }
         }
         p.soft {
             "The same over the API: " code { "GET /{service}/health?streams=true" } ". A feed that seems to be silent: see "
@@ -64,7 +97,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     };
     Ok(Page {
         title: "Status".to_owned(),
-        description: "Which services answer, and when each stream of public records was last read completely.".to_owned(),
+        description: "Which services answer, when each stream of public records was last read completely, and when it failed.".to_owned(),
         canonical: crate::STATUS.to_owned(),
         main,
         ..Page::default()
@@ -72,7 +105,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
 }
 
 /// The streams of all services by their names, each once.
-fn streams<'a>(states: &'a [(Shown<'a>, Result<Value, Problem>)]) -> BTreeMap<&'a str, Stream<'a>> {
+fn streams<'a>(states: &'a [ServiceState<'a>]) -> BTreeMap<&'a str, Stream<'a>> {
     let mut streams: BTreeMap<&str, Stream<'_>> = BTreeMap::new();
     for (shown, health) in states {
         for state in health.iter().flat_map(|health| health["streams"].as_array().into_iter().flatten()) {
@@ -94,39 +127,120 @@ fn service(shown: &Shown<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> M
                     td { (ago(&text(health, "lastSnapshot"), now_ms)) }
                     td { (cell("", &health["throughDate"])) }
                     td.number { (grouped(health["changes"].as_i64().unwrap_or(0))) }
+                    td.number { (grouped(health["parkedInputs"].as_i64().unwrap_or(0))) }
                 }
                 Err(problem) => {
-                    td colspan="4" { "Does not answer: " (problem.detail) }
+                    td colspan="5" { "Does not answer: " (problem.detail) }
                 }
             }
         }
     }
 }
 
-fn row(name: &str, stream: &Stream<'_>, now_ms: i64) -> Markup {
-    let text = |field: &str| stream.state[field].as_str().unwrap_or_default();
+/// A stream: its newest sync run, the last days, and what is assumed of the upstream.
+fn card(name: &str, stream: &Stream<'_>, now_ms: i64) -> Markup {
     let count = |field: &str| grouped(stream.state[field].as_i64().unwrap_or(0));
-    let words = match text("state") {
+    let words = match stream.text("state") {
         "failed" => "Failed",
         "finished" => "Finished",
         "running" => "Running",
         _ => "None yet",
     };
+    let class = if stream.has_failed() { "event bad" } else { "event" };
     html! {
-        tr {
-            th scope="row" { code { (name) } }
-            td { @if words == "Failed" { strong { (words) } } @else { (words) } @if !text("at").is_empty() { " " span.soft { (time(text("at"))) } } }
-            td { (ago(text("lastFinished"), now_ms)) }
-            td { (cell("", &stream.state["throughDate"])) }
-            td.number { (count("seen")) }
-            td.number { (count("rejected")) }
-            td {
-                @for (index, shown) in stream.services.iter().enumerate() {
-                    @if index > 0 { ", " }
-                    a href=(shown.explorer()) { (shown.service.name) }
+        li.panel id={ "stream-" (name) } {
+            h3.row { code { (name) } span class=(class) { (words) } }
+            dl.facts.small {
+                div { dt { "Newest sync run" } dd { @if stream.text("at").is_empty() { "none yet" } @else { (time(stream.text("at"))) } } }
+                div { dt { "Last success" } dd { (ago(stream.text("lastFinished"), now_ms)) } }
+                div { dt { "Next run" } dd { (next_run(stream.text("nextRun"), now_ms)) } }
+                div { dt { "Complete through" } dd { (cell("", &stream.state["throughDate"])) (lag(stream.text("throughDate"), now_ms)) } }
+                div { dt { "Records seen" } dd { (count("seen")) } }
+                div { dt { "Not read" } dd { (count("rejected")) } }
+                div {
+                    dt { "Read by" }
+                    dd {
+                        @for (index, shown) in stream.services.iter().enumerate() {
+                            @if index > 0 { ", " }
+                            a href=(shown.explorer()) { (shown.service.name) }
+                        }
+                    }
+                }
+            }
+            (bars(stream.state, today(now_ms)))
+            (assumptions(&stream.state["assumptions"]))
+        }
+    }
+}
+
+/// When the next sync run begins.
+fn next_run(at: &str, now_ms: i64) -> Markup {
+    html! {
+        @if at.is_empty() {
+            span.soft { "not by a schedule of this server" }
+        } @else if at.parse::<jiff::Timestamp>().is_ok_and(|at| at.as_millisecond() <= now_ms) {
+            "due now"
+        } @else {
+            (time(at))
+        }
+    }
+}
+
+/// How many days the last complete day is behind today.
+fn lag(through: &str, now_ms: i64) -> Markup {
+    let days = through.parse().ok().and_then(|day: jiff::civil::Date| day.until(today(now_ms)).ok()).map(|span| span.get_days());
+    html! {
+        @match days {
+            Some(1) => { span.soft { ", 1 day behind" } }
+            Some(days) if days > 1 => { span.soft { ", " (days) " days behind" } }
+            _ => {}
+        }
+    }
+}
+
+/// What sync runs of a stream assume of the upstream, and when it was last checked.
+fn assumptions(assumed: &Value) -> Markup {
+    let fields: Vec<&Value> = assumed["fields"].as_array().into_iter().flatten().collect();
+    let checked_at = assumed["checkedAt"].as_str().unwrap_or_default();
+    let megabytes = assumed["answerBytesMax"].as_u64().unwrap_or(0).div_ceil(MEGABYTE);
+    html! {
+        details {
+            summary {
+                "What is assumed of the upstream, "
+                @if checked_at.is_empty() { "not checked yet" } @else { "last checked " (time(checked_at)) }
+            }
+            ul {
+                @if megabytes > 0 { li { "An answer has at most " (megabytes) " MB." } }
+                @if assumed["isSnapshot"] == true {
+                    li { "One sync run reads all records. A record that is missing from two of them is withdrawn." }
+                } @else {
+                    li { "A sync run reads a window of recent records. A record that is missing from one is not withdrawn for that." }
+                }
+                @if fields.is_empty() {
+                    li { "No complete sync run has counted the fields of its records yet." }
+                } @else {
+                    li {
+                        "Most records have these fields. A sync run stops if none of its records has one of them: "
+                        @for (index, field) in fields.iter().take(FIELDS_MAX).enumerate() {
+                            @if index > 0 { ", " }
+                            code { bdi { (field["name"].as_str().unwrap_or_default()) } }
+                            span.soft { " " (share(field)) }
+                        }
+                        @if fields.len() > FIELDS_MAX { " and " (fields.len() - FIELDS_MAX) " more" }
+                        "."
+                    }
                 }
             }
         }
+    }
+}
+
+/// In which part of the records a field had a value.
+fn share(field: &Value) -> String {
+    let count = |name: &str| field[name].as_u64().unwrap_or(0);
+    match count("records") {
+        0 => String::new(),
+        records => format!("{} %", count("filled").saturating_mul(100) / records),
     }
 }
 
@@ -142,12 +256,21 @@ mod tests {
         let mut made = Made::new();
         let stream = |name: &str, state: &str| {
             json!({ "stream": name, "state": state, "at": "2026-11-28T11:00:00Z", "lastFinished": "2026-11-28T10:00:00Z", "throughDate": "2026-11-27",
-                    "seen": 1_234, "rejected": 5 })
+                    "seen": 1_234, "rejected": 5, "nextRun": "2026-11-28T13:00:00Z", "runsByDay": [{ "day": "2026-11-28", "finished": 2, "failed": 1 }],
+                    "assumptions": { "isSnapshot": true, "answerBytesMax": 3_000_000, "checkedAt": "2026-11-28T10:00:00Z",
+                                     "fields": [{ "name": "<i>Title", "filled": 99, "records": 100 }] } })
         };
         made.answers.get_mut("health").unwrap()["streams"] = json!([stream("cpsc", "finished"), stream("<b>fsis", "failed")]);
         let html = made.page("/status").html;
         assert!(html.contains("The newest sync run failed: &lt;b&gt;fsis.") && html.contains("1 of 1 services answer"), "{html}");
         assert!(html.contains("<code>cpsc</code>") && html.contains("2 h ago") && html.contains("1,234"), "{html}");
+        // Those that fail come first.
+        assert!(html.find("&lt;b&gt;fsis</code>").unwrap() < html.find("<code>cpsc</code>").unwrap());
+        assert!(html.contains("28 Nov 2026, 13:00 UTC") && html.contains(", 1 day behind") && html.contains("some failed on 1"), "{html}");
+        assert!(html.contains("at most 3 MB") && html.contains("<bdi>&lt;i&gt;Title</bdi></code><span class=\"soft\"> 99 %"), "{html}");
+        assert!(html.contains("href=\"/status.atom\""));
+        made.answers.get_mut("health").unwrap()["parkedInputs"] = json!(9);
+        assert!(made.page("/status").html.contains("<td class=\"number\">9</td>"));
         made.answers.get_mut("health").unwrap()["streams"] = json!([stream("cpsc", "finished")]);
         assert!(made.page("/status").html.contains("All 1 services answer, and no stream fails."));
         made.answers.remove("health");

@@ -5,7 +5,7 @@ pub mod rules;
 
 use crate::operations::{list, search, webhook};
 use schemas::topics;
-use schemas::views::recalls::{FEED, HISTORY, RECALLS, Recall, THROUGH, VIEW};
+use schemas::views::recalls::{FEED, HISTORY, PARKED, RECALLS, Recall, THROUGH, VIEW};
 
 use feed::Source;
 use operation::RecordPage;
@@ -20,6 +20,7 @@ pub const SOURCE: Source = Source {
     history: &HISTORY,
     feed: &FEED,
     through: &THROUGH,
+    parked: &PARKED,
     topic: &topics::CHANGES_RECALLS,
     facts: &[topics::RECALLS],
     sample_days: None,

@@ -23,6 +23,7 @@ pub const SOURCE: Source = Source {
     history: TABLES.history,
     feed: TABLES.feed,
     through: TABLES.through,
+    parked: TABLES.parked,
     topic: &CHANGES_RECEIPTS,
     facts: &[],
     sample_days: None,
