@@ -64,6 +64,7 @@ fn fixtures() -> Vec<Service> {
         files: None,
         data: Vec::new(),
         page: operation::RecordPage::default(),
+        entities: &[],
     }]
 }
 

@@ -511,6 +511,18 @@ pub struct Service {
     pub data: Vec<ShownFile>,
     /// How pages for browsers show its records.
     pub page: RecordPage,
+    /// Which entities its records name.
+    pub entities: &'static [EntityLink],
+}
+
+/// An entity that a record names: a company, an institution or a contractor, which an operation shows as all services know it.
+#[derive(Clone, Copy, Debug)]
+pub struct EntityLink {
+    /// The name of the operation that shows the entity.
+    pub kind: &'static str,
+    /// The arguments of that operation, each with the field of the record that has its value. A record whose first field is empty names no such entity;
+    /// other empty fields are left out.
+    pub arguments: &'static [(&'static str, &'static str)],
 }
 
 /// How the pages for browsers show the records of a service, and how Atom entries name them. Everything that is not said here follows from the operations

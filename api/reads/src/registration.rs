@@ -92,7 +92,16 @@ impl Registration {
     /// sentences.
     #[must_use]
     pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
-        let service = Service { name, title, about, operations: Vec::new(), files: None, data: Vec::new(), page: RecordPage::default() };
+        let service = Service {
+            name,
+            title,
+            about,
+            operations: Vec::new(),
+            files: None,
+            data: Vec::new(),
+            page: RecordPage::default(),
+            entities: &[],
+        };
         Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[] }
     }
 

@@ -141,8 +141,16 @@ mod tests {
     /// its own fills it.
     #[test]
     fn services_take_turns() {
-        let service =
-            |name| Service { name, title: name, about: "", operations: vec![], files: None, data: vec![], page: RecordPage::default() };
+        let service = |name| Service {
+            name,
+            title: name,
+            about: "",
+            operations: vec![],
+            files: None,
+            data: vec![],
+            page: RecordPage::default(),
+            entities: &[],
+        };
         let services = [service("a"), service("b"), service("c")];
         let settings = ServiceSettings::new(String::new(), String::new());
         let row = |at: usize| Row { event: String::new(), recorded_at: format!("{at:02}"), record: Value::Null };

@@ -7,6 +7,7 @@
 pub mod account;
 mod activity;
 mod chart;
+mod entities;
 mod explorer;
 mod fields;
 mod filters;
@@ -37,6 +38,9 @@ use pages::{Page, layout};
 pub const STATUS: &str = "/status";
 /// The path of the feed of outages.
 pub const STATUS_FEED: &str = "/status.atom";
+
+/// The path below which the pages of entities are.
+pub const ENTITIES: &str = "/entities";
 
 /// The content type of a page.
 const HTML: &str = "text/html; charset=utf-8";
@@ -131,6 +135,12 @@ pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Render
     }
     if path == STATUS_FEED {
         return Some(status::outages::feed(reads).await);
+    }
+    if path == ENTITIES {
+        return Some(respond(Ok(entities::overview(reads))));
+    }
+    if let Some(kind) = path.strip_prefix(ENTITIES).and_then(|below| below.strip_prefix('/')) {
+        return Some(respond(entities::page(reads, kind, &pairs).await));
     }
     let below = path.strip_prefix(EXPLORE)?;
     let Some(below) = below.strip_prefix('/') else {

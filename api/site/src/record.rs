@@ -8,6 +8,7 @@ use pages::Page;
 use serde_json::Value;
 
 use crate::account::register;
+use crate::entities;
 use crate::explorer::event;
 use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, today, whole};
 use crate::layout::{note, notice};
@@ -42,6 +43,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
     let path = shown.record(known);
     let origins = if earlier.is_empty() { origins(&history) } else { BTreeMap::new() };
     let links = links(record);
+    let entities = entities::links(reads, &shown, record);
     let operation = shown.operation("record");
     let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
     let main = html! {
@@ -72,6 +74,10 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                             li { a href=(link) rel="noopener noreferrer nofollow ugc" title=(label(name)) { bdi { (link_words(link)) } } }
                         }
                     }
+                }
+                @if !entities.is_empty() {
+                    h2 { "In all services" }
+                    ul.plain { @for (words, link) in &entities { li { a href=(link) { bdi { (words) } } } } }
                 }
                 h2 { "Place in the chain" }
                 dl.nested {

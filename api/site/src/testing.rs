@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use operation::context::ServiceSettings;
 use operation::problem::Problem;
-use operation::{Answer, Definition, Operation, Price, RecordPage, Service};
+use operation::{Answer, Definition, EntityLink, Operation, Price, RecordPage, Service};
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
@@ -19,6 +19,9 @@ use crate::{Activity, Pairs, Reads, Rendered, Shown, render};
 const NOW_MS: i64 = 1_795_867_200_000;
 /// A text that would run, if a page did not escape it.
 pub(crate) const HOSTILE: &str = "<script>alert('x')</script>\u{202e}\"><img src=x onerror=alert(1)>";
+
+/// The entities that records of the made service name.
+const ENTITIES: [EntityLink; 1] = [EntityLink { kind: "company", arguments: &[("name", "kind"), ("ticker", "none")] }];
 
 /// A service with some answers. It notes what was read.
 pub(crate) struct Made {
@@ -49,7 +52,12 @@ impl Made {
             json!({ "cursor": text(), "wait": {"type": "integer"}, "limit": {"type": "integer"}, "kind": text() }),
         );
         feed.price = Price::Tier(Tier::Pro);
+        let mut company =
+            operation("company", "/v1/company", "", json!({ "name": text(), "ticker": text(), "limit": {"type": "integer"} }));
+        company.input["required"] = json!(["name"]);
+        company.output = json!({ "type": "object", "properties": { "sections": { "type": "array" } } });
         let operations = vec![
+            company,
             operation(
                 "list",
                 "/v1/list",
@@ -75,8 +83,16 @@ impl Made {
             facet: "kind",
             search: "keyword",
         };
-        let service =
-            Service { name: "made", title: "Made <up>", about: "First sentence. Second.", operations, files: None, data: Vec::new(), page };
+        let service = Service {
+            name: "made",
+            title: "Made <up>",
+            about: "First sentence. Second.",
+            operations,
+            files: None,
+            data: Vec::new(),
+            page,
+            entities: &ENTITIES,
+        };
         let record = json!({ "id": "A/1", "title": HOSTILE, "kind": "a", "url": "javascript:alert(1)" });
         let change = json!({ "event": "new", "seq": 7, "recordedAt": "2026-11-28T10:00:00.000Z", "record": record });
         let answers = BTreeMap::from([
@@ -139,7 +155,17 @@ impl Reads for Made {
 /// Proves that no page has a script or style of its own, an inert text that runs, or a link that is no web address; and that each has what a page needs.
 #[test]
 fn every_page_is_inert_and_complete() {
-    for path in ["/", "/explore", "/explore?q=x", "/explore/made", "/explore/made?view=changes", "/explore/made/A%2F1"] {
+    for path in [
+        "/",
+        "/explore",
+        "/explore?q=x",
+        "/explore/made",
+        "/explore/made?view=changes",
+        "/explore/made/A%2F1",
+        "/status",
+        "/entities",
+        "/entities/company",
+    ] {
         let made = Made::new();
         let page = made.page(path);
         assert_eq!(page.status, 200, "{path}");
@@ -160,7 +186,10 @@ fn every_page_is_inert_and_complete() {
             assert!(html.contains(part), "{path} has no {part}");
         }
         assert_eq!(html.matches("<h1").count(), 1, "{path}");
-        assert!(path == "/explore" || html.contains("&lt;script&gt;alert("), "{path} shows the title");
+        assert!(
+            path == "/explore" || path == "/status" || path.starts_with("/entities") || html.contains("&lt;script&gt;alert("),
+            "{path} shows the title"
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 //! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
 //! render and deliver them. No service depends on another: what one asks of another is set as a part of the context ([`with_parts`]).
 
+pub mod entities;
 #[cfg(test)]
 mod exports_tests;
 #[cfg(test)]
@@ -84,8 +85,17 @@ pub fn views() -> &'static [&'static ViewDef] {
 /// The registrations of all services. They are made once in a process.
 #[must_use]
 pub fn registered() -> &'static [Registration] {
-    static REGISTERED: LazyLock<Vec<Registration>> = LazyLock::new(|| list().into_iter().map(|(registration, _)| registration()).collect());
+    static REGISTERED: LazyLock<Vec<Registration>> =
+        LazyLock::new(|| list().into_iter().map(|(registration, _)| with_entities(registration())).collect());
     &REGISTERED
+}
+
+/// Adds the operations of entities, which ask several services, to the service that offers them, and says which entities its records name.
+fn with_entities(registration: Registration) -> Registration {
+    let name = registration.service.name;
+    let mut registration = registration.with(entities::operations_of(name, registered));
+    registration.service.entities = entities::links_of(name);
+    registration
 }
 
 /// What the surfaces serve of all services.

@@ -64,7 +64,8 @@ impl Made {
             operation("webhook_message", "/v1/watchlist/{id}/messages/{message}", "", json!({ "id": text(), "message": text() })),
         ];
         let page = RecordPage { list: "list", rows: &["items"], title: &["title"], ..RecordPage::default() };
-        let service = Service { name: "made", title: "Made <up>", about: "", operations, files: None, data: Vec::new(), page };
+        let service =
+            Service { name: "made", title: "Made <up>", about: "", operations, files: None, data: Vec::new(), page, entities: &[] };
         let watch = |id: &str, host: &str| json!({ "id": id, "entity": {"kind": "a", "value": HOSTILE}, "webhookHost": host, "madeAt": "2026-11-28T10:00:00Z" });
         let mut read = watch(ID, HOSTILE);
         read["matches"] = json!([{ "seq": 7, "record": { "id": "A/1", "title": HOSTILE } }]);

@@ -54,6 +54,7 @@ impl Feed {
             files: None,
             data: Vec::new(),
             page: operation::RecordPage { title: &["title"], ..operation::RecordPage::default() },
+            entities: &[],
         };
         Arc::new(Site::new(Arc::new(context), vec![service], Arc::new(|| Ok(()))).unwrap())
     }

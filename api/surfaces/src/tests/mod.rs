@@ -229,6 +229,7 @@ fn service(gate: &Arc<Notify>) -> Service {
         files: None,
         data: vec![words_file()],
         page: RecordPage::default(),
+        entities: &[],
     }
 }
 

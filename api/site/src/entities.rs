@@ -1,0 +1,275 @@
+//! Entity pages: what all services have about a company, an institution or a contractor. Each shows the answer of one operation, whose sections link to the
+//! explorers of their services.
+
+use maud::{Markup, html};
+use operation::problem::Problem;
+use operation::{Operation, Price};
+use pages::{Page, table};
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+
+use crate::explorer::{Row, named};
+use crate::fields::{at, cell, is_empty, label, time, whole};
+use crate::filters::{has_filter, help};
+use crate::layout::{note, notice};
+use crate::this_view::{View, this_view};
+use crate::{ENTITIES, Pairs, Reads, Shown, url};
+
+/// The most columns of a table, besides the name of a record.
+const COLUMNS_MAX: usize = 5;
+/// The longest value of a field of the form, in characters.
+const VALUE_CHARS_MAX: usize = 200;
+
+/// The operations that show entities, with their services: those whose answers have sections.
+fn kinds<'a>(reads: &'a dyn Reads) -> Vec<(Shown<'a>, &'a Operation)> {
+    let is_entity = |operation: &&Operation| operation.has_route() && operation.output.pointer("/properties/sections").is_some();
+    let of =
+        |shown: Shown<'a>| shown.service.operations.iter().filter(is_entity).map(move |operation| (shown, operation)).collect::<Vec<_>>();
+    reads.services().into_iter().flat_map(of).collect()
+}
+
+/// The links from a record to the entities that it names: for each the words and the address.
+pub(crate) fn links(reads: &dyn Reads, shown: &Shown<'_>, record: &Value) -> Vec<(String, String)> {
+    let is_served = |kind: &str| kinds(reads).iter().any(|(_, operation)| operation.name == kind);
+    let mut links = Vec::new();
+    for link in shown.service.entities {
+        let value = |field: &str| at(record, field).as_str().unwrap_or_default().trim().to_owned();
+        let given: Pairs =
+            link.arguments.iter().map(|(name, field)| ((*name).to_owned(), value(field))).filter(|(_, value)| !value.is_empty()).collect();
+        let has_first = link.arguments.first().is_some_and(|(name, _)| given.iter().any(|(given, _)| given == name));
+        let name = url::value(&given, "name");
+        if has_first && !name.is_empty() && name.chars().count() <= VALUE_CHARS_MAX && is_served(link.kind) {
+            links.push((format!("{} {name}", label(link.kind)), format!("{ENTITIES}/{}{}", link.kind, url::query(&given))));
+        }
+    }
+    links
+}
+
+/// The page of all kinds of entities: a form for each.
+pub(crate) fn overview(reads: &dyn Reads) -> Page<'static> {
+    let kinds = kinds(reads);
+    let main = html! {
+        h1 { "Companies, institutions and contractors" }
+        p.lead { "What all services have about one of them, on one page." }
+        @if kinds.is_empty() { p.empty { "No service of this server shows entities." } }
+        @for (_, operation) in &kinds {
+            section {
+                h2 { a href={ (ENTITIES) "/" (operation.name) } { (label(operation.name)) } }
+                p { (operation.summary) }
+                (form(operation, &Pairs::new()))
+            }
+        }
+    };
+    let description = "Public records about one company, institution or contractor, from all services.".to_owned();
+    Page {
+        title: "Companies, institutions and contractors".to_owned(),
+        description,
+        canonical: ENTITIES.to_owned(),
+        main,
+        ..Page::default()
+    }
+}
+
+/// The page of one entity, or the form for its kind.
+///
+/// # Errors
+/// `not-found` for a kind that is not served.
+pub(crate) async fn page<'a>(reads: &'a dyn Reads, kind: &str, pairs: &Pairs) -> Result<Page<'a>, Problem> {
+    let unknown = || Problem::new(ErrorCode::NotFound, "this server shows no such entities");
+    let (shown, operation) = kinds(reads).into_iter().find(|(_, operation)| operation.name == kind).ok_or_else(unknown)?;
+    let arguments: Pairs = pairs.iter().filter(|(name, _)| properties(operation).any(|(known, _)| known == name)).cloned().collect();
+    let name = url::value(&arguments, "name").to_owned();
+    let path = format!("{ENTITIES}/{kind}");
+    let answer = if name.is_empty() { None } else { Some(reads.read(shown.service.name, operation.name, arguments.clone()).await) };
+    let status = answer.as_ref().and_then(|answer| answer.as_ref().err()).map_or(200, |problem| problem.code.status());
+    let title = if name.is_empty() { label(kind) } else { name.clone() };
+    let main = html! {
+        nav.crumbs aria-label="Breadcrumb" {
+            a href="/" { "Home" } " / " a href=(ENTITIES) { "Entities" } " / " span aria-current="page" { (label(kind)) }
+        }
+        h1 { bdi { (title) } @if !name.is_empty() { " " span.detail { (label(kind)) } } }
+        @if name.is_empty() { p.lead { (operation.summary) } }
+        (form(operation, &arguments))
+        @match &answer {
+            None => {}
+            Some(Err(problem)) => { (notice(&problem.detail, problem.code)) }
+            Some(Ok(answer)) => {
+                (facts(answer))
+                (note(answer))
+                @for section in answer["sections"].as_array().into_iter().flatten() { (part(reads, section)) }
+                (this_view(&shown, &View { operation, arguments: arguments.clone() }, ""))
+            }
+        }
+    };
+    let description = if name.is_empty() { operation.summary.to_owned() } else { format!("{name}: {}", operation.summary) };
+    // There is no end of names, so only the form is for search engines.
+    let canonical = if name.is_empty() { path } else { String::new() };
+    Ok(Page { title, description, canonical, status, main, ..Page::default() })
+}
+
+/// The arguments that a visitor gives, with their schemas.
+fn properties(operation: &Operation) -> impl Iterator<Item = (&String, &Value)> {
+    let properties = operation.input.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties.filter(|(name, _)| !["limit", "asOf"].contains(&name.as_str()))
+}
+
+/// The form of a kind: the name first.
+fn form(operation: &Operation, pairs: &Pairs) -> Markup {
+    let mut fields: Vec<(&String, &Value)> = properties(operation).collect();
+    fields.sort_by_key(|(name, _)| name.as_str() != "name");
+    let required = operation.input["required"].as_array();
+    html! {
+        form.filters method="get" action={ (ENTITIES) "/" (operation.name) } aria-label=(label(operation.name)) {
+            @for (name, schema) in fields {
+                @let id = format!("{}-{name}", operation.name);
+                div.field {
+                    label for=(id) title=(help(schema)) { (label(name)) }
+                    input id=(id) type="text" name=(name) value=(url::value(pairs, name)) maxlength=(VALUE_CHARS_MAX)
+                        required[required.is_some_and(|required| required.iter().any(|one| one == name))];
+                }
+            }
+            div.actions { button.primary { "Show" } }
+        }
+    }
+}
+
+/// The numbers by which the entity is known.
+fn facts(answer: &Value) -> Markup {
+    let known = ["ticker", "cik", "uei"].into_iter().filter(|name| !is_empty(&answer[*name]));
+    html! {
+        dl.facts {
+            @for name in known { div { dt { (label(name)) } dd { (cell(name, &answer[name])) } } }
+            div { dt { "As of" } dd { (time(answer["asOf"].as_str().unwrap_or_default())) } }
+        }
+    }
+}
+
+/// What one service has.
+fn part(reads: &dyn Reads, section: &Value) -> Markup {
+    let text = |name: &str| section[name].as_str().unwrap_or_default();
+    let shown = reads.services().into_iter().find(|shown| shown.service.name == text("service"));
+    let rows: Vec<Row> = section["rows"].as_array().into_iter().flatten().map(row).collect();
+    let id = format!("section-{}", text("topic").replace(' ', "-"));
+    html! {
+        section aria-labelledby=(id) {
+            h2 id=(id) { (label(text("topic"))) }
+            @match (text("problem"), shown) {
+                ("", Some(shown)) => {
+                    p.soft { "Found by " (text("foundBy")) "." }
+                    (note(section))
+                    @if rows.is_empty() { p.empty { "None that is shown without a key." } } @else { (list(&shown, text("topic"), &rows)) }
+                    p { a href=(explorer(&shown, section)) { @if section["truncated"] == true { "All" } @else { "More" } " in " (shown.service.title) } }
+                }
+                (problem, shown) => {
+                    p.empty { bdi { (problem) } }
+                    @if let Some(shown) = shown { p { a href=(explorer(&shown, section)) { "Look in " (shown.service.title) } } }
+                }
+            }
+        }
+    }
+}
+
+/// A row of an operation: a change with its record, or a record.
+fn row(row: &Value) -> Row {
+    let record = if row["record"].is_object() { row["record"].clone() } else { row.clone() };
+    Row { event: String::new(), recorded_at: String::new(), record }
+}
+
+/// The rows as a table: their names, and the fields by which the explorer shows such records, or the first ones that they have.
+fn list(shown: &Shown<'_>, topic: &str, rows: &[Row]) -> Markup {
+    let page = &shown.service.page;
+    let has = |column: &str| rows.iter().any(|row| !is_empty(at(&row.record, column)));
+    let hinted = page.columns.iter().copied().filter(|column| has(column) && !page.title.contains(column));
+    let own = rows.first().and_then(|row| row.record.as_object()).into_iter().flatten().map(|(name, _)| name.as_str());
+    let is_plain = |column: &str| rows.iter().all(|row| !at(&row.record, column).is_object() && !at(&row.record, column).is_array());
+    let others = own.filter(|column| has(column) && is_plain(column) && !["id", "url"].contains(column) && !page.title.contains(column));
+    let mut columns: Vec<&str> = hinted.collect();
+    for column in others {
+        if columns.len() < COLUMNS_MAX && !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns.truncate(COLUMNS_MAX);
+    let labels: Vec<String> = columns.iter().map(|column| label(column)).collect();
+    let headings: Vec<&str> = std::iter::once("Record").chain(labels.iter().map(String::as_str)).collect();
+    table(
+        topic,
+        &headings,
+        &html! {
+            @for row in rows {
+                tr {
+                    th scope="row" {
+                        (named(shown, row))
+                        // Without an id, the page of the upstream is the only one.
+                        @if row.record["id"].as_str().is_none() && !is_empty(&row.record["url"]) { " " (whole("url", &row.record["url"])) }
+                    }
+                    @for column in &columns { td { (cell(column, at(&row.record, column))) } }
+                }
+            }
+        },
+    )
+}
+
+/// The explorer with the filter of a section, as far as a visitor may use it.
+fn explorer(shown: &Shown<'_>, section: &Value) -> String {
+    let filter: Pairs = section["filter"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .collect();
+    let takes = |operation: &Operation| operation.price == Price::Free && filter.iter().all(|(name, _)| has_filter(operation, name));
+    let view = if shown.operation(shown.service.page.list).is_some_and(takes) {
+        "records"
+    } else if shown.filtered_feed().is_some_and(takes) {
+        "changes"
+    } else {
+        return shown.explorer();
+    };
+    let pairs: Vec<(String, String)> = std::iter::once(("view".to_owned(), view.to_owned())).chain(filter).collect();
+    format!("{}{}", shown.explorer(), url::query(&pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::{HOSTILE, Made};
+
+    /// Proves that an entity page has a section for each service, also for one that does not answer, with links to the explorers and to the records,
+    /// that its texts are inert, and that without a name it is a form.
+    #[test]
+    fn sections() {
+        let mut made = Made::new();
+        let rows = json!([{ "id": "A/1", "title": HOSTILE, "kind": "a" }, { "record": { "id": "A/2", "title": "Two", "kind": "b" } }]);
+        let section = |topic: &str| json!({ "topic": topic, "service": "made", "foundBy": "the ticker", "rows": rows, "truncated": true, "filter": { "keyword": "x y" } });
+        let mut silent = section("trials");
+        silent["problem"] = json!("this server does not serve <b>");
+        made.answers.insert(
+            "company",
+            json!({ "name": HOSTILE, "ticker": "ACME", "asOf": "2026-11-28T12:00:00Z", "note": "names can differ",
+                    "sections": [section("insider trades"), silent] }),
+        );
+        let html = made.page("/entities/company?name=Acme&other=1&utm_source=x").html;
+        assert!(html.contains("id=\"section-insider-trades\">Insider trades</h2>") && html.contains("Found by the ticker."), "{html}");
+        assert!(html.contains("href=\"/explore/made?view=records&amp;keyword=x+y\">All in Made &lt;up&gt;"), "{html}");
+        assert!(html.contains("href=\"/explore/made/A%2F1\"") && html.contains("href=\"/explore/made/A%2F2\""), "{html}");
+        assert!(html.contains("this server does not serve &lt;b&gt;") && !html.contains("<script>alert"), "{html}");
+        let read = made.read.lock().unwrap().iter().find(|(name, _)| name == "company").unwrap().1.clone();
+        assert_eq!(read, [("name".to_owned(), "Acme".to_owned())]);
+        let form = made.page("/entities/company").html;
+        assert!(form.contains("name=\"name\"") && form.contains(" required") && !form.contains("Insider trades"), "{form}");
+        assert!(made.page("/entities").html.contains("action=\"/entities/company\""));
+        assert_eq!(made.page("/entities/none").status, 404);
+    }
+
+    /// Proves that a record links to the entities that it names, with the fields that it has, and that an empty first field links to none.
+    #[test]
+    fn records_link_to_entities() {
+        let mut made = Made::new();
+        let html = made.page("/explore/made/A%2F1").html;
+        assert!(html.contains("href=\"/entities/company?name=a\">"), "{html}");
+        made.answers.get_mut("record").unwrap()["record"]["kind"] = json!("");
+        assert!(!made.page("/explore/made/A%2F1").html.contains("/entities/company?"));
+    }
+}
