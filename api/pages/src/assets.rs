@@ -1,4 +1,5 @@
-//! The files of the pages: one style sheet, one script and the icon. Each has the fingerprint of its content in its path, so a browser may keep it for ever.
+//! The files of the pages: one style sheet, one script, the script that verifies receipts and the icon. Each has the fingerprint of its content in its
+//! path, so a browser may keep it for ever.
 
 use std::sync::LazyLock;
 
@@ -30,10 +31,13 @@ pub static STYLE: LazyLock<Asset> =
 /// The script.
 pub static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("site.js", include_bytes!("../assets/site.js"), "text/javascript; charset=utf-8"));
+/// The script that verifies receipts in the browser.
+pub static VERIFY: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("verify.js", include_bytes!("../assets/verify.js"), "text/javascript; charset=utf-8"));
 /// The icon.
 pub static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("icon.svg", include_bytes!("../assets/icon.svg"), "image/svg+xml"));
 
 /// All files.
 pub fn all() -> impl Iterator<Item = &'static Asset> {
-    [&*STYLE, &*SCRIPT, &*ICON].into_iter()
+    [&*STYLE, &*SCRIPT, &*VERIFY, &*ICON].into_iter()
 }

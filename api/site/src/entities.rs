@@ -28,6 +28,11 @@ fn kinds<'a>(reads: &'a dyn Reads) -> Vec<(Shown<'a>, &'a Operation)> {
     reads.services().into_iter().flat_map(of).collect()
 }
 
+/// Whether some operation shows entities.
+pub(crate) fn are_served(reads: &dyn Reads) -> bool {
+    !kinds(reads).is_empty()
+}
+
 /// The links from a record to the entities that it names: for each the words and the address.
 pub(crate) fn links(reads: &dyn Reads, shown: &Shown<'_>, record: &Value) -> Vec<(String, String)> {
     let is_served = |kind: &str| kinds(reads).iter().any(|(_, operation)| operation.name == kind);

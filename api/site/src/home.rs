@@ -10,7 +10,7 @@ use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
 use crate::this_view::copyable;
-use crate::{EXPLORE, Reads, Shown, live};
+use crate::{ENTITIES, EXPLORE, Reads, STATUS, Shown, VERIFY, entities, live, receipts};
 
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
@@ -43,6 +43,11 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                 label.hidden for="q" { "Search all services" }
                 input #q type="search" name="q" placeholder="A product, a company, a number" maxlength="200";
                 button.primary { "Search" }
+            }
+            p.shortcuts {
+                @if entities::are_served(reads) { a href=(ENTITIES) { "Companies, institutions and contractors" } }
+                @if receipts::issuer(reads).is_some() { a href=(VERIFY) { "Receipts" } }
+                a href=(STATUS) { "Status of all upstreams" }
             }
         }
         div.split.home {

@@ -15,6 +15,7 @@ pub mod guides;
 mod home;
 mod layout;
 pub mod live;
+mod receipts;
 mod record;
 mod search;
 mod status;
@@ -41,6 +42,9 @@ pub const STATUS_FEED: &str = "/status.atom";
 
 /// The path below which the pages of entities are.
 pub const ENTITIES: &str = "/entities";
+
+/// The path of the page that finds and verifies receipts.
+pub const VERIFY: &str = "/verify";
 
 /// The content type of a page.
 const HTML: &str = "text/html; charset=utf-8";
@@ -135,6 +139,9 @@ pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Render
     }
     if path == STATUS_FEED {
         return Some(status::outages::feed(reads).await);
+    }
+    if path == VERIFY {
+        return Some(respond(receipts::page(reads, &pairs).await));
     }
     if path == ENTITIES {
         return Some(respond(Ok(entities::overview(reads))));

@@ -71,6 +71,14 @@ impl Made {
                 "changes",
                 json!({ "cursor": text(), "wait": {"type": "integer"}, "limit": {"type": "integer"} }),
             ),
+            operation("verify_receipt", "/v1/verify/{receipt_id}", "", json!({ "receipt_id": text() })),
+            operation(
+                "list_receipts",
+                "/v1/list",
+                "receipts",
+                json!({ "agent_id": text(), "limit": {"type": "integer"}, "after": {"type": "integer"} }),
+            ),
+            operation("prove_consistency", "/v1/consistency", "", json!({ "from": {"type": "integer"} })),
             operation("record", "/v1/records/{id}", "", json!({ "id": text(), "asOf": text() })),
             operation("record_history", "/v1/records/{id}/history", "versions", json!({ "id": text() })),
         ];
@@ -165,6 +173,7 @@ fn every_page_is_inert_and_complete() {
         "/status",
         "/entities",
         "/entities/company",
+        "/verify",
     ] {
         let made = Made::new();
         let page = made.page(path);
@@ -187,7 +196,7 @@ fn every_page_is_inert_and_complete() {
         }
         assert_eq!(html.matches("<h1").count(), 1, "{path}");
         assert!(
-            path == "/explore" || path == "/status" || path.starts_with("/entities") || html.contains("&lt;script&gt;alert("),
+            ["/explore", "/status", "/verify"].contains(&path) || path.starts_with("/entities") || html.contains("&lt;script&gt;alert("),
             "{path} shows the title"
         );
     }

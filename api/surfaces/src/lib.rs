@@ -194,7 +194,7 @@ impl Site {
                 .keys()
                 .map(String::as_str)
                 .chain(operators::PROBES)
-                .chain([site::ACCOUNT, site::EXPLORE, site::STATUS, site::STATUS_FEED, site::ENTITIES, site::guides::PATH])
+                .chain([site::ACCOUNT, site::EXPLORE, site::STATUS, site::STATUS_FEED, site::VERIFY, site::ENTITIES, site::guides::PATH])
                 .chain(prefixes);
             not_found(&self.context, self.context.settings.site_url(), &request, request.path, known)
         };

@@ -14,8 +14,8 @@ pub(crate) fn robots(site_url: &str) -> String {
 
 /// `sitemap.xml`: the pages that do not depend on records.
 pub(crate) fn sitemap<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
-    let fixed =
-        ["", site::EXPLORE, site::ENTITIES, site::STATUS, site::guides::PATH, "/docs/errors"].map(|path| format!("{site_url}{path}"));
+    let fixed = ["", site::EXPLORE, site::ENTITIES, site::VERIFY, site::STATUS, site::guides::PATH, "/docs/errors"]
+        .map(|path| format!("{site_url}{path}"));
     let guides = site::guides::all().map(|guide| format!("{site_url}{}", guide.path()));
     let of_services = services
         .flat_map(|(service, settings)| [format!("{site_url}{}/{}", site::EXPLORE, service.name), format!("{}/docs", settings.base_url)]);

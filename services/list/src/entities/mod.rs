@@ -86,6 +86,7 @@ fn limit_default() -> usize {
 
 /// What the services have about an entity.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EntityInServices")]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
     /// `company`, `institution` or `contractor`.

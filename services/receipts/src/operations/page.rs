@@ -3,24 +3,17 @@
 use maud::html;
 use operation::File;
 use operation::problem::Problem;
+use pages::assets::VERIFY;
 use pages::{POLICY, Page, layout};
 use schemas::receipt::{Receipt, is_id};
 use serde_json::json;
 
 use crate::Receipts;
 
-/// The script that checks the receipt with the cryptography of the browser.
-const SCRIPT: &str = include_str!("../../data/verify.js");
-
 /// The file at a path; `None` if there is none.
 pub(crate) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>, Problem> {
     if path == "verify.js" {
-        return Ok(Some(File {
-            bytes: SCRIPT.into(),
-            content_type: "text/javascript; charset=utf-8",
-            is_immutable: false,
-            policy: POLICY,
-        }));
+        return Ok(Some(File { bytes: VERIFY.bytes.into(), content_type: VERIFY.content_type, is_immutable: false, policy: POLICY }));
     }
     let Some(id) = path.strip_prefix("verify/").filter(|id| is_id(id)) else { return Ok(None) };
     let Some(receipt) = receipts.get(id).await? else { return Ok(None) };
@@ -58,10 +51,11 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
             table.grid { tbody { @for (name, value) in rows { tr { th scope="row" { (name) } td { (value) } } } } }
         }
         h2 { "Verified in your browser" }
-        ul #checks { li { "Not verified: this needs JavaScript. " code { "highwater verify" } " makes the same checks." } }
+        p.verdict #verdict role="status" {}
+        ul #checks data-base="../" { li { "Not verified: this needs JavaScript. " code { "highwater verify" } " makes the same checks." } }
         // A template is inert, and its text is escaped like any other.
         template #receipt { (json!(receipt).to_string()) }
-        script src="../verify.js" {}
+        script src=(VERIFY.path) {}
     };
     layout(&Page { title: "Receipt".to_owned(), main, ..Page::default() })
 }
