@@ -161,9 +161,13 @@ try {
 
   for (const [path, status] of [["/explore", 200], ["/explore?q=recall", 200], ["/explore?q=nothing-has-this", 200], ["/none", 404], ["/explore/none", 404],
     ["/explore/recalls/none", 404], ["/explore/recalls?asOf=none", 400], ["/status", 200], ["/guides", 200], ["/guides/webhooks", 200],
-    ["/guides/troubleshooting", 200], ["/guides/reference/limits", 200], ["/docs/errors", 200], ["/recalls/docs", 200], ["/account", 200], ["/webhooks", 200]]) {
+    ["/guides/troubleshooting", 200], ["/guides/reference/limits", 200], ["/docs/errors", 200], ["/recalls/docs", 200], ["/account", 200], ["/webhooks", 200],
+    ["/entities", 200], ["/entities/company", 200], ["/entities/company?name=Acme", 200], ["/entities/institution?name=University", 200],
+    ["/entities/contractor?name=Federal", 200], ["/entities/none", 404], ["/verify", 200], ["/verify?q=nobody", 200],
+    ["/verify?q=rcpt_00000000000000000000000000000000", 200]]) {
     await go(page, path, status);
     await look(page, path);
+    if (["/status", "/verify", "/entities/company?name=Acme"].includes(path)) await reach(page, path);
     if (path.endsWith("q=recall")) await picture(page, "search");
   }
 
@@ -261,6 +265,69 @@ try {
     await look(page, "reference with an answer");
   });
 
+  await flow("the status page has bars and assumptions for each stream, and its feed is well-formed", async () => {
+    await go(page, "/status");
+    const streams = await page.locator("[id^='stream-']").count();
+    assert(streams > 0, "no stream is shown");
+    assert.equal(await page.locator("[id^='stream-'] svg.uptime path").count() >= streams, true, "a stream has no bars");
+    assert.equal(await page.locator("[id^='stream-'] details").count(), streams);
+    await page.locator("[id^='stream-'] summary").first().click();
+    assert(await page.locator("[id^='stream-'] details li").first().isVisible(), "the assumptions cannot be opened");
+    const feed = await page.evaluate(async (path) => {
+      const answer = await fetch(path);
+      const document = new DOMParser().parseFromString(await answer.text(), "application/xml");
+      return { type: answer.headers.get("content-type"), error: document.querySelector("parsererror")?.textContent, root: document.documentElement.localName };
+    }, await page.locator("main a[type='application/atom+xml']").getAttribute("href"));
+    assert.deepEqual(feed, { type: "application/atom+xml", error: undefined, root: "feed" });
+  });
+
+  await flow("a record leads to what all services have about its company, and from there to an explorer", async () => {
+    const linked = [];
+    for (const name of ["filings", "awards", "catalysts", "research"]) {
+      if (!records[name]?.length) continue;
+      await go(page, records[name][0]);
+      const links = page.locator("aside a[href^='/entities/']");
+      if (!(await links.count())) continue;
+      linked.push(name);
+      await links.first().click();
+      await page.waitForURL(/\/entities\//);
+      assert((await page.locator("main section h2[id^='section-']").count()) >= 4, `${name}: the page of the entity lacks sections`);
+      await look(page, `entity of ${name}`);
+    }
+    assert(linked.length > 0, "no record links to an entity");
+    assert((await page.locator("main section table tbody tr").count()) > 0, "no service has a row about the entity");
+    await page.locator("main section p > a[href^='/explore/']").first().click();
+    await page.waitForURL(/\/explore\//);
+  });
+
+  await flow("a receipt is verified in the browser without being sent, and a forged one is refused", async () => {
+    const id = records.receipts?.[0]?.split("/").pop();
+    assert(id, "the demo has no receipt");
+    await go(page, `/verify?q=${id}`);
+    assert.equal((await page.locator("#found ~ .verdict").textContent()).trim(), "VALID");
+    await look(page, "verify a receipt");
+    const { receipt } = await (await fetch(new URL(`/receipts/v1/verify/${id}`, site))).json();
+    const sent = [];
+    const watch = (request) => sent.push(`${request.method()} ${new URL(request.url()).pathname} ${request.postData() ?? ""}`.trim());
+    page.on("request", watch);
+    const verify = async (given, verdict) => {
+      await page.fill("#pasted", JSON.stringify(given));
+      await page.getByRole("button", { name: "Verify in this browser" }).click();
+      await page.waitForFunction((verdict) => document.getElementById("verdict").textContent === verdict, verdict);
+    };
+    await verify(receipt, "VALID");
+    await verify({ ...receipt, body: { ...receipt.body, action: "something else" } }, "NOT VALID");
+    await look(page, "a forged receipt");
+    await verify({ ...receipt, signature: { ...receipt.signature, value: "0".repeat(128) } }, "NOT VALID");
+    assert(sent.length > 0 && sent.every((one) => one === "GET /receipts/pubkey"), `it was sent: ${sent.join(", ").slice(0, 200)}`);
+    await page.check("#ask");
+    await verify(receipt, "VALID");
+    assert(sent.includes(`GET /receipts/v1/verify/${id}`), "the server was not asked");
+    page.off("request", watch);
+    await page.setInputFiles("#file", { name: "receipt.json", mimeType: "application/json", buffer: Buffer.from("{") });
+    await page.waitForFunction(() => document.getElementById("verdict").textContent === "THIS IS NOT JSON");
+  });
+
   await flow("hostile texts are inert and keep the layout", async () => {
     const escaped = HOSTILE.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
     const hostile = await open(browser);
@@ -270,7 +337,9 @@ try {
       const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`);
       return route.fulfill({ response: answer, body });
     });
-    for (const path of ["/", "/explore?q=recall", "/explore/recalls", "/explore/awards", records.recalls?.[0], `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
+    for (const path of ["/", "/explore?q=recall", "/explore/recalls", "/explore/awards", records.recalls?.[0], "/status", "/entities/company?name=Acme",
+      "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
+      `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
       await go(hostile, path);
       for (const size of SIZES) {
         await hostile.setViewportSize(size);
@@ -297,6 +366,14 @@ try {
     await plain.waitForSelector(".timeline > li");
     await plain.locator(".ways summary").nth(1).click();
     assert(await plain.locator(".ways details pre").nth(1).isVisible(), "the commands cannot be opened");
+    await go(plain, "/status");
+    assert((await plain.locator("svg.uptime").count()) > 0, "the status page has no bars");
+    await go(plain, "/verify?q=nobody");
+    assert((await plain.locator("#needs-script").isVisible()) && (await plain.locator("#verifier").isHidden()), "a form that does nothing is shown");
+    await go(plain, "/entities");
+    await plain.locator("#company-name").fill("Acme");
+    await plain.locator("form[action='/entities/company'] button").click();
+    await plain.waitForURL(/\/entities\/company\?name=Acme/);
     await plain.context().close();
   });
 } finally {
