@@ -198,7 +198,7 @@ fn list(shown: &Shown<'_>, topic: &str, rows: &[Row]) -> Markup {
     let labels: Vec<String> = columns.iter().map(|column| label(column)).collect();
     let headings: Vec<&str> = std::iter::once("Record").chain(labels.iter().map(String::as_str)).collect();
     table(
-        topic,
+        &format!("Rows of {topic}"),
         &headings,
         &html! {
             @for row in rows {

@@ -72,7 +72,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &Pairs) -> Result<Page
     let main = html! {
         h1 { "Receipts" }
         p.lead { "A receipt is a signed record of what a software agent did. Find one, or verify one that you have." }
-        form.big role="search" action=(VERIFY) method="get" {
+        form.big action=(VERIFY) method="get" aria-label="Find a receipt" {
             label.hidden for="q" { "Id, content hash or agent" }
             input #q type="search" name="q" value=(words) placeholder="Id, content hash or agent" maxlength=(WORDS_CHARS_MAX) autocomplete="off";
             button.primary { "Find" }
@@ -159,7 +159,7 @@ async fn chain(reads: &dyn Reads, shown: Shown<'_>, agent: &str, after: &str) ->
             @if receipts.is_empty() {
                 p.empty { "No agent of this name has a receipt here. Hashes of inputs and outputs are not searched; a content hash has 64 digits." }
             } @else {
-                (table("Receipts", &["Place", "Action", "Issued", "Receipt"], &html! {
+                (table("Chain", &["Place", "Action", "Issued", "Receipt"], &html! {
                     @for receipt in receipts {
                         @let id = receipt["id"].as_str().unwrap_or_default();
                         tr {
@@ -210,7 +210,7 @@ async fn trees(reads: &dyn Reads) -> Markup {
     });
     let trees: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(answering).await;
     html! {
-        (table("Signed trees", &["Tree", "Leaves", "Root", "Signed by", "Checkpoint"], &html! {
+        (table("Checkpoints", &["Tree", "Leaves", "Root", "Signed by", "Checkpoint"], &html! {
             @for (shown, proved) in &trees {
                 tr {
                     th scope="row" { a href=(shown.explorer()) { (shown.service.title) } }
