@@ -26,7 +26,7 @@ const TRADES_DAYS: i64 = 90;
 /// How many days back leads are looked for.
 const LEADS_DAYS: i64 = 90;
 /// The most leads that are read.
-const LEADS_MAX: usize = 100;
+const LEADS_MAX: usize = 200;
 /// The shortest name that is searched for, in characters.
 const NAME_CHARS_MIN: usize = 2;
 /// What is said of each answer.
@@ -228,7 +228,7 @@ async fn leads(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section 
     let (org, start) = (plain_name(name), asker.call.context.clock.today().saturating_sub(LEADS_DAYS.days()).to_string());
     let arguments = json!({ "org": org, "start": start, "limit": LEADS_MAX, "asOf": as_of });
     let asked = asker.ask("labs", "whats_changed_since", arguments).await.newest_first("changes");
-    asked.section("leads of laboratories", "changes", "a part of the name", limit, all).filtered_by("org", &org)
+    asked.section("leads of laboratories", "changes", "a part of the name, in the last 90 days", limit, all).filtered_by("org", &org)
 }
 
 /// Whether a row of research is of a kind.
