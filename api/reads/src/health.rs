@@ -28,7 +28,8 @@ pub struct Arguments {
     /// Count the changes of each of the last so many days.
     #[schemars(range(min = 1, max = 90))]
     pub days: Option<u32>,
-    /// List the streams that the service reads, with the state of their newest sync runs. Not with `asOf`.
+    /// List the streams that the service reads, with their newest and next sync runs, how those of the last 90 days ended, outages, and what is assumed of
+    /// the upstream; and count parked inputs. Not with `asOf`.
     #[serde(default)]
     pub streams: bool,
 }

@@ -52,7 +52,7 @@ impl Wanted {
 }
 
 /// The service that issues receipts, if one is served.
-pub(crate) fn issuer<'a>(reads: &'a dyn Reads) -> Option<Shown<'a>> {
+pub(crate) fn issuer(reads: &dyn Reads) -> Option<Shown<'_>> {
     reads.services().into_iter().find(|shown| shown.operation("verify_receipt").is_some())
 }
 
