@@ -1,16 +1,17 @@
 //! The rules, in the order in which they are tried. The first one that holds is named.
 //!
 //! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no
-//! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. They follow what examiners and the Board weigh: sight, sound,
+//! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. With version 4, `S5` and `S9` do not hold where each mark has
+//! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. They follow what examiners and the Board weigh: sight, sound,
 //! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
 
 use crate::mark::{Mark, singular};
 use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
-use crate::words::is_descriptive;
+use crate::words::{is_descriptive, is_function_word, meaning};
 
 /// The version of the rules.
-pub const RULES_VERSION: u32 = 3;
+pub const RULES_VERSION: u32 = 4;
 
 /// How alike a name and a mark are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,8 +138,8 @@ rules! {
     S10 Strong,
     /// One is the other joined with a descriptive word.
     S11 Strong,
-    /// The same first word, which is long and describes nothing, before others.
-    S12 Strong,
+    /// The same words, of which some are translated.
+    S13 Strong,
     /// All words of one stand in a row in the other.
     P1 Partial,
     /// A distinctive word in common.
@@ -208,17 +209,17 @@ fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
     }
     let holds = |rule: Rule| match rule {
         Rule::S4 => same_key(one, other),
-        Rule::S5 => !one.stripped().is_empty() && one.stripped() == other.stripped(),
+        Rule::S5 => !one.stripped().is_empty() && one.stripped() == other.stripped() && one_has_all_words(one, other),
         Rule::S6 => are_near(text, longer),
         Rule::S7 => one.stems().len() >= 2 && one.stems() == other.stems(),
         Rule::S8 => begins_with_all(one, other) || begins_with_all(other, one),
-        Rule::S9 => contains_most(one, other) || contains_most(other, one),
+        Rule::S9 => (contains_most(one, other) || contains_most(other, one)) && one_has_all_words(one, other),
         Rule::S10 => sounds_alike(one, other),
         Rule::S11 => joined(one, other),
-        Rule::S12 => same_first_word(one, other),
+        Rule::S13 => same_in_translation(one, other),
         _ => false,
     };
-    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S12].into_iter().find(|rule| holds(*rule))
+    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S13].into_iter().find(|rule| holds(*rule))
 }
 
 fn partial(one: &Mark, other: &Mark) -> Option<Rule> {
@@ -293,6 +294,13 @@ fn contains_most(one: &Mark, other: &Mark) -> bool {
         && others.windows(words.len()).any(|window| window == words)
 }
 
+/// Whether only one of the marks has words that the other lacks. Where each has its own, as in two names of one quarter for two trades, the words in
+/// common are no longer most of the impression. Function words are not counted.
+fn one_has_all_words(one: &Mark, other: &Mark) -> bool {
+    let lacks = |mark: &Mark, of: &Mark| of.singular().iter().any(|word| !is_function_word(word) && !mark.singular().contains(word));
+    !(lacks(one, other) && lacks(other, one))
+}
+
 /// `S10`.
 fn sounds_alike(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.whole_singular(), other.whole_singular());
@@ -352,10 +360,17 @@ pub(crate) fn without_joined(mark: &Mark) -> impl Iterator<Item = &str> {
     splits.flat_map(move |(start, end)| [is_joined(end).then_some(start), is_joined(start).then_some(end)]).flatten()
 }
 
-/// `S12`.
-fn same_first_word(one: &Mark, other: &Mark) -> bool {
-    let (word, its) = (one.singular().first(), other.singular().first());
-    word == its && word.is_some_and(|word| word.len() >= 7) && one.distinctive().next() == word.map(String::as_str)
+/// `S13`. The whole marks have one meaning, or their distinctive words do, in any order. What the data file of words does not know means itself.
+fn same_in_translation(one: &Mark, other: &Mark) -> bool {
+    let of_words = |mark: &Mark| {
+        let mut meanings: Vec<String> = mark.distinctive().map(|word| meaning(word).unwrap_or(word).to_owned()).collect();
+        meanings.sort_unstable();
+        meanings
+    };
+    let whole = meaning(one.compact());
+    let (meanings, others) = (of_words(one), of_words(other));
+    whole.is_some() && whole == meaning(other.compact())
+        || !meanings.is_empty() && meanings == others && one.distinctive().any(|word| meaning(word).is_some())
 }
 
 /// Distinctive words of at least four letters, and what remains of a mark without a joined descriptive word.
@@ -427,7 +442,7 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
         Rule::S9 => format!("the distinctive words of {} are most of {}", short.normal(), long.normal()),
         Rule::S10 => "the consonants sound alike, and only vowels or similar letters differ".to_owned(),
         Rule::S11 => format!("{} is {} joined with a descriptive word", long.normal(), short.normal()),
-        Rule::S12 => format!("both begin with {}", name.singular().first().map_or("", String::as_str)),
+        Rule::S13 => "the same words in translation".to_owned(),
         Rule::P1 => format!("all words of {} are in {}", short.normal(), long.normal()),
         Rule::P2 => {
             format!("both have the word {}", shared(&mut name.distinctive().filter(|word| mark.distinctive().any(|its| its == *word))))

@@ -32,7 +32,15 @@ fn worked_examples() {
         ("Crest Career Images", "CAREER IMAGE", Some(Rule::S9)),
         ("WineBud", "BUD", Some(Rule::S11)),
         ("Titan", "VANTAGE TITAN", Some(Rule::P1)),
-        ("El Gallo", "ROOSTER", Some(Rule::P12)),
+        ("El Gallo", "ROOSTER", Some(Rule::S13)),
+        ("Buenos Dias", "GOOD MORNING", Some(Rule::S13)),
+        ("Lobo Negro", "BLACK WOLF", Some(Rule::S13)),
+        ("Lobo", "WOLF CREEK TRADERS", Some(Rule::P12)),
+        // Each has a word of its own: not strong, whatever these words describe.
+        ("Marlow Chicken", "MARLOW PIZZA", Some(Rule::P2)),
+        ("Marlow Chicken", "MARLOW", Some(Rule::S5)),
+        ("Marlow Chicken", "THE MARLOW CHICKEN HOUSE", Some(Rule::S5)),
+        ("Tamarind Shield", "BALSAM TAMARIND", Some(Rule::P2)),
         ("Nikon", "IKON", Some(Rule::P8)),
     ] {
         assert_eq!(rule(name, mark), expected, "{name} and {mark}");

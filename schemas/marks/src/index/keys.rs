@@ -25,7 +25,6 @@ enum Kind {
     Distinctive,
     DistinctivePart,
     Joined,
-    FirstWord,
     Words,
     WordsPart,
     LongPart,
@@ -202,9 +201,6 @@ fn stored_words(mark: &Mark, out: &mut Vec<u64>) {
     out.extend(rows(&distinctive).filter(is_most).map(|row| key(Kind::DistinctivePart, &row.join(" "))));
     if words != distinctive {
         out.push(key(Kind::Words, &words.join(" ")));
-        if words.first() != distinctive.first() {
-            out.extend(words.first().filter(|word| word.len() >= 7).map(|word| key(Kind::FirstWord, word)));
-        }
     }
     let is_part = |row: &&[&str]| match row {
         // A distinctive word has a key of its own.
@@ -287,9 +283,6 @@ fn asked_words(name: &Mark, out: &mut Vec<u64>) {
     out.extend(words.get(..words.len().min(ROW_WORDS_MAX)).map(|row| key(Kind::WordsPart, &row.join(" "))));
     for row in rows(&words) {
         out.extend([Kind::Words, Kind::Distinctive].map(|kind| key(kind, &row.join(" "))));
-    }
-    if let Some(word) = words.first().filter(|word| word.len() >= 7) {
-        out.extend([Kind::FirstWord, Kind::LongPart].map(|kind| key(kind, word)));
     }
     if let [word] = words[..] {
         // A mark that has the word among others.
