@@ -26,7 +26,7 @@ const BYTES_MAX: u64 = 64 << 20;
 pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     let document = read(file)?;
     if let Some(found) = evidence::verify(&document) {
-        return verify_hash(&found, pubkeys, output);
+        return verify_document(&document, &found, pubkeys, output);
     }
     let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), document.get("receipt")) {
         (Some(listed), _) => listed.iter().collect(),
@@ -71,6 +71,28 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
     }
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
+}
+
+/// Says whether a document has the hash that it states and, if it has a receipt, whether the receipt is valid and commits to the hash.
+fn verify_document(document: &Value, found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+    let Some(receipt) = document.get(evidence::RECEIPT).filter(|receipt| !receipt.is_null()) else {
+        return verify_hash(found, pubkeys, output);
+    };
+    let hash = verify_hash(found, &[], output);
+    let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id").escape_debug();
+    let mut faults = faults(receipt, pubkeys);
+    if !evidence::receipt_commits_to(receipt, &found.stated) {
+        faults.push("outputs: outputs_hash does not commit to the hash of the document");
+    }
+    if faults.is_empty() {
+        output.line(format!("{id}: valid, over the hash of the document").as_bytes());
+        if pubkeys.is_empty() {
+            output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
+        }
+        return hash;
+    }
+    output.line(format!("{id}: NOT VALID: {}", faults.join("; ")).as_bytes());
+    Err(format!("{} of 2 checks failed", 1 + usize::from(hash.is_err())).into())
 }
 
 /// Says whether a document has the hash that it states.
@@ -281,6 +303,7 @@ fn chain_fault(before: &Value, after: &Value) -> Option<String> {
 mod tests {
     use std::collections::HashMap;
 
+    use schemas::receipt::{Body, SigningKeys, commitment};
     use schemas::tree::Question;
     use serde_json::json;
 
@@ -317,6 +340,36 @@ mod tests {
         assert!(of(&document, &["00".to_owned()]).0.unwrap_err().starts_with("--pubkey"));
         changed["artifactHash"] = json!("\u{1b}[2J");
         assert!(!of(&changed, &[]).1.contains('\u{1b}'));
+    }
+
+    /// Proves that the receipt of a document is verified with it: it must commit to the hash of the document and be signed by a trusted key.
+    #[test]
+    fn documents_with_a_receipt() {
+        let (keys, artifact) = (SigningKeys::default(), evidence::Artifact::new(&json!({ "signal": "NO_SIGNAL" })).unwrap());
+        let public = keys.add(&[7; 32]);
+        let signed = |hash: &str| {
+            let outputs_hash = commitment(&evidence::receipt_outputs(hash)).unwrap();
+            keys.sign(&public, Body { outputs_hash, ..Body::default() }).unwrap().receipt
+        };
+        let of = |receipt: &Receipt, pubkeys: &[&str]| {
+            let mut document = artifact.document("/x");
+            document["receipt"] = json!(receipt);
+            let (file, printed) = (tempfile::NamedTempFile::new().unwrap(), Printed::default());
+            std::fs::write(file.path(), document.to_string()).unwrap();
+            let pubkeys: Vec<String> = pubkeys.iter().map(|key| (*key).to_owned()).collect();
+            let result = verify(file.path(), &pubkeys, &printed);
+            (result.is_ok(), printed.0.into_inner().unwrap().join("|"))
+        };
+        let good = signed(artifact.hash());
+        assert_eq!(of(&good, &[&public]), (true, format!("{}: valid|{}: valid, over the hash of the document", artifact.hash(), good.id)));
+        assert!(of(&good, &[]).0);
+        let forged = Receipt { body: Body { seq: 9, ..good.body.clone() }, ..good.clone() };
+        for (receipt, pubkeys, fault) in
+            [(&good, vec!["00"], "key: "), (&signed("sha256:00"), vec![public.as_str()], "outputs: "), (&forged, vec![], "hash: ")]
+        {
+            let (is_valid, printed) = of(receipt, &pubkeys);
+            assert!(!is_valid && printed.contains(&format!("NOT VALID: {fault}")), "{printed}");
+        }
     }
 
     /// Proves that what a hostile file says of itself does not control a terminal, valid or not.

@@ -117,6 +117,22 @@ fn encoded(text: &str) -> String {
     out
 }
 
+/// The outputs to which the receipt for a document commits: its hash. Receipts are public and show only the commitment, so that a receipt does not give
+/// away the permalink.
+#[must_use]
+pub fn receipt_outputs(hash: &str) -> Value {
+    let mut outputs = Map::new();
+    outputs.insert(ARTIFACT_HASH.to_owned(), hash.into());
+    Value::Object(outputs)
+}
+
+/// Whether a receipt commits to the hash of a document.
+#[must_use]
+pub fn receipt_commits_to(receipt: &Value, hash: &str) -> bool {
+    let committed = receipt.pointer("/body/outputs_hash").and_then(Value::as_str);
+    committed.is_some() && commitment(&receipt_outputs(hash)).ok().as_deref() == committed
+}
+
 /// The result of verifying a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {

@@ -308,3 +308,45 @@ fn chains_survive_kills_of_any_process() {
         assert!(is_consistent(&proof, &last, old), "the tree of {} leaves is not in that of {}", old.size, last.size);
     }
 }
+
+/// Proves that only a paid artifact has a receipt; that the receipt commits to the hash of the artifact; that the command line and the Python example accept
+/// both offline and refuse a changed artifact and another key; and that nobody else can append to the chain of a service.
+#[test]
+fn receipts_over_artifacts() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    let path = "/exclusions/v1/entity_watch?uei=ABCDEF123456&receipt=true";
+    assert_eq!(server.get(path, "").unwrap().0, 402, "an artifact must not be free");
+    assert_eq!(server.json("/receipts/v1/list?agent_id=highwater:exclusions", "")["receipts"], json!([]));
+
+    // Without a signing key, which the server records after its start, there is no receipt yet.
+    let answer = wait_for("an artifact with a receipt", || server.get(path, &key).filter(|(status, _)| *status != 503));
+    assert_eq!(answer.0, 200, "{}", String::from_utf8_lossy(&answer.1));
+    let artifact: Value = serde_json::from_slice(&answer.1).unwrap();
+    let receipt = &artifact["receipt"];
+    assert_eq!((&receipt["body"]["action"], &receipt["body"]["agent_id"]), (&json!("entity_watch"), &json!("highwater:exclusions")));
+    let verified = server.json(&format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap()), "");
+    assert_eq!(verified["valid"], true, "{verified}");
+    let hash = artifact["artifactHash"].as_str().unwrap();
+    assert!(!verified.to_string().contains(&hash[7..23]), "a public receipt shows the hash that opens the permalink");
+    let taken = json!({ "action": "a", "agent_id": "highwater:exclusions", "inputs": {}, "outputs": {} }).to_string();
+    assert_eq!(server.send("POST", "/receipts/v1/issue", &key, &taken).status, 400);
+
+    let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+    let mut changed = artifact.clone();
+    changed["statement"] = json!("none");
+    let other_key = "0".repeat(64);
+    for (document, key, is_valid) in [(&artifact, &pubkey, true), (&changed, &pubkey, false), (&artifact, &other_key, false)] {
+        let file = write(dir.path(), "artifact.json", document);
+        let output = run(command(&["verify", &file, "--pubkey", key]));
+        assert_eq!(output.status.success(), is_valid, "{}", String::from_utf8_lossy(&output.stdout));
+        let mut python = std::process::Command::new("python3");
+        python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/examples/verify_artifact.py")).arg(key);
+        python.stdin(std::fs::File::open(&file).unwrap()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let output = run(python);
+        assert_eq!(output.status.success(), is_valid, "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}

@@ -4,6 +4,7 @@
 //! surface.
 
 pub mod context;
+pub mod document_receipt;
 mod file_body;
 pub mod known;
 pub mod metrics;

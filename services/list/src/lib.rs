@@ -20,6 +20,7 @@ use clearance::Registers;
 use futures_util::future::BoxFuture;
 use operation::Service;
 use operation::context::Context;
+use operation::document_receipt::ReceiptIssuer;
 use projector::runtime::{ProjectedService, projected};
 use projector::service_def::ServiceDef;
 use reads::prover::SignedTree;
@@ -116,10 +117,14 @@ pub fn trees() -> Vec<Arc<dyn SignedTree>> {
     registered().iter().filter_map(|registration| registration.tree.clone()).collect()
 }
 
-/// Sets the parts of a context that follow from the list: the views whose records can be hidden, and the register of trademarks that services ask.
+/// Sets the parts of a context that follow from the list: the views whose records can be hidden, the register of trademarks that services ask, and the
+/// service that issues receipts over documents.
 #[must_use]
 pub fn with_parts(context: Context) -> Context {
-    context.with(ServiceViews(views())).with(Registers(Some(&names::operations::clearance::Trademarks)))
+    context
+        .with(ServiceViews(views()))
+        .with(Registers(Some(&names::operations::clearance::Trademarks)))
+        .with(ReceiptIssuer(Some(&receipts::operations::document::Issuer)))
 }
 
 /// The background tasks of a role: those of each service, and those that all services share (delivery to webhooks, signed checkpoints).

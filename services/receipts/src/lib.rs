@@ -14,7 +14,8 @@ use operation::{File, RecordPage};
 use schemas::receipt::Receipt;
 
 pub(crate) use crate::operations::rows::Receipts;
-pub use crate::operations::rows::{SOURCE, Shown};
+pub use crate::operations::rows::SOURCE;
+pub(crate) use operation::document_receipt::ShownReceipt as Shown;
 use reads::numbers::no_ids;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{health, keys, records};

@@ -1,5 +1,7 @@
 //! `GET /v1/entity_watch` and the tool `govcon_entity_watch`: the artifact about one entity, for a paid key or a payment.
 
+use operation::context::{Context, Part};
+use operation::document_receipt::{Documented, ReceiptIssuer, ShownReceipt};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
@@ -16,6 +18,9 @@ use super::followed::Exclusions;
 use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
 use reads::read::{Read, Reader};
 
+/// The action that receipts name.
+const ACTION: &str = "entity_watch";
+
 /// Arguments of `entity_watch`; one of them is required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +31,7 @@ pub struct RouteArguments {
     /// Unique entity id, 12 letters and digits. It goes before the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
-    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    /// Whether the artifact gets a receipt over `artifactHash`, which the receipts service issues and signs.
     #[serde(default)]
     pub receipt: bool,
 }
@@ -41,7 +46,7 @@ pub struct ToolArguments {
     /// Unique entity id, 12 letters and digits. It goes before the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
-    /// Whether the artifact gets a receipt: only `false`. `issue_receipt` of the receipts service issues one over `artifactHash`.
+    /// Whether the artifact gets a receipt over `artifactHash`, which the receipts service issues and signs.
     #[serde(default)]
     pub receipt: bool,
 }
@@ -56,8 +61,12 @@ pub struct Document {
     pub artifact: Artifact,
     /// `sha256:` and the SHA-256 of the canonical form (RFC 8785) of this object without `artifactHash`, `permalink`, `receipt` and `note`, as hex digits.
     pub artifact_hash: String,
-    /// Where the same artifact can be read again by everybody; empty without a UEI.
+    /// Where the same artifact can be read again by everybody, without its receipt; empty without a UEI.
     pub permalink: String,
+    /// The receipt over `artifactHash`, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ShownReceipt")]
+    pub receipt: Option<ShownReceipt>,
 }
 
 impl Document {
@@ -80,7 +89,7 @@ impl Document {
                 None => link,
             }
         };
-        Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink })
+        Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink, receipt: None })
     }
 }
 
@@ -104,16 +113,32 @@ async fn preview(subject: Result<Subject, Problem>, reader: &mut Reader<Exclusio
     Ok(Some(json!({ "signal": artifact.signal, "summary": artifact.summary })))
 }
 
-/// Refuses a call that asks for a receipt.
-fn without_receipt(receipt: bool) -> Result<(), Problem> {
-    let words = "receipt: artifacts get no receipt here; `issue_receipt` of the receipts service issues one over `artifactHash`";
-    if receipt { Err(Problem::parameter("receipt", words)) } else { Ok(()) }
+/// What the receipt of an artifact is issued over.
+fn documented(document: &Document) -> Documented {
+    let Document { artifact, artifact_hash, .. } = document;
+    Documented {
+        service: SOURCE.service,
+        action: ACTION,
+        inputs: json!({ "asOf": artifact.as_of, "entity": artifact.entity }),
+        hash: artifact_hash.clone(),
+    }
+}
+
+/// Issues the receipt of an artifact.
+async fn issue_receipt(document: &Document, ctx: &Context) -> Result<ShownReceipt, Problem> {
+    let Some(issuer) = ReceiptIssuer::of(ctx).0 else {
+        return Err(Problem::parameter("receipt", "receipt: this server issues no receipts; ask without it"));
+    };
+    issuer.issue(ctx, &documented(document)).await
 }
 
 async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
-    without_receipt(receipt)?;
     let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
-    Document::new(artifact, reader)
+    let mut document = Document::new(artifact, reader)?;
+    if receipt {
+        document.receipt = Some(issue_receipt(&document, reader.context()).await?);
+    }
+    Ok(document)
 }
 
 fn definition() -> Definition {
@@ -121,8 +146,8 @@ fn definition() -> Definition {
         summary: "Evidence about one entity: its exclusion from federal awards, and which of its awards are still running.",
         description: "`EXCLUDED_WHILE_ACTIVE` needs an active exclusion and a running award under one UEI or CAGE code; a name alone gives \
             `NAME_MATCH_ONLY`. `split` says how many of the running awards were signed after the exclusion; those from before may lawfully continue. \
-            `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. Unpaid calls get the payment terms with a \
-            preview: signal and summary.",
+            `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. With `receipt` it has a signed receipt \
+            over `artifactHash`. Unpaid calls get the payment terms with a preview: signal and summary.",
         price: Price::PerCall { micros: ENTITY_WATCH_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
         errors: &[ErrorCode::AsOfInvalid],
         ..Definition::read()
@@ -178,6 +203,9 @@ impl Read for ToolArguments {
 
 #[cfg(test)]
 mod tests {
+    use schemas::receipt::Receipt;
+
+    use super::super::artifact::{Entity, Findings};
     use super::*;
 
     const UEI: &str = "ABCDEF123456";
@@ -194,14 +222,30 @@ mod tests {
         assert_eq!([of(None, Some("?!")), of(None, None)], [Err("name".to_owned()), Err("name".to_owned())]);
     }
 
-    /// Proves that the default of `receipt` can be written, on the route and for the tool.
+    /// Proves that a receipt is asked for by `receipt`, on the route and for the tool, and that none is the default.
     #[test]
     fn no_receipt_is_the_default() {
-        for (given, wanted) in [(json!({ "uei": UEI }), false), (json!({ "uei": UEI, "receipt": false }), false)] {
+        for (given, wanted) in [
+            (json!({ "uei": UEI }), false),
+            (json!({ "uei": UEI, "receipt": false }), false),
+            (json!({ "uei": UEI, "receipt": true }), true),
+        ] {
             assert_eq!(serde_json::from_value::<RouteArguments>(given.clone()).unwrap().receipt, wanted);
             assert_eq!(serde_json::from_value::<ToolArguments>(given).unwrap().receipt, wanted);
         }
-        assert_eq!(without_receipt(true).unwrap_err().parameter, "receipt");
-        assert!(without_receipt(false).is_ok());
+    }
+
+    /// Proves that what a receipt is issued over can be computed again from the artifact that has it, and that the receipt is not part of the hash.
+    #[test]
+    fn receipts_follow_from_artifacts() {
+        let artifact = Artifact::new(Findings { entity: Entity { uei: UEI.into(), ..Entity::default() }, ..Findings::default() }, 0);
+        let hash = evidence::Artifact::new(&artifact).unwrap().hash().to_owned();
+        let receipt = Some(ShownReceipt::from(Receipt::default()));
+        let document = Document { artifact, artifact_hash: hash.clone(), permalink: "/x".to_owned(), receipt };
+        let over = documented(&document);
+        let shown = serde_json::to_value(&document).unwrap();
+        assert_eq!(over.inputs, json!({ "asOf": shown["asOf"], "entity": shown["entity"] }));
+        assert_eq!((over.service, over.action, &over.hash), ("exclusions", "entity_watch", &hash));
+        assert!(evidence::verify(&shown).unwrap().is_valid && shown["receipt"].is_object());
     }
 }

@@ -18,6 +18,7 @@ use access::append::{self, CommandPolicy};
 use feed::filter::Element;
 use feed::internal::read_next;
 use operation::context::Context;
+use operation::document_receipt::SERVICE_AGENT_PREFIX;
 use operation::problem::Problem;
 use operation::redaction::PREFIX;
 use operation::{Answer, Call};
@@ -98,6 +99,20 @@ impl Receipts {
 pub(crate) fn forbidden(agent_id: &str, refused: AppendRefusal) -> Problem {
     let words = format!("agent_id: {refused}; no receipt is issued to you under \"{agent_id}\"");
     Problem::new(ErrorCode::ChainForbidden, words).about("agent_id")
+}
+
+/// Refuses the agent id of a new receipt that is no name, or that is reserved for the receipts of services.
+///
+/// # Errors
+/// `parameter-invalid` for `agent_id`.
+pub(crate) fn check_agent(agent_id: &str) -> Result<(), Problem> {
+    check_name("agent_id", agent_id)?;
+    if agent_id.starts_with(SERVICE_AGENT_PREFIX) {
+        let words =
+            format!("agent_id: names that begin with `{SERVICE_AGENT_PREFIX}` are reserved for receipts over the documents of this server");
+        return Err(Problem::parameter("agent_id", words));
+    }
+    Ok(())
 }
 
 /// Refuses a name that is blank, holds control characters, or contains an API key, which would be published with the receipt.

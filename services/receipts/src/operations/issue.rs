@@ -12,7 +12,7 @@ use schemas::views::receipts::{IssueRequest, ReceiptCommand, RequestOutcome, TAB
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::chain::{check_name, forbidden};
+use super::chain::{check_agent, check_name, forbidden};
 use super::tree::Inclusion;
 use crate::{Receipts, Shown};
 use access::append::{CommandPolicy, append_command, wait_until_projected};
@@ -84,7 +84,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let Arguments { action, agent_id, inputs, outputs, metadata } = arguments;
     check_name("action", &action)?;
-    check_name("agent_id", &agent_id)?;
+    check_agent(&agent_id)?;
     let (inputs_hash, outputs_hash) = (hashed("inputs", &inputs)?, hashed("outputs", &outputs)?);
     let (metadata_hash, old_inputs_hash) = match metadata {
         None => (None, String::new()),
@@ -178,7 +178,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 
 /// Fails while this process refuses to sign, and before the first key is recorded: a request that came before the key would block the log. The log and
 /// `highwater status` show the operator the full reason.
-async fn check_signs(ctx: &Context, receipts: &Receipts) -> Result<(), Problem> {
+pub(crate) async fn check_signs(ctx: &Context, receipts: &Receipts) -> Result<(), Problem> {
     let refused = |detail: &str, after_s| Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(after_s));
     if SigningState::of(ctx).refusal().is_some() {
         return refused(

@@ -3,6 +3,7 @@
 pub mod add_writer;
 pub mod chain;
 pub mod consistency;
+pub mod document;
 pub mod issue;
 pub mod list;
 pub(crate) mod page;

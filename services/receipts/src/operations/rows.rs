@@ -5,13 +5,11 @@ use std::sync::Arc;
 use feed::Source;
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
-use schemars::JsonSchema;
 use schemas::key;
 use schemas::receipt::Receipt;
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::views::receipts::{SigningHistory, TABLES, source};
 use schemas::views::records::Row;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use view_store::View;
 
@@ -29,24 +27,6 @@ pub const SOURCE: Source = Source {
     sample_days: None,
     redaction: None,
 };
-
-/// A receipt in answers.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Receipt")]
-pub struct Shown {
-    #[serde(flatten)]
-    receipt: Receipt,
-    /// The URL of a page for people that checks the receipt.
-    verify_url: String,
-}
-
-impl From<Receipt> for Shown {
-    fn from(receipt: Receipt) -> Self {
-        let verify_url = format!("{}/verify/{}", receipt.body.issuer, receipt.id);
-        Self { receipt, verify_url }
-    }
-}
 
 /// The current receipts.
 pub(crate) struct Receipts {

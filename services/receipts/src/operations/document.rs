@@ -1,0 +1,99 @@
+//! Receipts over documents that other services make (`operation::document_receipt`). Each service has one chain, to which no caller can append.
+
+use async_trait::async_trait;
+use operation::context::Context;
+use operation::document_receipt::{DocumentReceipts, Documented, SERVICE_AGENT_PREFIX, ShownReceipt};
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use schemas::evidence::receipt_outputs;
+use schemas::hash::{Hash32, hex};
+use schemas::receipt::commitment;
+use schemas::views::receipts::{IssueRequest, ReceiptCommand, RequestOutcome, TABLES};
+use serde_json::Value;
+
+use super::issue::check_signs;
+use crate::{Receipts, SOURCE};
+use access::append::{CommandPolicy, append_command};
+
+/// Issues the receipts of documents.
+pub struct Issuer;
+
+#[async_trait]
+impl DocumentReceipts for Issuer {
+    async fn issue(&self, ctx: &Context, document: &Documented) -> Result<ShownReceipt, Problem> {
+        let Some(own) = ctx.settings.services.get(SOURCE.service).filter(|own| own.enabled) else {
+            let words = "receipt: this server issues no receipts (the service `receipts` is not enabled); ask without it";
+            return Err(Problem::parameter("receipt", words));
+        };
+        let (subject, request) = request_of(document, &own.base_url)?;
+        let receipts = Receipts::now(ctx).await?;
+        if receipts.outcome(&subject).await?.is_none() {
+            check_signs(ctx, &receipts).await?;
+            append_command(ctx, TABLES.view, &subject, CommandPolicy::OncePerSubject, &ReceiptCommand::Issue(request)).await?;
+        }
+        let receipts = Receipts::now(ctx).await?;
+        let receipt = match receipts.outcome(&subject).await? {
+            Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
+            Some(RequestOutcome::Refused { refused }) => {
+                tracing::error!(service = document.service, %refused, "a service cannot append to its own chain of receipts");
+                return Err(Problem::new(ErrorCode::Internal, "the receipt cannot be issued"));
+            }
+            Some(RequestOutcome::Reserved { .. }) | None => None,
+        };
+        let receipt =
+            receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
+        Ok(receipt.into())
+    }
+}
+
+/// The request for the receipt of a document, and the subject of its command. The subject follows from the hash, so that a document gets one receipt.
+fn request_of(document: &Documented, issuer: &str) -> Result<(String, IssueRequest), Problem> {
+    let Documented { service, action, inputs, hash } = document;
+    let hashed = |value: &Value| {
+        commitment(value).map_err(|error| {
+            tracing::error!(%error, service, "a document has no canonical form");
+            Problem::new(ErrorCode::Internal, "the document cannot be hashed")
+        })
+    };
+    let request = IssueRequest {
+        action: (*action).to_owned(),
+        agent_id: format!("{SERVICE_AGENT_PREFIX}{service}"),
+        inputs_hash: hashed(inputs)?,
+        outputs_hash: hashed(&receipt_outputs(hash))?,
+        metadata_hash: None,
+        issuer: issuer.to_owned(),
+        // The id of no account and of no payer, so that the chain belongs to nobody else.
+        caller: format!("service:{service}"),
+    };
+    let subject = Hash32::of_parts(&[b"document", service.as_bytes(), action.as_bytes(), request.inputs_hash.as_bytes(), hash.as_bytes()]);
+    Ok((format!("doc_{}", hex(&subject.0[..16])), request))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::evidence::receipt_commits_to;
+    use schemas::views::receipts::is_caller;
+    use serde_json::json;
+
+    use super::super::chain::check_agent;
+    use super::*;
+
+    /// Proves that the same document has the same request, that another hash has another one, that the request commits to the hash without showing it,
+    /// and that its chain can belong to no caller.
+    #[test]
+    fn requests_follow_from_the_hash() {
+        let of = |hash: &str| {
+            let inputs = json!({ "asOf": "2026-11-20T00:00:00Z" });
+            request_of(&Documented { service: "exclusions", action: "entity_watch", inputs, hash: hash.to_owned() }, "http://x").unwrap()
+        };
+        let (subject, request) = of("sha256:aa");
+        assert_eq!(of("sha256:aa"), (subject.clone(), request.clone()));
+        assert_ne!(of("sha256:ab").0, subject);
+        assert_eq!((request.agent_id.as_str(), request.caller.as_str()), ("highwater:exclusions", "service:exclusions"));
+        assert!(!is_caller(&request.caller));
+        let receipt = json!({ "body": { "outputs_hash": request.outputs_hash } });
+        assert_eq!(["sha256:aa", "sha256:ab"].map(|hash| receipt_commits_to(&receipt, hash)), [true, false]);
+        assert_eq!(check_agent(&request.agent_id).unwrap_err().parameter, "agent_id");
+        assert!(check_agent("my-highwater:agent").is_ok());
+    }
+}
