@@ -28,6 +28,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "awards", json: include_str!("../avro/awards.avsc") },
     SchemaText { topic: "businesses", json: include_str!("../avro/businesses.avsc") },
     SchemaText { topic: "carriers", json: include_str!("../avro/carriers.avsc") },
+    SchemaText { topic: "company_facts", json: include_str!("../avro/company_facts.avsc") },
     SchemaText { topic: "directives", json: include_str!("../avro/directives.avsc") },
     SchemaText { topic: "exclusions", json: include_str!("../avro/exclusions.avsc") },
     SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod company_forms;
 pub mod company_names;
 pub mod cook;
+pub mod crosswalk;
 pub mod data_file;
 pub mod dates;
 pub mod details;

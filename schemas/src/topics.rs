@@ -34,6 +34,8 @@ pub const AWARDS: Topic = Topic { name: "awards", kind: TopicKind::Facts, partit
 pub const BUSINESSES: Topic = Topic { name: "businesses", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Motor carriers, their authorities and their filings of insurance, as the regulator published them.
 pub const CARRIERS: Topic = Topic { name: "carriers", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Annual reports of companies, and obligations to their parents by fiscal year.
+pub const COMPANY_FACTS: Topic = Topic { name: "company_facts", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Documents about airworthiness directives as the journal published them.
 pub const DIRECTIVES: Topic = Topic { name: "directives", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Rows of the list of parties that are excluded from federal awards, as the list published them.
@@ -119,6 +121,7 @@ pub const ALL: &[Topic] = &[
     AWARDS,
     BUSINESSES,
     CARRIERS,
+    COMPANY_FACTS,
     DIRECTIVES,
     EXCLUSIONS,
     FILINGS,

@@ -1,11 +1,11 @@
 //! Filings with the Securities and Exchange Commission, and the trades that insiders report in them.
 //!
-//! There are six streams, whose facts are separate. `edgar.index`, the daily master index, is authoritative: all filings, one row per
+//! There are seven streams, whose facts are separate. `edgar.index`, the daily master index, is authoritative: all filings, one row per
 //! filer, without items. `edgar.current`, the feed of the latest filings, is fast, knows the role of a filer in a filing and the items of
 //! an 8-K, and misses some filings. `edgar.submissions` requests the items of those 8-Ks that the feed missed, one request per filer.
 //! `edgar.ownership` reads each filing of form 3, 4 or 5 that an index names, one request per filing, once. `edgar.pdufa` keeps sentences
 //! about target action dates of drugs, from the documents that the full-text search names. `edgar.tickers` is the list of companies with
-//! ticker symbols.
+//! ticker symbols. `edgar.xbrl` reads what annual reports say about revenue and about customers, of the companies of the crosswalk.
 //!
 //! A missing file is answered with 403 and XML. A 403 with an HTML page means that we must stop, and so does either of the two block pages
 //! under any status. Then no stream sends a request for eleven minutes, in any process, because requests extend the block. All streams
@@ -14,6 +14,7 @@
 mod current;
 mod document;
 mod index;
+mod instance;
 pub(crate) mod live;
 mod master;
 mod ownership;
@@ -21,6 +22,7 @@ mod pdufa;
 mod submissions;
 mod tickers;
 mod walk;
+mod xbrl;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -30,7 +32,7 @@ use jiff::civil::{Date, Weekday};
 use schemas::facts::FactData;
 use schemas::facts::filings::{FilingFact, base_form};
 use schemas::position::UpstreamCursor;
-use schemas::topics::{FILINGS, INSIDER_TRADES, STATEMENTS};
+use schemas::topics::{COMPANY_FACTS, FILINGS, INSIDER_TRADES, STATEMENTS};
 
 use crate::{Answer, BackOffRule, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
 
@@ -44,6 +46,7 @@ const SUBMISSIONS: &str = "edgar.submissions";
 const OWNERSHIP: &str = "edgar.ownership";
 const PDUFA: &str = "edgar.pdufa";
 const TICKERS: &str = "edgar.tickers";
+const XBRL: &str = "edgar.xbrl";
 /// The minimum interval of the streams that read indexes, which are published daily.
 const HOURS_2: Duration = Duration::from_secs(2 * 3_600);
 /// The minimum interval of the list of companies. A service is complete up to the day of its oldest stream, so it is read daily.
@@ -104,6 +107,14 @@ static MANIFEST: Manifest = Manifest {
             answer_bytes_max: 128 << 20,
             answer_timeout: Duration::from_secs(300),
         },
+        Stream {
+            name: XBRL,
+            topic: &COMPANY_FACTS,
+            every: DAY_1,
+            snapshot: false,
+            answer_bytes_max: 128 << 20,
+            answer_timeout: Duration::from_secs(300),
+        },
     ],
     full_after: Duration::from_secs(7 * 86_400),
 };
@@ -134,6 +145,8 @@ impl Upstream for Edgar {
             INDEX => json::write_cursor(index::Cursor::new(from, window.to, window.from.is_none())),
             PDUFA => json::write_cursor(pdufa::Cursor::new(window.from, window.to)),
             TICKERS => json::write_cursor(tickers::Cursor {}),
+            // Of the companies of the demo no real upstream is asked, and of real ones no simulated one.
+            XBRL => json::write_cursor(xbrl::Cursor::new(settings.base_url.is_some())),
             _ => json::write_cursor(walk::Cursor::new(from, window.to)),
         }
     }
@@ -149,6 +162,7 @@ impl Upstream for Edgar {
             INDEX => Ok(json::read_cursor::<index::Cursor>(stream.name, cursor)?.request()),
             PDUFA => Ok(json::read_cursor::<pdufa::Cursor>(stream.name, cursor)?.request()),
             TICKERS => json::read_cursor::<tickers::Cursor>(stream.name, cursor).map(|_| tickers::request()),
+            XBRL => Ok(json::read_cursor::<xbrl::Cursor>(stream.name, cursor)?.request()),
             name => {
                 let cursor: walk::Cursor = json::read_cursor(stream.name, cursor)?;
                 Ok(match cursor.pending.first() {
@@ -167,6 +181,7 @@ impl Upstream for Edgar {
             SUBMISSIONS => submissions::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
             PDUFA => pdufa::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
             TICKERS => tickers::map(stream, answer),
+            XBRL => xbrl::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
             _ => ownership::map(stream, json::read_cursor(stream.name, cursor)?, answer, today),
         }
     }
@@ -178,6 +193,7 @@ impl Upstream for Edgar {
             PDUFA => {
                 json::read_cursor::<pdufa::Cursor>(stream.name, cursor).map(|cursor| cursor.depends_on(stream.name)).unwrap_or_default()
             }
+            XBRL => json::read_cursor::<xbrl::Cursor>(stream.name, cursor).map(|cursor| cursor.depends_on()).unwrap_or_default(),
             name => json::read_cursor::<walk::Cursor>(stream.name, cursor)
                 .map(|cursor| cursor.listed().flat_map(|pair| known_by(name, pair)).collect())
                 .unwrap_or_default(),
@@ -192,6 +208,7 @@ impl Upstream for Edgar {
                 let cursor: pdufa::Cursor = json::read_cursor(stream.name, cursor).ok()?;
                 cursor.narrow(stream.name, known).map(json::write_cursor)
             }
+            XBRL => json::read_cursor::<xbrl::Cursor>(stream.name, cursor).ok()?.narrow(known).map(json::write_cursor),
             name => {
                 let is_known = |pair: &str| known_by(name, pair).iter().any(|key| known.contains(key));
                 let one_for = |pair: &str| if name == SUBMISSIONS { cik_of(pair).to_owned() } else { pair.to_owned() };

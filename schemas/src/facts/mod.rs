@@ -3,6 +3,7 @@
 pub mod awards;
 pub mod businesses;
 pub mod carriers;
+pub mod company_facts;
 pub mod directives;
 pub mod exclusions;
 pub mod filing_events;
@@ -64,6 +65,7 @@ kinds! {
     Award(awards::AwardFact) = AWARDS;
     Business(businesses::BusinessFact) = BUSINESSES;
     Carrier(carriers::CarrierFact) = CARRIERS;
+    CompanyFact(company_facts::CompanyFact) = COMPANY_FACTS;
     Directive(directives::DirectiveFact) = DIRECTIVES;
     Exclusion(exclusions::ExclusionFact) = EXCLUSIONS;
     Filing(filings::FilingFact) = FILINGS;

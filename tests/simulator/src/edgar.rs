@@ -1,5 +1,5 @@
 //! EDGAR: the feed, daily indexes, lists of filers, complete submissions, the full-text search and the list of tickers, for the last business
-//! days. Only the passing of days changes anything, and rounds.
+//! days, and annual reports of the last years. Only the passing of days changes anything, and rounds.
 //!
 //! In each fortnight there is one company of which several insiders buy shares within days.
 
@@ -12,6 +12,7 @@ use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
 pub(crate) use self::biotech::BIOTECHS;
+use crate::annual;
 use crate::answer::Answer;
 use crate::faults::Plan;
 use crate::query::Query;
@@ -71,6 +72,8 @@ pub(crate) enum Route {
     Tickers,
     /// A filing of a company with drugs, and its document.
     Document(usize, usize),
+    /// A file of an annual report.
+    Annual(annual::Document),
 }
 
 impl Route {
@@ -90,6 +93,9 @@ impl Route {
         let file = path.strip_prefix("/Archives/edgar/")?;
         if let Some((filing, document)) = biotech::document_at(file) {
             return Some(Self::Document(filing, document));
+        }
+        if let Some(document) = annual::document_at(file) {
+            return Some(Self::Annual(document));
         }
         if let Some(name) = file.strip_prefix("daily-index/") {
             let day = name.rsplit('/').next()?.strip_prefix("master.")?.strip_suffix(".idx")?;
@@ -112,6 +118,7 @@ impl Route {
             Self::Submission(..) => "edgar.ownership",
             Self::Tickers => "edgar.tickers",
             Self::Document(..) => "edgar.pdufa",
+            Self::Annual(_) => "edgar.xbrl",
         }
     }
 }
@@ -231,7 +238,14 @@ pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>, plan: &Plan
             index(world, days.filter(|day| (day.year(), (day.month() - 1) / 3 + 1) == (year, quarter)), "%F")
         }
         Route::Daily(_) | Route::Nothing => missing(403, "AccessDenied"),
-        Route::List(cik) => list(world, cik),
+        Route::List(cik) => match annual::list(world, cik) {
+            Some(list) => Answer::json(list.to_string().into_bytes()),
+            None => list(world, cik),
+        },
+        Route::Annual(document) => match annual::document(world, document) {
+            Some(body) => typed("application/xml", body),
+            None => missing(403, "AccessDenied"),
+        },
         Route::Search if query.get("q").is_some_and(|words| words.contains("PDUFA")) => biotech::search(world, query, plan),
         Route::Search => search::answer(world, query),
         Route::Tickers => biotech::tickers(world, plan),

@@ -5,6 +5,7 @@
 //!
 //! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
+mod annual;
 mod answer;
 mod businesses;
 mod changes;

@@ -3,7 +3,8 @@
 //!
 //! Actions are added each business day: some are new awards, most are modifications of older ones. Actions of the Department of Defense are
 //! published ninety days late. A few actions are corrected under the same number. As in the real service, transactions of equal rank have
-//! no order, so two pages may show one of them twice and another one never. Not simulated: totals by category, recipients, downloads.
+//! no order, so two pages may show one of them twice and another one never. The sums by recipient are of the companies with annual reports only. Not
+//! simulated: other categories, recipients, downloads.
 
 mod award;
 mod detail;
@@ -16,6 +17,7 @@ use std::rc::Rc;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
+use crate::annual;
 use crate::answer::Answer;
 use crate::faults::{Fault, Plan};
 use crate::json::order;
@@ -41,6 +43,8 @@ pub(crate) enum Route {
     AwardCount,
     Transactions,
     TransactionCount,
+    /// Sums by recipient.
+    Recipients,
     /// The award that the path names.
     Award,
     /// The actions of an award.
@@ -55,6 +59,7 @@ impl Route {
             "search/spending_by_award_count/" => Self::AwardCount,
             "search/spending_by_transaction/" => Self::Transactions,
             "search/spending_by_transaction_count/" => Self::TransactionCount,
+            "search/spending_by_category/recipient/" => Self::Recipients,
             "transactions/" => Self::Actions,
             "awards/last_updated/" => Self::LastUpdated,
             other => return id_of(other).map(|_| Self::Award),
@@ -65,6 +70,7 @@ impl Route {
         match self {
             Self::Transactions | Self::TransactionCount => "usaspending.transactions",
             Self::Award | Self::Actions => "usaspending.details",
+            Self::Recipients => "usaspending.totals",
             _ => "usaspending.awards",
         }
     }
@@ -73,6 +79,7 @@ impl Route {
         match self {
             Self::Transactions | Self::TransactionCount => "Action Date",
             Self::Award | Self::Actions => "action_date",
+            Self::Recipients => "amount",
             _ => "Last Modified Date",
         }
     }
@@ -128,8 +135,10 @@ fn is_called(award: &Award, id: &str) -> bool {
 }
 
 fn posted(world: &World, route: Route, request: &Value, plan: &Plan) -> Outcome {
-    if route == Route::Actions {
-        return actions(world, request);
+    match route {
+        Route::Actions => return actions(world, request),
+        Route::Recipients => return recipients(world, request),
+        _ => {}
     }
     let Some(filters) = request.get("filters").filter(|filters| filters.is_object()) else {
         return Err(wrong("Missing value: 'filters' is a required field"));
@@ -376,6 +385,24 @@ fn actions(world: &World, request: &Value) -> Outcome {
             "hasPrevious": number > 1,
         },
         "results": results,
+    }))
+}
+
+/// Handles the sums by recipient.
+fn recipients(world: &World, request: &Value) -> Outcome {
+    let filters = &request["filters"];
+    filters::check_types(filters).map_err(|words| (422, words))?;
+    let (limit, number) = sized(request, LIMIT_MAX)?;
+    let all = annual::recipients(world, filters);
+    let has_next = (all.len() as u64) > limit * number;
+    let results: Vec<Value> = all.into_iter().skip(((number - 1) * limit) as usize).take(limit as usize).collect();
+    Ok(json!({
+        "category": "recipient", "spending_level": request["spending_level"], "limit": limit,
+        "page_metadata": {
+            "page": number, "next": has_next.then_some(number + 1), "previous": (number > 1).then(|| number - 1), "hasNext": has_next,
+            "hasPrevious": number > 1,
+        },
+        "results": results, "messages": [EARLIEST],
     }))
 }
 

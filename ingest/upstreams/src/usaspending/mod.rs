@@ -1,4 +1,4 @@
-//! Federal contract awards of USAspending, in three streams.
+//! Federal contract awards of USAspending, in four streams.
 //!
 //! - `usaspending.transactions` is complete: every base award and modification whose modification date is in the window. Its search has no
 //!   unique sort order, so a page may repeat a row of the page before while another row is never shown. Each slice is therefore counted
@@ -8,6 +8,7 @@
 //!   date, so a correction of an older action does not show; the weekly read of all new awards compensates for that.
 //! - `usaspending.details` has what the searches do not show (parents, offices, ceilings, competition), only for large awards because it
 //!   costs one request each; and the actions of those awards that end soon.
+//! - `usaspending.totals` has sums by parent and fiscal year, of the companies of the crosswalk ([`totals`]).
 //!
 //! Contracts of the Department of Defense are published ninety days late, under their original modification date. Each run therefore also
 //! reads the same days of a quarter of a year ago.
@@ -23,12 +24,13 @@ mod rows;
 mod search;
 mod slice;
 mod tie;
+mod totals;
 
 use std::time::Duration;
 
 use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
-use schemas::topics::AWARDS;
+use schemas::topics::{AWARDS, COMPANY_FACTS};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -41,6 +43,9 @@ const ORIGIN: &str = "https://api.usaspending.gov";
 const TRANSACTIONS: &str = "usaspending.transactions";
 const AWARD_STATES: &str = "usaspending.awards";
 const DETAILS: &str = "usaspending.details";
+const TOTALS: &str = "usaspending.totals";
+/// The minimum interval of the sums: years are corrected for a long time, and slowly.
+const DAYS_28: Duration = Duration::from_secs(28 * 86_400);
 
 const fn stream(name: &'static str) -> Stream {
     Stream {
@@ -55,7 +60,12 @@ const fn stream(name: &'static str) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "usaspending",
-    streams: &[stream(TRANSACTIONS), stream(AWARD_STATES), stream(DETAILS)],
+    streams: &[
+        stream(TRANSACTIONS),
+        stream(AWARD_STATES),
+        stream(DETAILS),
+        Stream { topic: &COMPANY_FACTS, every: DAYS_28, ..stream(TOTALS) },
+    ],
     full_after: Duration::from_secs(7 * 86_400),
 };
 
@@ -69,10 +79,17 @@ impl Upstream for UsaSpending {
     }
 
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
+        if stream.name == TOTALS {
+            // Of the companies of the demo no real upstream is asked, and of real ones no simulated one.
+            return json::write_cursor(totals::Cursor::new(window.to, settings.base_url.is_some()));
+        }
         json::write_cursor(Cursor::start(stream.name, window, settings.window_days))
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        if stream.name == TOTALS {
+            return json::read_cursor::<totals::Cursor>(stream.name, cursor)?.request(stream);
+        }
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         if cursor.plan.is_empty() {
             return Err(UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: "it plans nothing".to_owned() });
@@ -81,6 +98,9 @@ impl Upstream for UsaSpending {
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        if stream.name == TOTALS {
+            return totals::map(stream, json::read_cursor(stream.name, cursor)?, answer, today);
+        }
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut page = Page::default();
         if answer.status == 404 {

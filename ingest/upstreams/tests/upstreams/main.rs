@@ -4,6 +4,7 @@
 
 mod clinical_trials;
 mod common;
+mod company_facts;
 mod cook;
 mod cpsc;
 mod directives;
