@@ -4,7 +4,7 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 
-use crate::operations::{check, entity_watch, followed, permalink, recompete, sample, scan};
+use crate::operations::{check, contradiction, entity_watch, followed, permalink, recompete, sample, scan};
 use crate::record::{Exclusion, TABLES};
 use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, EXCLUSIONS};
 use serde_json::json;
@@ -15,7 +15,8 @@ use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
 
-/// The source of the service's changes.
+/// The source of the service's changes. Its completeness is that of the list of exclusions and of the awards; obligations by fiscal year are read monthly,
+/// and would make everything else look as old.
 pub const SOURCE: Source =
     Source { sample_days: None, ..Source::of_records("exclusions", &TABLES, &CHANGES_EXCLUSIONS, &[EXCLUSIONS, CHANGES_AWARDS]) };
 
@@ -48,7 +49,7 @@ const PAGE: RecordPage = RecordPage {
 #[must_use]
 pub fn service() -> Registration {
     let changes = Definition {
-        summary: "New and modified exclusions, hits and ending contracts since a cursor, oldest first, under a filter.",
+        summary: "New and modified exclusions, hits, ending contracts and compared annual reports since a cursor, oldest first, under a filter.",
         when: "Use it to follow exclusions, or one entity by its UEI, over several calls, without gaps.",
         example: json!({ "start": "earliest", "kind": "hit", "limit": 10 }),
         ..changes_since::definition()
@@ -69,12 +70,14 @@ pub fn service() -> Registration {
         read::operation::<permalink::Arguments>(),
         read::operation::<entity_watch::ToolArguments>(),
         read::operation::<recompete::Arguments>(),
+        read::operation::<contradiction::Arguments>(),
         changes_since::operation::<followed::Exclusions>(changes),
     ])
     .with(operations::<followed::Exclusions>())
     .with(keys::operations())
     .with(history::operations::<Exclusion>(SOURCE))
     .with_data(matching::shown_company_forms())
+    .with_data(schemas::crosswalk::shown())
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 

@@ -1,13 +1,15 @@
-//! The rows of the exclusions service: one record per exclusion, one per entity that is excluded and has federal awards (a hit), and one per contract
-//! that ends and can be bid again (a candidate).
+//! The rows of the exclusions service: one record per exclusion, one per entity that is excluded and has federal awards (a hit), one per contract
+//! that ends and can be bid again (a candidate), and one per annual report that is compared with federal awards (a contradiction).
 
 mod contract;
+mod contradiction;
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use contract::{Contract, ContractSignal, signal};
+pub use contradiction::{Contradiction, CustomerPart, reason, verdict};
 
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
@@ -22,8 +24,10 @@ pub const EXCLUSION: &str = "exclusion";
 pub const HIT: &str = "hit";
 /// The kind of a record that is a contract which ends and can be bid again.
 pub const CANDIDATE: &str = "candidate";
+/// The kind of a record that is an annual report, compared with the federal awards of the company's group.
+pub const CONTRADICTION: &str = "contradiction";
 /// The kinds of records.
-pub const KINDS: [&str; 3] = [EXCLUSION, HIT, CANDIDATE];
+pub const KINDS: [&str; 4] = [EXCLUSION, HIT, CANDIDATE, CONTRADICTION];
 /// The match by the unique entity id.
 pub const BY_UEI: &str = "uei";
 /// The match by the CAGE code.
@@ -42,15 +46,17 @@ const ONE_BUCKET: i64 = 0;
 /// The shortest and the longest beginning of an industry code by which candidates are listed.
 const NAICS_DIGITS: std::ops::RangeInclusive<usize> = 2..=6;
 
-/// An exclusion, a hit (an entity that has one and has federal awards), or a candidate (a contract that ends). `""` and empty lists mean unknown.
+/// An exclusion, a hit (an entity that has one and has federal awards), a candidate (a contract that ends), or a contradiction (an annual report that is
+/// compared with federal awards, whatever the verdict). `""` and empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Exclusion {
-    /// Of an exclusion `sam:` and the identity of its row; of a hit `hit:` and the UEI; of a candidate `contract:` and the id of the award.
+    /// Of an exclusion `sam:` and the identity of its row; of a hit `hit:` and the UEI; of a candidate `contract:` and the id of the award; of a
+    /// contradiction `annual:`, the company's number and the fiscal year.
     pub id: String,
-    /// `exclusion`, `hit` or `candidate`.
+    /// `exclusion`, `hit`, `candidate` or `contradiction`.
     pub kind: String,
-    /// Name of the party, or of the recipient of a candidate. The parts of a person's name are joined by blanks.
+    /// Name of the party, of the recipient of a candidate, or of the company of a contradiction. The parts of a person's name are joined by blanks.
     pub name: String,
     /// `Firm`, `Individual`, `Special Entity Designation`, `Vessel`, or empty.
     pub classification: String,
@@ -88,6 +94,10 @@ pub struct Exclusion {
     pub latest_action: String,
     /// Of a candidate: the contract.
     pub contract: Option<Box<Contract>>,
+    /// Of a contradiction: the ticker symbol of the company.
+    pub ticker: String,
+    /// Of a contradiction: the two sides, and the verdict.
+    pub contradiction: Option<Box<Contradiction>>,
     /// Whether the exclusion is no longer on the list, the hit has ended, or the contract can no longer be bid again.
     pub withdrawn: bool,
     /// Whether fields are hidden on request.
@@ -179,6 +189,12 @@ pub fn naics_list(digits: &str) -> String {
     format!("ends/{digits}")
 }
 
+/// The list of the contradictions of a company, the newest fiscal year first.
+#[must_use]
+pub fn ticker_list(ticker: &str) -> String {
+    format!("ticker/{ticker}")
+}
+
 impl ChangeRecord for Exclusion {
     type Details = NoDetails;
 
@@ -209,6 +225,7 @@ impl Record for Exclusion {
             Term::new("uei", &self.uei),
             Term::new("agency", &self.excluding_agency),
             Term::new("classification", &self.classification),
+            Term::new("ticker", &self.ticker),
         ];
         let naics = self.contract.iter().map(|contract| Term::new("naics", &contract.naics));
         own.into_iter().chain(naics).chain(self.name_keys.iter().map(|key| Term::new("name", key))).flatten().collect()
@@ -222,6 +239,9 @@ impl Record for Exclusion {
         if let Some(contract) = &self.contract {
             let places = NAICS_DIGITS.filter_map(|digits| contract.naics.get(..digits));
             return places.filter_map(|digits| Place::soonest_first(naics_list(digits), contract.end())).collect();
+        }
+        if let Some(contradiction) = &self.contradiction {
+            return Place::newest_first(ticker_list(&self.ticker), &contradiction.period_end).into_iter().collect();
         }
         let in_list = |list: String| Place { list, bucket: ONE_BUCKET, rank: 0 };
         let uei = Some(&self.uei).filter(|uei| !uei.is_empty()).map(|uei| uei_list(uei));
@@ -306,6 +326,42 @@ mod tests {
         }
     }
 
+    fn contradiction() -> Contradiction {
+        let text = |text: &str| text.to_owned();
+        Contradiction {
+            cik: text("0999999901"),
+            fiscal_year: 2024,
+            period_end: text("2024-09-30"),
+            accession: text("0999999901-24-000001"),
+            form: text("10-K"),
+            filed: text("2024-11-20"),
+            file: text("x_htm.xml"),
+            revenue_cents: Some(1),
+            revenue_tag: text("us-gaap:Revenues"),
+            government_cents: Some(2),
+            share_millionths: Some(3),
+            member: text("x:USGovernmentMember"),
+            label: text("U.S. Government"),
+            tag: text("us-gaap:Revenues"),
+            context: text("c-1"),
+            parts: vec![CustomerPart { member: text("x:NASAMember"), label: text("NASA"), cents: 4 }],
+            parent_ueis: vec![text("DEMAPARENT01")],
+            obligated_cents: Some(5),
+            outlays_cents: Some(6),
+            obligated_since: text("2026-11-01"),
+            window_start: text("2021-10-01"),
+            window_end: text("2024-09-30"),
+            years: 3,
+            government_sum_cents: Some(7),
+            obligated_sum_cents: Some(8),
+            ratio_percent: Some(9),
+            ratio_before_percent: Some(10),
+            verdict: text(verdict::DIFFERS),
+            reasons: vec![text(reason::RATIO_OUT_OF_BAND)],
+            confidence: text("high"),
+        }
+    }
+
     fn exclusion() -> Exclusion {
         let text = |text: &str| text.to_owned();
         Exclusion {
@@ -328,6 +384,8 @@ mod tests {
             exclusions: vec![text("sam:0123")],
             latest_action: text("2026-11-01"),
             contract: Some(Box::new(contract())),
+            ticker: text("DEMOA"),
+            contradiction: Some(Box::new(contradiction())),
             withdrawn: true,
             suppressed: false,
         }
@@ -397,7 +455,7 @@ mod tests {
     /// Proves by which lists and terms records are found, and that what is gone is in no list.
     #[test]
     fn lists_and_terms() {
-        let record = Exclusion { withdrawn: false, contract: None, ..exclusion() };
+        let record = Exclusion { withdrawn: false, contract: None, ticker: String::new(), contradiction: None, ..exclusion() };
         let lists: Vec<String> = record.places().into_iter().map(|place| place.list).collect();
         assert_eq!(lists, ["uei/ABCDEF123456", "cage/1A2B3", "name/words/ACME", "name/all/ACMELLC"]);
         let spelled = Exclusion { name_keys: vec!["words/CRYSTALORD".into()], uei: String::new(), cage: String::new(), ..record.clone() };
@@ -416,6 +474,14 @@ mod tests {
         assert_eq!(lists, ["ends/54", "ends/541", "ends/5415", "ends/54151", "ends/541512"]);
         assert_eq!(candidate.places()[0], Place::soonest_first("ends/54", "2027-12-31").unwrap());
         assert!(candidate.terms().contains(&Term::new("naics", "541512").unwrap()));
+        let annual = Exclusion {
+            kind: CONTRADICTION.into(),
+            ticker: "DEMOA".into(),
+            contradiction: Some(Box::new(contradiction())),
+            ..record.clone()
+        };
+        assert_eq!(annual.places(), Place::newest_first("ticker/DEMOA", "2024-09-30").into_iter().collect::<Vec<_>>());
+        assert!(annual.terms().contains(&Term::new("ticker", "DEMOA").unwrap()));
         let hit = Exclusion { kind: HIT.into(), ..record };
         assert_eq!(hit.places(), Place::newest_first(HITS, "2026-10-01").into_iter().collect::<Vec<_>>());
         let undated = Exclusion { active_date: String::new(), creation_date: String::new(), ..hit };

@@ -1,5 +1,5 @@
-//! The exclusions service: one record per exclusion, one per entity that is excluded and has federal awards (a hit), and one per contract that ends and
-//! can be bid again (a candidate).
+//! The exclusions service: one record per exclusion, one per entity that is excluded and has federal awards (a hit), one per contract that ends and
+//! can be bid again (a candidate), and one per annual report that is compared with federal awards (a contradiction).
 //!
 //! An exclusion and an award are of one entity if their UEI is the same. An exclusion without a UEI is of the entity whose UEI another exclusion
 //! gives with the same CAGE code. Names join nothing, and neither do parents of recipients: a wrong hit does more harm than a missing one. Which
@@ -8,6 +8,7 @@
 //! Promise: the same facts in any order give the same records, as long as the facts of one row or award keep their order, and no need has more awards
 //! than are remembered.
 
+mod contradiction;
 mod recompete;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +18,10 @@ use matching::company::CompanyName;
 use matching::person::PersonName;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
+use schemas::facts::company_facts::CompanyFact;
 use schemas::facts::exclusions::ExclusionFact;
 use schemas::facts::exclusions::classification::INDIVIDUAL;
-use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, EXCLUSIONS, Topic};
+use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, COMPANY_FACTS, EXCLUSIONS, Topic};
 use schemas::views::awards::Award;
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,8 @@ use serde::{Deserialize, Serialize};
 use fold::changes_read::read_change;
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
+
+pub(crate) use contradiction::names_the_us;
 
 /// The service's two folds.
 pub type Exclusions = Records<ExclusionsRules>;
@@ -40,6 +44,8 @@ pub enum ExclusionInput {
     Exclusion(Box<ExclusionFact>),
     /// An award after a change of the awards service.
     Award(Box<Award>),
+    /// An annual report of a company, or the obligations of a fiscal year.
+    Company(Box<CompanyFact>),
 }
 
 /// The most exclusions that are remembered of one entity or CAGE code; those with the smallest ids are.
@@ -121,12 +127,14 @@ impl Rules for ExclusionsRules {
 
     const NAME: &'static str = "exclusions";
     const TABLES: &'static RecordTables = &TABLES;
-    const INPUTS: &'static [Topic] = &[EXCLUSIONS, CHANGES_AWARDS];
+    const INPUTS: &'static [Topic] = &[EXCLUSIONS, CHANGES_AWARDS, COMPANY_FACTS];
     const CHANGES: &'static Topic = &CHANGES_EXCLUSIONS;
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ExclusionInput>, avro::Error> {
         if topic.name == CHANGES_AWARDS.name {
             read_change(topic, value).map(|fact: Fact<Award>| fact.map(|data| ExclusionInput::Award(Box::new(data))))
+        } else if topic.name == COMPANY_FACTS.name {
+            avro::decode(topic.name, value).map(|fact: Fact<CompanyFact>| fact.map(|data| ExclusionInput::Company(Box::new(data))))
         } else {
             avro::decode(topic.name, value).map(|fact: Fact<ExclusionFact>| fact.map(|data| ExclusionInput::Exclusion(Box::new(data))))
         }
@@ -145,6 +153,7 @@ impl Rules for ExclusionsRules {
                 let cage = (!row.cage.is_empty()).then(|| Read::Source(cage_key(&row.cage)));
                 [own].into_iter().chain(entity).chain(cage).collect()
             }
+            Some(ExclusionInput::Company(company)) => contradiction::reads(company),
             None => vec![Read::Record(exclusion_id(&fact.key))],
         }
     }
@@ -159,6 +168,7 @@ impl Rules for ExclusionsRules {
                 recompete::decide(state, award)?;
                 decide_award(state, award)
             }
+            (FactKind::Observed, Some(ExclusionInput::Company(company))) => contradiction::decide(state, company, fact.observed_at),
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
             (FactKind::Withdrawn | FactKind::Superseded, _) => match state.record(&exclusion_id(&fact.key))? {
                 Some(before) => decide_exclusion(state, Exclusion { withdrawn: true, ..before }),

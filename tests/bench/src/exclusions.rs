@@ -18,7 +18,7 @@ use rand::RngExt;
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::near_names::lists_of;
-use schemas::topics::{AWARDS, CHANGES_AWARDS, EXCLUSIONS};
+use schemas::topics::{AWARDS, CHANGES_AWARDS, COMPANY_FACTS, EXCLUSIONS};
 use serde_json::{Value, json};
 use upstreams::http::Client;
 use upstreams::{Answer, Settings as UpstreamSettings, Stream, Upstream, Window};
@@ -40,7 +40,7 @@ const SERVICE: Loaded = Loaded {
     service: "exclusions",
     tables: &TABLES,
     topics: &[EXCLUSIONS, AWARDS],
-    inputs: &[EXCLUSIONS, CHANGES_AWARDS],
+    inputs: &[EXCLUSIONS, CHANGES_AWARDS, COMPANY_FACTS],
     before: &["awards"],
 };
 const STREAM: &str = "sam_exclusions";

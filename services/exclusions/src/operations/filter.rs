@@ -1,4 +1,4 @@
-//! Filters of exclusions, hits and candidates.
+//! Filters of exclusions, hits, candidates and contradictions.
 
 use crate::record::{Exclusion, KINDS};
 use matching::company::CompanyName;
@@ -19,7 +19,8 @@ const UEI_CHARS: usize = 12;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
-    /// `exclusion` (a row of the list), `hit` (an excluded entity that has federal awards) or `candidate` (a contract that ends and can be bid again).
+    /// `exclusion` (a row of the list), `hit` (an excluded entity that has federal awards), `candidate` (a contract that ends and can be bid again) or
+    /// `contradiction` (an annual report that is compared with federal awards).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub kind: Option<String>,

@@ -2,6 +2,7 @@
 
 pub mod artifact;
 pub mod check;
+pub mod contradiction;
 pub mod entity_watch;
 pub mod filter;
 pub mod findings;
