@@ -15,6 +15,7 @@ use super::artifact::Artifact;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
 use super::followed::Exclusions;
+use super::unrecorded;
 use crate::{ARTIFACT_ROUTE, ENTITY_WATCH_MICROS, SOURCE};
 use reads::read::{Read, Reader};
 
@@ -134,6 +135,8 @@ async fn issue_receipt(document: &Document, ctx: &Context) -> Result<ShownReceip
 
 async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
     let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
+    let note = unrecorded::note(reader, &artifact).await;
+    reader.note(note);
     let mut document = Document::new(artifact, reader)?;
     if receipt {
         document.receipt = Some(issue_receipt(&document, reader.context()).await?);

@@ -11,3 +11,4 @@ pub mod permalink;
 pub mod recompete;
 pub mod sample;
 pub mod scan;
+pub(crate) mod unrecorded;
