@@ -34,6 +34,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },
     SchemaText { topic: "grants", json: include_str!("../avro/grants.avsc") },
     SchemaText { topic: "insider_trades", json: include_str!("../avro/insider_trades.avsc") },
+    SchemaText { topic: "liens", json: include_str!("../avro/liens.avsc") },
     SchemaText { topic: "marks", json: include_str!("../avro/marks.avsc") },
     SchemaText { topic: "meetings", json: include_str!("../avro/meetings.avsc") },
     SchemaText { topic: "mentions", json: include_str!("../avro/mentions.avsc") },
@@ -109,6 +110,8 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.v1.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v1.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.v1.avsc") },
+    SchemaText { topic: "parcels", json: include_str!("../avro/parcels.v1.avsc") },
+    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v2.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.

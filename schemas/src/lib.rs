@@ -3,6 +3,7 @@
 //! This crate does no input or output, has no async code and reads no clock, except in [`clock`]. A type that two crates exchange is
 //! defined here.
 
+pub mod allegheny;
 pub mod avro;
 pub mod calibration;
 mod canonical;

@@ -46,6 +46,8 @@ pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, part
 pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Trades that company insiders reported.
 pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Tax liens of parcels as courts published them, with their current status.
+pub const LIENS: Topic = Topic { name: "liens", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Case files of trademarks as the register published them.
 pub const MARKS: Topic = Topic { name: "marks", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Notices of meetings, as journals published them.
@@ -127,6 +129,7 @@ pub const ALL: &[Topic] = &[
     FILINGS,
     GRANTS,
     INSIDER_TRADES,
+    LIENS,
     MARKS,
     MEETINGS,
     MENTIONS,

@@ -10,6 +10,7 @@ pub mod filing_events;
 pub mod filings;
 pub mod grants;
 pub mod insider_trades;
+pub mod liens;
 pub mod marks;
 pub mod meetings;
 pub mod mentions;
@@ -71,6 +72,7 @@ kinds! {
     Filing(filings::FilingFact) = FILINGS;
     Grant(grants::GrantFact) = GRANTS;
     InsiderTrade(insider_trades::InsiderTradeFact) = INSIDER_TRADES;
+    Lien(liens::LienFact) = LIENS;
     Mark(marks::MarkFact) = MARKS;
     Meeting(meetings::MeetingFact) = MEETINGS;
     Mention(mentions::MentionFact) = MENTIONS;

@@ -15,13 +15,16 @@ pub const APPEAL: &str = "appeal";
 /// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
 pub const CYCLE: &str = "cycle";
 
+/// The kind of a record of a county that publishes all about a parcel in one row: values, address, use, and who is exempt.
+pub const ASSESSMENT: &str = "assessment";
+
 /// One record. Texts are trimmed and white space is collapsed; `""` means unknown. No name of an owner, buyer or seller is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ParcelFact {
     /// The stream that published it.
     pub stream: String,
-    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`] and [`CYCLE`].
+    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`CYCLE`] and [`ASSESSMENT`].
     pub kind: String,
     /// The number of the parcel; `""` for a cycle.
     pub pin: String,
@@ -65,6 +68,28 @@ pub struct ParcelFact {
     pub status: String,
     /// Cycle: the last stage that is complete: `mailed`, `certified` or `board`.
     pub stage: String,
+    /// Assessment: the state of the parcel itself, two letters.
+    pub state: String,
+    /// Assessment: the class of the use, as published: `COMMERCIAL`.
+    pub use_class: String,
+    /// Assessment: what the use is called.
+    pub use_label: String,
+    /// Assessment: the kind of the owner, as published: `CORPORATION`. No name.
+    pub owner_kind: String,
+    /// Assessment: whether the parcel has a homestead exclusion.
+    pub is_homestead: bool,
+    /// Assessment: whether its tax code says that it is exempt.
+    pub is_exempt: bool,
+    /// Assessment with a homestead exclusion: a hash of the mailing address.
+    pub mailing_hash: String,
+    /// Assessment with a homestead exclusion: the city of the mailing address.
+    pub mailing_city: String,
+    /// Assessment with a homestead exclusion: the state of the mailing address.
+    pub mailing_state: String,
+    /// Assessment: the day of the last sale, `YYYY-MM-DD`.
+    pub sale_date: String,
+    /// Assessment: the day of which the row is, `YYYY-MM-DD`.
+    pub as_of: String,
 }
 
 impl ParcelFact {
