@@ -22,6 +22,8 @@ pub struct Query<'a> {
     pub resource: &'a str,
     /// Columns with the values of which a record has one.
     pub filters: &'a [(&'a str, &'a [&'a str])],
+    /// The columns to return; all if empty.
+    pub fields: &'a [&'a str],
     /// The columns by which records are ordered, so that pages do not overlap (`_id asc`).
     pub sort: &'a str,
     /// How many records to ask for.
@@ -45,20 +47,33 @@ impl Query<'_> {
                 self.filters.iter().map(|(column, values)| ((*column).to_owned(), Value::from(values.to_vec()))).collect();
             parameters.push(("filters", Value::Object(filters).to_string()));
         }
-        let query: Vec<String> =
-            parameters.iter().map(|(name, value)| format!("{name}={}", byte_serialize(value.as_bytes()).collect::<String>())).collect();
-        Request {
-            origin: origin.to_owned(),
-            path: format!("/api/3/action/datastore_search?{}", query.join("&")),
-            body: None,
-            headers: vec![("accept", "application/json".to_owned())],
-            // Their bodies say what is wrong.
-            accepts_statuses: &[400, 404, 409],
-            media_types: JSON_MEDIA_TYPES,
-            conditional: false,
-            back_off: None,
-            download: None,
+        if !self.fields.is_empty() {
+            parameters.push(("fields", self.fields.join(",")));
         }
+        action(origin, "datastore_search", &parameters)
+    }
+}
+
+/// Builds the request for when a resource was changed last.
+#[must_use]
+pub fn resource_request(origin: &str, resource: &str) -> Request {
+    action(origin, "resource_show", &[("id", resource.to_owned())])
+}
+
+fn action(origin: &str, action: &str, parameters: &[(&str, String)]) -> Request {
+    let query: Vec<String> =
+        parameters.iter().map(|(name, value)| format!("{name}={}", byte_serialize(value.as_bytes()).collect::<String>())).collect();
+    Request {
+        origin: origin.to_owned(),
+        path: format!("/api/3/action/{action}?{}", query.join("&")),
+        body: None,
+        headers: vec![("accept", "application/json".to_owned())],
+        // Their bodies say what is wrong.
+        accepts_statuses: &[400, 404, 409],
+        media_types: JSON_MEDIA_TYPES,
+        conditional: false,
+        back_off: None,
+        download: None,
     }
 }
 
@@ -82,12 +97,18 @@ impl Records<'_> {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Envelope<T> {
     success: bool,
-    #[serde(borrow, default)]
-    result: Option<Found<'a>>,
+    #[serde(default = "Option::default")]
+    result: Option<T>,
     #[serde(default)]
     error: Value,
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    last_modified: String,
 }
 
 #[derive(Deserialize)]
@@ -106,18 +127,30 @@ struct Found<'a> {
 /// [`UpstreamError::Stop`] if the server refuses the query: the resource is gone, or has not the columns. [`UpstreamError::Later`] for every other answer
 /// without records: it says nothing about them, so it must not be read as none.
 pub fn records<'a>(stream: &'static str, body: &'a str) -> Result<Records<'a>, UpstreamError> {
-    let envelope: Envelope<'a> = serde_json::from_str(body).map_err(|error| json::not_json(stream, body, &error))?;
-    match envelope.result.filter(|_| envelope.success) {
-        Some(found) => Ok(Records { raw: found.records, total: found.total.filter(|_| !found.total_was_estimated) }),
-        None => {
-            let reason = text::cut(format!("the server refuses the query: {}", envelope.error), 300);
-            let kind = envelope.error.get("__type").and_then(Value::as_str).unwrap_or_default();
-            if !envelope.success && matches!(kind, "Not Found Error" | "Validation Error") {
-                return Err(UpstreamError::Stop { stream, field: "resource_id".to_owned(), reason });
-            }
-            Err(json::later(stream, reason))
-        }
+    let found: Found<'a> = result(stream, body)?;
+    Ok(Records { raw: found.records, total: found.total.filter(|_| !found.total_was_estimated) })
+}
+
+/// Reads when a resource was changed last, as the server writes it.
+///
+/// # Errors
+/// As [`records`].
+pub fn last_modified(stream: &'static str, body: &str) -> Result<String, UpstreamError> {
+    result(stream, body).map(|shown: Shown| shown.last_modified)
+}
+
+/// The result of an answer with success.
+fn result<'a, T: Deserialize<'a>>(stream: &'static str, body: &'a str) -> Result<T, UpstreamError> {
+    let envelope: Envelope<T> = serde_json::from_str(body).map_err(|error| json::not_json(stream, body, &error))?;
+    if let Some(result) = envelope.result.filter(|_| envelope.success) {
+        return Ok(result);
     }
+    let reason = text::cut(format!("the server refuses the query: {}", envelope.error), 300);
+    let kind = envelope.error.get("__type").and_then(Value::as_str).unwrap_or_default();
+    if !envelope.success && matches!(kind, "Not Found Error" | "Validation Error") {
+        return Err(UpstreamError::Stop { stream, field: "resource_id".to_owned(), reason });
+    }
+    Err(json::later(stream, reason))
 }
 
 #[cfg(test)]
@@ -130,6 +163,7 @@ mod tests {
         let query = Query {
             resource: "65855e14-549e",
             filters: &[("PARID", &["0028F00194000000", "x&y"])],
+            fields: &[],
             sort: "_id asc",
             limit: 100,
             offset: 200,
@@ -138,7 +172,10 @@ mod tests {
             query.request("https://data.example.org").path,
             "/api/3/action/datastore_search?resource_id=65855e14-549e&limit=100&offset=200&sort=_id+asc&filters=%7B%22PARID%22%3A%5B%220028F00194000000%22%2C%22x%26y%22%5D%7D"
         );
-        assert!(!Query { filters: &[], ..query }.request("https://data.example.org").path.contains("filters"));
+        assert!(!Query { filters: &[], ..query.clone() }.request("https://data.example.org").path.contains("filters"));
+        let some = Query { filters: &[], fields: &["PARID", "CLASS"], ..query };
+        assert!(some.request("https://data.example.org").path.ends_with("&sort=_id+asc&fields=PARID%2CCLASS"));
+        assert_eq!(resource_request("https://data.example.org", "65855e14").path, "/api/3/action/resource_show?id=65855e14");
     }
 
     /// Proves that an answer without success is an error, and which errors a person must look at.
@@ -165,6 +202,15 @@ mod tests {
         ] {
             assert_eq!(kind(body), expected, "{body}");
         }
+    }
+
+    /// Proves that the time of the last change is read, and that a resource without one says nothing.
+    #[test]
+    fn changes_of_resources() {
+        let read = |body: &str| last_modified("s", body).map_err(|error| matches!(error, UpstreamError::Stop { .. }));
+        assert_eq!(read(r#"{"success":true,"result":{"id":"x","last_modified":"2026-11-02T04:11:00"}}"#).unwrap(), "2026-11-02T04:11:00");
+        assert_eq!(read(r#"{"success":true,"result":{"id":"x","last_modified":null}}"#), Err(false));
+        assert_eq!(read(r#"{"success":false,"error":{"__type":"Not Found Error"}}"#), Err(true));
     }
 
     /// Proves that reading ends at the total, or at a page without records if there is no total, also where a server lowers the limit.

@@ -4,6 +4,7 @@
 //! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so fixtures test
 //! all of it. No upstream knows about services, logs or stores.
 
+pub mod allegheny;
 mod archive;
 pub mod ckan;
 pub mod clinical_trials;
@@ -44,6 +45,7 @@ pub use upstream::{
 
 /// THE LIST of upstreams.
 pub static ALL: &[&dyn Upstream] = &[
+    &allegheny::Allegheny,
     &clinical_trials::ClinicalTrials,
     &cook::Cook,
     &cpsc::Cpsc,

@@ -5,6 +5,7 @@
 //!
 //! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
+mod allegheny;
 mod annual;
 mod answer;
 mod businesses;
@@ -66,6 +67,7 @@ use world::{Feed, Round, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &[
+    "allegheny",
     "clinical_trials",
     "cook",
     "cpsc",

@@ -5,8 +5,8 @@ use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
 use crate::{
-    businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, nhtsa, nih_reporter, openfda, sam_exclusions,
-    shopify, usaspending, uspto_trademarks, wikimedia,
+    allegheny, businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, nhtsa, nih_reporter, openfda,
+    sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
 };
 
 /// A request.
@@ -27,6 +27,7 @@ pub(crate) struct Request<'a> {
 /// One endpoint of one upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
+    Allegheny(allegheny::Action),
     Business(businesses::Register),
     Cpsc,
     Edgar(edgar::Route),
@@ -71,10 +72,12 @@ impl Endpoint {
                 let shopify = || shopify::Route::at(path).map(Self::Shopify);
                 let trademarks = || uspto_trademarks::Route::at(path).map(Self::Trademarks);
                 let business = || businesses::Register::at(path).map(Self::Business);
+                let allegheny = || allegheny::Action::at(path).map(Self::Allegheny);
                 let parcels = || cook::Roll::at(path).map(Self::Parcels);
                 return edgar()
                     .or_else(business)
                     .or_else(parcels)
+                    .or_else(allegheny)
                     .or_else(trademarks)
                     .or_else(trials)
                     .or_else(shopify)
@@ -85,6 +88,7 @@ impl Endpoint {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Allegheny(_) => "allegheny.liens",
             Self::Business(register) => register.name(),
             Self::Cpsc => "cpsc",
             Self::Edgar(route) => route.name(),
@@ -112,6 +116,7 @@ impl Endpoint {
     /// The field that the schema faults change by default.
     pub(crate) fn date_field(self) -> &'static str {
         match self {
+            Self::Allegheny(_) => "filing_date",
             Self::Business(register) => register.date_field(),
             Self::Cpsc => "RecallDate",
             Self::Edgar(_) => "filingDate",
@@ -152,6 +157,7 @@ impl Endpoint {
 pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, plan: &Plan, build: u64) -> Answer {
     let query = Query::new(request.query);
     match endpoint {
+        Endpoint::Allegheny(action) => allegheny::answer(world, action, &query, plan),
         Endpoint::Business(register) => businesses::answer(world, register, &query, request.key, plan),
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
         Endpoint::Edgar(route) => edgar::answer(world, route, &query, plan),

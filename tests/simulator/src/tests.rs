@@ -1,6 +1,7 @@
 //! Properties of the simulated upstreams: the same seed gives the same bytes, formats parse, windows, pages and limits work, and the
 //! expected changes are correct.
 
+mod allegheny;
 mod awards;
 mod businesses;
 mod catalysts;
@@ -35,6 +36,7 @@ const PATHS: [&str; 8] = [CPSC, "/food/enforcement.json", "/drug/enforcement.jso
 #[test]
 fn simulated_upstreams_answer() {
     let others = [
+        "/api/3/action/datastore_search",
         "/cgi-bin/browse-edgar",
         "/submissions/CIK0000900001.json",
         "/LATEST/search-index",

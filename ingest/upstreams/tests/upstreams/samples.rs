@@ -384,6 +384,40 @@ fn cook_county_classes() {
     assert!(classes.len() > 200 && classes.iter().all(|class| schemas::cook::is_class(class)), "{classes:?}");
 }
 
+/// Proves that a real row of assessments is mapped: numbers with a point, days with the month first, blanks, and an exempt parcel of a university.
+#[test]
+fn allegheny_county_assessments() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/allegheny");
+    let Ok(text) = std::fs::read_to_string(folder.join("property-api-parcel-0028F00194000000.json")) else { return };
+    let sample: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut row = sample["results"][0]["data"]["assessments"][0].clone();
+    row["PARID"] = sample["results"][0]["parcel_id"].clone();
+    let body = serde_json::json!({ "success": true, "result": { "records": [row], "total": 1 } });
+    let page = map("allegheny.assessments", body.to_string()).unwrap();
+    let FactData::Parcel(fact) = &page.observations[0].data else { panic!("{page:?}") };
+    assert_eq!((&*page.observations[0].key, &*fact.pin), ("allegheny.assessments/0028F00194000000", "0028F00194000000"));
+    assert_eq!((fact.year, &*fact.class, &*fact.township, &*fact.neighborhood), (2018, "G670", "104", "51C34"));
+    assert_eq!((fact.certified, &*fact.street, &*fact.city, &*fact.zip), (Some(3_819_300), "3343 FORBES AVE", "PITTSBURGH", "15213"));
+    assert_eq!((fact.is_exempt, fact.is_homestead, &*fact.owner_kind, &*fact.sale_date), (true, false, "CORPORATION", "2000-11-20"));
+    assert_eq!((&*fact.use_label, &*fact.as_of, &*fact.mailing_hash), ("OWNED BY COLLEGE/UNIV/ACADEMY", "2018-02-01", ""));
+}
+
+/// Proves that the PIN that the publisher of real liens expects is the only one of all known PINs that a block-lot can mean, and that one without a PIN has
+/// none.
+#[test]
+fn allegheny_county_block_lots() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/allegheny");
+    let Ok(text) = std::fs::read_to_string(folder.join("block-lot-to-pin.csv")) else { return };
+    let pairs: Vec<(&str, &str)> = text.lines().skip(1).filter_map(|line| line.split_once(',')).collect();
+    let known: BTreeSet<&str> = pairs.iter().map(|(_, pin)| *pin).collect();
+    assert_eq!(pairs.len(), 18);
+    for (block_lot, pin) in pairs {
+        let found: Vec<String> =
+            schemas::allegheny::pins_of_block_lot(block_lot).into_iter().filter(|pin| known.contains(pin.as_str())).collect();
+        assert_eq!(found.join(","), pin, "{block_lot}");
+    }
+}
+
 /// Proves that real items of the own API of Hacker News are mapped completely, without an advertisement for a job.
 #[test]
 fn hacker_news() {

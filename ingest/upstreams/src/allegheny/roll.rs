@@ -1,0 +1,362 @@
+//! The rows of the tables of assessments and of sales, and the facts that they become.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::civil::Date;
+use schemas::allegheny::parse_pin;
+use schemas::facts::FactData;
+use schemas::facts::parcels::{self, ParcelFact};
+use schemas::facts::sales::{self, SaleFact};
+use schemas::hash::Hash32;
+use serde::Deserialize;
+
+use super::Areas;
+use crate::json::{Field, Records};
+use crate::stored_fields::{StoredFields, postal_code};
+use crate::{Observation, Page, UpstreamError, text};
+
+/// The longest text that is stored, in characters.
+const TEXT_CHARS_MAX: usize = 200;
+/// How many years before the current one are read of sales.
+const SALE_YEARS: i16 = 5;
+/// What the types of sales of several parcels begin with.
+const MULTI_PARCEL: &str = "MULTI";
+/// The stage of all values: they are published when they are certified.
+const STAGE: &str = "certified";
+
+/// The columns of assessments that are requested: those that are mapped.
+pub(super) const ASSESSMENT_COLUMNS: &[&str] = &[
+    "PARID",
+    "PROPERTYHOUSENUM",
+    "PROPERTYADDRESS",
+    "PROPERTYCITY",
+    "PROPERTYSTATE",
+    "PROPERTYZIP",
+    "MUNICODE",
+    "MUNIDESC",
+    "NEIGHCODE",
+    "TAXCODE",
+    "OWNERDESC",
+    "CLASSDESC",
+    "USECODE",
+    "USEDESC",
+    "HOMESTEADFLAG",
+    "SALEDATE",
+    "CHANGENOTICEADDRESS1",
+    "CHANGENOTICEADDRESS2",
+    "CHANGENOTICEADDRESS3",
+    "CHANGENOTICEADDRESS4",
+    "FAIRMARKETTOTAL",
+    "TAXYEAR",
+    "ASOFDATE",
+];
+const PERSONAL: &[&str] = &[
+    "PROPERTYHOUSENUM",
+    "PROPERTYADDRESS",
+    "CHANGENOTICEADDRESS1",
+    "CHANGENOTICEADDRESS2",
+    "CHANGENOTICEADDRESS3",
+    "CHANGENOTICEADDRESS4",
+];
+/// The columns of sales that are requested.
+pub(super) const SALE_COLUMNS: &[&str] = &["PARID", "MUNICODE", "SALEDATE", "PRICE", "DEEDBOOK", "DEEDPAGE", "SALEDESC", "INSTRTYPDESC"];
+
+/// A row of either table. A field that a table does not have is absent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "UPPERCASE", default)]
+struct Row<'a> {
+    #[serde(borrow)]
+    parid: Field<'a>,
+    #[serde(borrow)]
+    propertyhousenum: Field<'a>,
+    #[serde(borrow)]
+    propertyaddress: Field<'a>,
+    #[serde(borrow)]
+    propertycity: Field<'a>,
+    #[serde(borrow)]
+    propertystate: Field<'a>,
+    #[serde(borrow)]
+    propertyzip: Field<'a>,
+    #[serde(borrow)]
+    municode: Field<'a>,
+    #[serde(borrow)]
+    munidesc: Field<'a>,
+    #[serde(borrow)]
+    neighcode: Field<'a>,
+    #[serde(borrow)]
+    taxcode: Field<'a>,
+    #[serde(borrow)]
+    ownerdesc: Field<'a>,
+    #[serde(borrow)]
+    classdesc: Field<'a>,
+    #[serde(borrow)]
+    usecode: Field<'a>,
+    #[serde(borrow)]
+    usedesc: Field<'a>,
+    #[serde(borrow)]
+    homesteadflag: Field<'a>,
+    #[serde(borrow)]
+    saledate: Field<'a>,
+    #[serde(borrow)]
+    changenoticeaddress1: Field<'a>,
+    #[serde(borrow)]
+    changenoticeaddress2: Field<'a>,
+    #[serde(borrow)]
+    changenoticeaddress3: Field<'a>,
+    #[serde(borrow)]
+    changenoticeaddress4: Field<'a>,
+    #[serde(borrow)]
+    fairmarkettotal: Field<'a>,
+    #[serde(borrow)]
+    taxyear: Field<'a>,
+    #[serde(borrow)]
+    asofdate: Field<'a>,
+    #[serde(borrow)]
+    price: Field<'a>,
+    #[serde(borrow)]
+    deedbook: Field<'a>,
+    #[serde(borrow)]
+    deedpage: Field<'a>,
+    #[serde(borrow)]
+    saledesc: Field<'a>,
+    #[serde(borrow)]
+    instrtypdesc: Field<'a>,
+}
+
+type Expected = (&'static str, fn(&Row<'_>) -> bool);
+
+const OF_ASSESSMENTS: &[Expected] = &[
+    ("PARID", |row| row.parid.is_filled()),
+    ("MUNICODE", |row| row.municode.is_filled()),
+    ("USECODE", |row| row.usecode.is_filled()),
+    ("CLASSDESC", |row| row.classdesc.is_filled()),
+    ("TAXYEAR", |row| row.taxyear.is_filled()),
+];
+const OF_SALES: &[Expected] =
+    &[("PARID", |row| row.parid.is_filled()), ("SALEDATE", |row| row.saledate.is_filled()), ("SALEDESC", |row| row.saledesc.is_filled())];
+
+fn short(field: &Field<'_>) -> String {
+    text::cut(field.clean(), TEXT_CHARS_MAX)
+}
+
+/// A code as a part of a key.
+fn code(field: &Field<'_>) -> String {
+    short(field).replace('/', " ")
+}
+
+/// A day, which these tables write as `MM-DD-YYYY` or `YYYY-MM-DD`.
+fn day(field: &Field<'_>) -> Option<Date> {
+    let written = field.text().trim();
+    if let [month, day, year] = written.split('-').collect::<Vec<_>>()[..]
+        && year.len() == 4
+    {
+        return text::date(&format!("{year}-{month:0>2}-{day:0>2}"));
+    }
+    text::date(written)
+}
+
+/// An amount of dollars above 0.
+fn dollars(field: &Field<'_>) -> Option<i64> {
+    field.integer().filter(|amount| *amount > 0)
+}
+
+/// The PIN of a row.
+fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
+    parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or has not 16 characters of a PIN".to_owned()))
+}
+
+/// Maps the rows of assessments. Of several rows of a parcel, which a card of each building can have, the first counts. Facts and rejected rows are in
+/// the page; the parcels of each municipality and year are counted in the areas.
+pub(super) fn map_assessments(stream: &'static str, records: Records<'_>, areas: &mut Areas, page: &mut Page) -> Result<(), UpstreamError> {
+    let records = records.storing(StoredFields { requested: ASSESSMENT_COLUMNS, personal: PERSONAL });
+    let mut seen: HashSet<String> = HashSet::new();
+    let (observations, rejects) = records.map(stream, OF_ASSESSMENTS, |row: &Row<'_>| {
+        let fact = assessment(stream, row)?;
+        if !seen.insert(fact.pin.clone()) {
+            return Ok(None);
+        }
+        *areas.entry(fact.township.clone()).or_default().entry(fact.year.to_string()).or_default() += 1;
+        Ok(Some(Observation::new(format!("{stream}/{}", fact.pin), FactData::Parcel(Box::new(fact)))))
+    })?;
+    page.observations.extend(observations.into_iter().flatten());
+    page.rejects.extend(rejects);
+    Ok(())
+}
+
+fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String)> {
+    let pin = pin(row)?;
+    let refuse = |reason: &str| (pin.clone(), reason.to_owned());
+    let year = row.taxyear.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("TAXYEAR is absent or no year"))?;
+    let township = code(&row.municode);
+    if township.is_empty() {
+        return Err(refuse("MUNICODE is absent"));
+    }
+    let is_homestead = row.homesteadflag.text().trim().eq_ignore_ascii_case("HOM");
+    let (mailing_city, mailing_state) = city_and_state(&short(&row.changenoticeaddress3));
+    let number = short(&row.propertyhousenum);
+    let house = if number == "0" { "" } else { number.as_str() };
+    Ok(ParcelFact {
+        stream: stream.to_owned(),
+        kind: parcels::ASSESSMENT.to_owned(),
+        year,
+        class: class(&short(&row.classdesc), &short(&row.usecode)),
+        township,
+        township_name: short(&row.munidesc),
+        neighborhood: code(&row.neighcode),
+        certified: dollars(&row.fairmarkettotal),
+        zip: postal_code(&short(&row.propertyzip), false),
+        street: [house, &short(&row.propertyaddress)].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "),
+        city: short(&row.propertycity),
+        state: short(&row.propertystate).to_ascii_uppercase(),
+        use_class: short(&row.classdesc).to_ascii_uppercase(),
+        use_label: short(&row.usedesc),
+        owner_kind: short(&row.ownerdesc).to_ascii_uppercase(),
+        is_homestead,
+        is_exempt: row.taxcode.text().trim().eq_ignore_ascii_case("E"),
+        mailing_hash: if is_homestead { mailing_hash(row) } else { String::new() },
+        mailing_city: if is_homestead { mailing_city } else { String::new() },
+        mailing_state: if is_homestead { mailing_state } else { String::new() },
+        sale_date: day(&row.saledate).map(|day| day.to_string()).unwrap_or_default(),
+        as_of: day(&row.asofdate).map(|day| day.to_string()).unwrap_or_default(),
+        pin,
+        ..ParcelFact::default()
+    })
+}
+
+/// The class of a parcel: the first letter of its class, and the code of its use.
+fn class(class: &str, use_code: &str) -> String {
+    let letter: String = class.chars().filter(char::is_ascii_alphabetic).take(1).collect();
+    let code: String = use_code.chars().filter(char::is_ascii_alphanumeric).take(5).collect();
+    format!("{}{code}", letter.to_ascii_uppercase())
+}
+
+/// The city and the state of a line such as `PITTSBURGH PA  `.
+fn city_and_state(line: &str) -> (String, String) {
+    let line = line.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == ' ');
+    match line.rsplit_once([' ', ',']) {
+        Some((city, state)) if state.len() == 2 && state.bytes().all(|letter| letter.is_ascii_alphabetic()) => {
+            (city.trim_end_matches([' ', ',']).to_ascii_uppercase(), state.to_ascii_uppercase())
+        }
+        _ => (line.to_ascii_uppercase(), String::new()),
+    }
+}
+
+/// A hash of a mailing address, by which parcels with the same one are found. Where it is, beyond the city, is not stored.
+fn mailing_hash(row: &Row<'_>) -> String {
+    let lines = [&row.changenoticeaddress1, &row.changenoticeaddress2, &row.changenoticeaddress3, &row.changenoticeaddress4];
+    let letters: String = lines.iter().flat_map(|line| line.text().chars()).filter(|letter| letter.is_alphanumeric()).collect();
+    // The first line is the street: without it there is no address.
+    if !row.changenoticeaddress1.is_filled() {
+        return String::new();
+    }
+    Hash32::of(letters.to_uppercase().as_bytes()).to_string().chars().take(24).collect()
+}
+
+/// Maps the rows of sales of the last years. Older ones are left out. The municipalities are in the areas.
+pub(super) fn map_sales(
+    stream: &'static str,
+    records: Records<'_>,
+    today: Date,
+    areas: &mut Areas,
+    page: &mut Page,
+) -> Result<(), UpstreamError> {
+    let records = records.storing(StoredFields { requested: SALE_COLUMNS, personal: &[] });
+    let (observations, rejects) = records.map(stream, OF_SALES, |row: &Row<'_>| {
+        let pin = pin(row)?;
+        let date = day(&row.saledate).ok_or_else(|| (pin.clone(), "SALEDATE is absent or no day".to_owned()))?;
+        let township = code(&row.municode);
+        if !township.is_empty() {
+            areas.entry(township.clone()).or_default();
+        }
+        if date.year() < today.year().saturating_sub(SALE_YEARS) {
+            return Ok(None);
+        }
+        let document = [short(&row.deedbook), short(&row.deedpage)].join("-");
+        let sale = format!("{pin}-{date}-{document}").replace('/', " ");
+        let sale_type = short(&row.saledesc).to_ascii_uppercase();
+        let fact = SaleFact {
+            stream: stream.to_owned(),
+            kind: sales::SALE.to_owned(),
+            sale: sale.clone(),
+            pin,
+            township,
+            date: date.to_string(),
+            is_date_exact: true,
+            price: dollars(&row.price),
+            document: document.trim_matches('-').to_owned(),
+            deed_type: short(&row.instrtypdesc),
+            is_multisale: sale_type.starts_with(MULTI_PARCEL),
+            sale_type,
+            ..SaleFact::default()
+        };
+        Ok(Some(Observation::new(format!("{stream}/{sale}"), FactData::Sale(Box::new(fact)))))
+    })?;
+    page.observations.extend(observations.into_iter().flatten());
+    page.rejects.extend(rejects);
+    Ok(())
+}
+
+/// The facts that all sales of the municipalities were read.
+pub(super) fn sales_read(stream: &str, areas: &Areas) -> Vec<Observation> {
+    let of = |township: &String| {
+        let fact = SaleFact { stream: stream.to_owned(), kind: sales::READ.to_owned(), township: township.clone(), ..SaleFact::default() };
+        Observation::new(format!("{stream}/read/{township}"), FactData::Sale(Box::new(fact)))
+    };
+    areas.keys().map(of).collect()
+}
+
+/// The facts of the years that are complete: of each municipality the newest one that at least 99 of 100 of its parcels have.
+pub(super) fn cycles(stream: &str, areas: &Areas) -> Vec<Observation> {
+    let of = |(township, years): (&String, &BTreeMap<String, u64>)| {
+        let all: u64 = years.values().sum();
+        let (year, _) = years.iter().rev().find(|(_, parcels)| **parcels * 100 >= all * 99)?;
+        let fact = ParcelFact {
+            stream: stream.to_owned(),
+            kind: parcels::CYCLE.to_owned(),
+            year: year.parse().ok()?,
+            township: township.clone(),
+            stage: STAGE.to_owned(),
+            ..ParcelFact::default()
+        };
+        Some(Observation::new(format!("{stream}/cycle/{township}"), FactData::Parcel(Box::new(fact))))
+    };
+    areas.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves how days, classes and the cities of mailing addresses are written.
+    #[test]
+    fn texts() {
+        let day_of = |text: &str| day(&Field::Text(text.to_owned().into())).map(|day| day.to_string());
+        assert_eq!(
+            [day_of("11-20-2000"), day_of("2018-02-01"), day_of(" "), day_of("13-40-2000")],
+            [Some("2000-11-20".to_owned()), Some("2018-02-01".to_owned()), None, None]
+        );
+        assert_eq!([class("COMMERCIAL", "411"), class("GOVERNMENT", "670"), class("", "")], ["C411", "G670", ""]);
+        for (line, city, state) in [
+            ("PITTSBURGH PA  ", "PITTSBURGH", "PA"),
+            ("Boca Raton, fl 33431", "BOCA RATON", "FL"),
+            ("MT LEBANON", "MT LEBANON", ""),
+            ("", "", ""),
+        ] {
+            assert_eq!(city_and_state(line), (city.to_owned(), state.to_owned()), "{line}");
+        }
+    }
+
+    /// Proves which year of a municipality is complete.
+    #[test]
+    fn years_close() {
+        let closed = |years: &[(&str, u64)]| {
+            let years = years.iter().map(|(year, parcels)| ((*year).to_owned(), *parcels)).collect();
+            let cycles = cycles("s", &Areas::from([("104".to_owned(), years)]));
+            cycles.into_iter().next().map(|cycle| if let FactData::Parcel(fact) = cycle.data { fact.year } else { 0 })
+        };
+        assert_eq!(closed(&[("2026", 100)]), Some(2026));
+        assert_eq!(closed(&[("2025", 1), ("2026", 99)]), Some(2026));
+        assert_eq!(closed(&[("2025", 2), ("2026", 98)]), None);
+        assert_eq!(closed(&[]), None);
+    }
+}
