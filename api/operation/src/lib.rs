@@ -307,6 +307,9 @@ pub struct Operation {
     /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
     /// is refused, and gets no payment terms: they would be for something else.
     pub sold_by: &'static str,
+    /// What a call costs by the value of that argument, in millionths of a US dollar, unless `[prices]` sets another price under that value. Of a value that
+    /// is not named it is the price of the operation.
+    pub sold_prices: &'static [(&'static str, u64)],
     /// Whether the operation is read by the Durable Streams protocol. Its answers are [`Body::Events`], and their `next_cursor` is the next offset.
     pub is_durable_stream: bool,
     /// The handler. It receives validated arguments.
@@ -378,10 +381,10 @@ impl Operation {
         Self { takes_watch_token: true, ..self }
     }
 
-    /// The same operation, see [`Operation::sold_by`].
+    /// The same operation, see [`Operation::sold_by`] and [`Operation::sold_prices`].
     #[must_use]
-    pub fn sold_by(self, argument: &'static str) -> Self {
-        Self { sold_by: argument, ..self }
+    pub fn sold_by(self, argument: &'static str, prices: &'static [(&'static str, u64)]) -> Self {
+        Self { sold_by: argument, sold_prices: prices, ..self }
     }
 
     /// Whether an unpaid call is refused for a problem of its arguments, without the payment terms.
@@ -428,6 +431,16 @@ impl Operation {
     pub fn price_micros(&self, settings: &ServiceSettings) -> Option<u64> {
         let Price::PerCall { micros, .. } = self.price else { return None };
         Some(settings.prices.get(self.name).copied().unwrap_or(micros))
+    }
+
+    /// The price of a call with these arguments, see [`Self::price_micros`].
+    #[must_use]
+    pub fn price_of(&self, settings: &ServiceSettings, arguments: Option<&Value>) -> Option<u64> {
+        let sold = arguments.and_then(|arguments| arguments.get(self.sold_by)).and_then(Value::as_str);
+        match self.sold_prices.iter().find(|(name, _)| sold == Some(*name)) {
+            Some((name, micros)) => Some(settings.prices.get(*name).copied().unwrap_or(*micros)),
+            None => self.price_micros(settings),
+        }
     }
 
     /// Whether REST offers the operation as a route.
@@ -489,6 +502,7 @@ impl Operation {
             files: &[],
             aliases,
             sold_by: "",
+            sold_prices: &[],
             is_durable_stream: false,
             run,
         }

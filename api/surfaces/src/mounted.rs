@@ -190,7 +190,8 @@ impl Mounted {
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, watch_token, stage: Stage::Whole, if_none_match };
         let run = |stage: Stage, arguments: Value| self.run(operation, Call { stage, ..call.clone() }, arguments);
         if must_pay {
-            let (answer, settlement) = sell(context, address, self.goods(operation, resource), arguments, payment, run).await?;
+            let goods = self.goods(operation, resource, arguments.as_ref().ok());
+            let (answer, settlement) = sell(context, address, goods, arguments, payment, run).await?;
             admitted.settlement = Some(settlement);
             return Ok((answer, admitted));
         }
@@ -245,9 +246,9 @@ impl Mounted {
     }
 
     /// What an operation is sold as.
-    fn goods(&self, operation: &Operation, resource: String) -> Goods {
+    fn goods(&self, operation: &Operation, resource: String, arguments: Option<&Value>) -> Goods {
         let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
-        let micros = operation.price_micros(&self.settings).unwrap_or(0);
+        let micros = operation.price_of(&self.settings, arguments).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         Goods { service: self.service.name, operation: operation.name, offer, free_from }
     }

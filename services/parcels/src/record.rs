@@ -1,16 +1,22 @@
 //! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers.
 
+pub mod flag;
+pub mod lien;
+
 use std::cmp::Ordering;
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use schemas::cook;
+use self::flag::Flag;
+use self::lien::Lien;
+use crate::county::County;
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::suppression::{Hides, RECORD};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
+use schemas::{allegheny, cook};
 
 /// The tiers of over-assessment, the strongest first.
 pub const TIERS: [&str; 3] = ["high", "medium", "low"];
@@ -21,7 +27,7 @@ pub const NONE: &str = "none";
 /// The tier of a parcel that cannot be compared.
 pub const INSUFFICIENT: &str = "insufficient";
 /// The counties.
-pub const COUNTIES: [&str; 1] = [cook::COUNTY];
+pub const COUNTIES: [&str; 2] = [cook::COUNTY, allegheny::COUNTY];
 /// The stages of an assessment, in their order.
 pub const STAGES: [&str; 3] = ["mailed", "certified", "board"];
 /// The least `r` of the tiers `medium` and `low`, in ten-thousandths.
@@ -46,19 +52,20 @@ const SHOWN_PIN_CHARS: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Parcel {
-    /// Id of the record: county and PIN, `cook-il/16012160010000`.
+    /// Id of the record: county and PIN, `cook-il/16012160010000`; of a tax lien `lien/` and 24 hex digits; of a flag
+    /// `flag/`, PIN and rule.
     pub id: String,
-    /// The number of the parcel, 14 digits.
+    /// The number of the parcel: 14 digits in Cook County, 16 characters in Allegheny County.
     pub pin: String,
-    /// The county: `cook-il`.
+    /// The county: `cook-il` or `allegheny-pa`.
     pub county: String,
-    /// The class of the year that is compared.
+    /// The class of the year that is compared. In Allegheny County the letter of the class and the code of the use: `C411`.
     pub class: String,
     /// What the class is called.
     pub class_label: String,
-    /// The name of the township.
+    /// The name of the township; in Allegheny County of the municipality or ward.
     pub township: String,
-    /// The code of the township.
+    /// The code of the township; in Allegheny County of the municipality or ward.
     pub township_code: String,
     /// The number of the neighbourhood.
     pub neighborhood: String,
@@ -108,6 +115,12 @@ pub struct Parcel {
     pub reasons: Vec<String>,
     /// The row of the assessed values at the publisher.
     pub url: String,
+    /// Of a record that is no parcel but a tax lien: the lien.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lien: Option<Box<Lien>>,
+    /// Of a record that is no parcel but a flag of its exemption: the flag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<Box<Flag>>,
     /// True if fields are hidden on request; only then present.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub suppressed: bool,
@@ -287,7 +300,7 @@ impl Parcel {
 
     /// Whether a parcel of a class in its county is commercial or industrial.
     fn is_commercial_as(&self, class: &str) -> bool {
-        self.county == cook::COUNTY && cook::is_commercial(class)
+        County::of_name(&self.county).is_commercial(class)
     }
 
     /// Whether its cycle made it one of the over-assessed commercial parcels (`Some(true)`), or no more (`Some(false)`). A parcel that changes its class can
@@ -317,12 +330,23 @@ impl Record for Parcel {
         &self.id
     }
 
+    /// A flag that no longer applies is in no list.
+    fn is_listed(&self) -> bool {
+        self.flag.as_ref().is_none_or(|flag| !flag.is_over)
+    }
+
     fn terms(&self) -> Vec<Term> {
         let terms = [("pin", &self.pin), ("township", &self.township_code), ("class", &self.class), ("tier", &self.tier)];
         terms.into_iter().filter_map(|(dimension, value)| Term::new(dimension, value)).collect()
     }
 
     fn places(&self) -> Vec<Place> {
+        if let Some(lien) = &self.lien {
+            return lien.places(&self.pin);
+        }
+        if let Some(flag) = &self.flag {
+            return flag.places(&self.county);
+        }
         let delta = self.delta().map(|is_new| Place { list: delta_list(&self.county, &self.cycle, is_new), bucket: 0, rank: 0 });
         let Some(r) = self.r_rank().filter(|_| self.is_over()) else { return delta.into_iter().collect() };
         let (county, township, class) = (Some(&*self.county), Some(&*self.township_code), Some(&*self.class));
@@ -377,7 +401,8 @@ impl Redact for Parcel {
 }
 
 /// The keys that hide a parcel. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
-const HIDES: &[Hides] = &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "url"] }];
+const HIDES: &[Hides] =
+    &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "url", "lien", "flag"] }];
 
 schemas::record_tables!("parcels", places, hides: HIDES);
 
@@ -387,6 +412,11 @@ mod tests {
     use schemas::views::testing;
 
     fn parcel() -> Parcel {
+        Parcel { lien: None, flag: None, ..with_every_field() }
+    }
+
+    /// A record with a value in every field.
+    fn with_every_field() -> Parcel {
         let text = |text: &str| text.to_owned();
         Parcel {
             id: text("cook-il/16012160010000"),
@@ -420,6 +450,29 @@ mod tests {
             history: vec![ParcelYear { year: 2026, class: text("517"), mailed: Some(1), certified: Some(2), board: Some(3) }],
             reasons: vec![text("a")],
             url: text("https://example.com"),
+            lien: Some(Box::new(Lien {
+                dtd: text("DTD-03-037477"),
+                description: text("City & School Tax Lien"),
+                body: vec![text("City")],
+                tax_year: Some(2_002),
+                filed: text("2003-05-01"),
+                amount_cents: Some(120_000),
+                status: text("PARTIAL"),
+                why: text("b"),
+                last_entry: text("c"),
+                assignee: text("d"),
+                block_lot: text("e"),
+                municipality: text("f"),
+            })),
+            flag: Some(Box::new(Flag {
+                rule: text("X1"),
+                statement: text("g"),
+                evidence: vec![text("h")],
+                owner: text("i"),
+                mailing: text("j"),
+                exempt_since: text("2026-02-01"),
+                is_over: true,
+            })),
             suppressed: false,
         }
     }
@@ -427,7 +480,7 @@ mod tests {
     /// Proves that a change with a value in every field reads back as written.
     #[test]
     fn changes_read_back() {
-        let record = parcel();
+        let record = with_every_field();
         let before = Parcel { tier_before: String::new(), r: None, ..record.clone() };
         testing::assert_change_reads_back("changes.parcels", &record.id.clone(), before, record);
     }

@@ -5,22 +5,25 @@
 //! parcel again and no other. Nothing depends on today.
 
 mod cycle;
+mod exemptions;
+mod liens;
 mod ratio;
 mod roll;
 
 use std::collections::BTreeMap;
 
+use crate::county::County;
 use crate::record::{COUNTS, DeltaCounts, Parcel, TABLES, delta_counts, id, township_counts};
 use bytes::Bytes;
 use schemas::avro;
-use schemas::cook;
 use schemas::event::{Fact, FactKind};
+use schemas::facts::liens::LienFact;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;
-use schemas::topics::{CHANGES_PARCELS, PARCELS, SALES, Topic};
+use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, SALES, Topic};
 use schemas::views::records::RecordTables;
 
 use self::cycle::{Closing, remember_neighborhood, sold_key, stats_key};
@@ -41,6 +44,8 @@ pub enum ParcelsFact {
     Parcel(Box<ParcelFact>),
     /// A fact of the topic `sales`.
     Sale(Box<SaleFact>),
+    /// A fact of the topic `liens`.
+    Lien(Box<LienFact>),
 }
 
 impl Rules for ParcelsRules {
@@ -49,19 +54,21 @@ impl Rules for ParcelsRules {
 
     const NAME: &'static str = "parcels";
     const TABLES: &'static RecordTables = &TABLES;
-    const INPUTS: &'static [Topic] = &[PARCELS, SALES];
+    const INPUTS: &'static [Topic] = &[PARCELS, SALES, LIENS];
     const CHANGES: &'static Topic = &CHANGES_PARCELS;
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ParcelsFact>, avro::Error> {
         if topic.name == PARCELS.name {
             avro::decode(topic.name, value).map(|fact: Fact<ParcelFact>| fact.map(|data| ParcelsFact::Parcel(Box::new(data))))
+        } else if topic.name == LIENS.name {
+            avro::decode(topic.name, value).map(|fact: Fact<LienFact>| fact.map(|data| ParcelsFact::Lien(Box::new(data))))
         } else {
             avro::decode(topic.name, value).map(|fact: Fact<SaleFact>| fact.map(|data| ParcelsFact::Sale(Box::new(data))))
         }
     }
 
     fn reads(fact: &Fact<ParcelsFact>) -> Vec<Read> {
-        let of_parcel = |pin: &str| vec![Read::Source(roll_key(pin)), Read::Record(id(cook::COUNTY, pin))];
+        let of_parcel = |pin: &str| vec![Read::Source(roll_key(pin)), Read::Record(record_id(pin))];
         match &fact.data {
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::CYCLE => {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
@@ -78,6 +85,7 @@ impl Rules for ParcelsRules {
             Some(ParcelsFact::Sale(data)) if data.kind == sales::SALE => {
                 of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
             }
+            Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
             Some(ParcelsFact::Sale(data)) => vec![Read::Source(cycle::township_key(&data.township))],
             None => vec![Read::Source(owner_key(&fact.key))],
         }
@@ -94,6 +102,7 @@ impl Rules for ParcelsRules {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
                 parcels::VALUE => change(state, &data.pin, |roll| roll.assess(data)),
+                parcels::ASSESSMENT => assess(state, data),
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
                 parcels::CYCLE => match Closing::read(data) {
@@ -118,6 +127,7 @@ impl Rules for ParcelsRules {
                 state.remember(&owner, Some(&Owner { pin: data.pin.clone(), sale: data.sale.clone() }))?;
                 change(state, &data.pin, |roll| roll.sell(data))
             }
+            (FactKind::Observed, Some(ParcelsFact::Lien(data))) => liens::decide(state, &fact.key, data),
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
                 let owner = owner_key(&fact.key);
@@ -144,6 +154,21 @@ fn owner_key(key: &str) -> String {
 /// The key of what is known of a parcel.
 fn roll_key(pin: &str) -> String {
     format!("parcel/{pin}")
+}
+
+/// The id of the record of a parcel.
+fn record_id(pin: &str) -> String {
+    id(County::of_pin(pin).name(), pin)
+}
+
+/// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.
+fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), Undecided> {
+    let before: Roll = state.source(&roll_key(&fact.pin))?.unwrap_or_default();
+    change(state, &fact.pin, |roll| roll.assess_with_details(fact))?;
+    if before.details.is_none() {
+        liens::decide_waiting(state, &fact.pin)?;
+    }
+    exemptions::decide(state, &fact.pin, before.details.as_deref())
 }
 
 /// Changes what is known of a parcel, and decides its record again.
@@ -180,7 +205,7 @@ fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&m
 
 /// Whether a parcel has a record that was compared in a cycle.
 fn has_cycle(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<bool, Undecided> {
-    Ok(state.record(&id(cook::COUNTY, pin))?.is_some_and(|record| !record.cycle.is_empty()))
+    Ok(state.record(&record_id(pin))?.is_some_and(|record| !record.cycle.is_empty()))
 }
 
 /// Decides the record of a parcel again.
@@ -190,7 +215,7 @@ fn decide_again(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Un
     let township = Area { neighborhood: String::new(), ..area.clone() };
     // All rows that are missing are named before the decision is repeated.
     let (near, far, before) =
-        (state.source::<Frozen>(&stats_key(&area)), state.source::<Frozen>(&stats_key(&township)), state.record(&id(cook::COUNTY, pin)));
+        (state.source::<Frozen>(&stats_key(&area)), state.source::<Frozen>(&stats_key(&township)), state.record(&record_id(pin)));
     let (near, far, before) = (near?.unwrap_or_default(), far?.unwrap_or_default(), before?);
     match roll.record(pin, &near, &far, before.as_ref()) {
         Some(parcel) => put(state, before.as_ref(), parcel),
@@ -204,15 +229,21 @@ type Counts = BTreeMap<String, i64>;
 /// Sets the record of a parcel, and counts it.
 fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Parcel) -> Result<(), Undecided> {
     let cell = |parcel: &Parcel| parcel.is_over().then(|| (parcel.township_code.clone(), format!("{}/{}", parcel.class, parcel.tier)));
-    let (old, new) = (before.and_then(cell), cell(&parcel));
+    let (old, new, county) = (before.and_then(cell), cell(&parcel), parcel.county.clone());
     if old != new {
         for (place, change) in [(old, -1), (new, 1)] {
             let Some((township, cell)) = place else { continue };
-            let key = township_counts(cook::COUNTY, &township);
-            let mut counts: Counts = state.source(&key)?.unwrap_or_default();
-            *counts.entry(cell).or_default() += change;
-            counts.retain(|_, count| *count > 0);
-            state.remember(&key, Some(&counts))?;
+            let mut keys = vec![township_counts(&county, &township)];
+            // Of this county the townships are not listed, so all of it is counted, too.
+            if County::of_name(&county) == County::Allegheny {
+                keys.push(township_counts(&county, ""));
+            }
+            for key in keys {
+                let mut counts: Counts = state.source(&key)?.unwrap_or_default();
+                *counts.entry(cell.clone()).or_default() += change;
+                counts.retain(|_, count| *count > 0);
+                state.remember(&key, Some(&counts))?;
+            }
         }
     }
     let delta = |parcel: &Parcel| parcel.delta().map(|is_new| (parcel.cycle.clone(), is_new));
@@ -220,7 +251,7 @@ fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Par
     if old != new {
         for (place, change) in [(old, -1), (new, 1)] {
             let Some((cycle, is_new)) = place else { continue };
-            let key = delta_counts(cook::COUNTY, &cycle);
+            let key = delta_counts(&county, &cycle);
             let mut counts: DeltaCounts = state.source(&key)?.unwrap_or_default();
             *(if is_new { &mut counts.new } else { &mut counts.resolved }) += change;
             state.remember(&key, Some(&counts))?;
@@ -229,5 +260,7 @@ fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Par
     state.put(parcel)
 }
 
+#[cfg(test)]
+mod allegheny_tests;
 #[cfg(test)]
 mod tests;

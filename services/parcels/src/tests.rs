@@ -3,10 +3,15 @@
 use crate::record::{Appeal, Basis, Parcel, ParcelYear};
 use feed::free::FreeWindow;
 use feed::redaction::Redaction;
+use operation::context::ServiceSettings;
+use schemas::event::FactKind;
+use schemas::facts::FactData;
 use serde_json::{Value, json};
 
 use crate::operations::lead::LeadRow;
-use crate::operations::leads::{PayArguments, ToolArguments};
+use crate::operations::leads::ToolArguments;
+use crate::operations::{lien_bundle, pay};
+use crate::rules::ParcelsFact;
 use crate::{SOURCE, service};
 use reads::read::Read;
 
@@ -46,6 +51,8 @@ fn parcel(number: u64) -> Parcel {
         history: vec![ParcelYear { year: 2026, class: "517".into(), mailed: Some(amount + 2), certified: None, board: None }],
         reasons: vec![text("reason")],
         url: text("https://example.com/"),
+        lien: None,
+        flag: None,
         suppressed: false,
     }
 }
@@ -112,13 +119,67 @@ fn answers_name_their_rule() {
 /// Proves that the tool and the route that is paid per call cost the same, and that tools that are not built are not listed.
 #[test]
 fn paid_calls() {
-    assert_eq!(ToolArguments::definition().price, PayArguments::definition().price);
+    assert_eq!(ToolArguments::definition().price, pay::Arguments::definition().price);
     let service = service().service;
+    let settings = ServiceSettings::new(String::new(), String::new());
+    let pay = service.operations.iter().find(|operation| operation.name == "x402_pay").unwrap();
+    for (tool, price) in [("overassessment_leads", Some(200_000)), (lien_bundle::NAME, Some(500_000)), ("exemption_flags", Some(20_000))] {
+        assert_eq!(pay.price_of(&settings, Some(&json!({ "tool": tool }))), price);
+        let own = service.operations.iter().find(|operation| operation.name == tool).unwrap();
+        assert_eq!(own.price_micros(&settings), price);
+    }
     let tools: Vec<&str> = service.operations.iter().filter(|operation| operation.has_tool()).map(|operation| operation.name).collect();
-    for built in ["overassessment_leads", "parcel_overassessment", "county_coverage", "changes"] {
+    for built in ["exemption_flags", "lien_bundle_report", "overassessment_leads", "parcel_overassessment", "county_coverage", "changes"] {
         assert!(tools.contains(&built), "{built} in {tools:?}");
     }
-    for missing in ["lien_bundle_report", "construction_window_leads", "stalled_surety", "exemption_flags"] {
+    for missing in ["construction_window_leads", "stalled_surety"] {
         assert!(service.operations.iter().all(|operation| operation.name != missing), "{missing}");
     }
+}
+
+/// The record of a lien whose assignee is given, from the row of the table to the fold.
+fn lien_of(assignee: &str) -> Parcel {
+    let row = json!({
+        "pin": "0028F00194000000", "block_lot": "28F194", "filing_date": "2019-04-02", "tax_year": 2018.0, "dtd": "DTD-19-000777",
+        "lien_description": "Allegheny County Tax Lien", "last_docket_entry": "Tax Lien", "amount": 8_812.53, "assignee": assignee, "satisfied": false,
+    });
+    let body = json!({ "success": true, "result": { "records": [row], "total": 1 } }).to_string();
+    let upstream = upstreams::by_name("allegheny").unwrap();
+    let stream = upstream.manifest().streams.iter().find(|stream| stream.name == "allegheny.liens").unwrap();
+    let day = jiff::civil::date(2026, 11, 20);
+    let cursor = upstream.start(stream, &upstreams::Window { from: None, to: day }, &upstreams::Settings::default());
+    let answer = upstreams::Answer { status: 200, link: None, body: body.into() };
+    let mut page = upstream.map(stream, &cursor, &answer, day).unwrap();
+    let observation = page.observations.remove(0);
+    let FactData::Lien(data) = observation.data else { panic!("{observation:?}") };
+    let fact = fold::testing::fact(observation.key, FactKind::Observed, 1_795_176_000_000, Some(ParcelsFact::Lien(data)));
+    let mut engine: fold::testing::Folded<crate::rules::Parcels> = fold::testing::Folded::default();
+    engine.decide(&fact);
+    engine.records().into_values().next().unwrap()
+}
+
+/// Proves over many names that no form of a lien, whole or redacted, has a part of the name of a natural person, and that the redacted ones have neither PIN,
+/// docket nor amount; and that a company is shown to those who pay.
+#[test]
+fn no_form_of_a_lien_names_a_person() {
+    let first = ["JOHN", "Mary-Ann", "Zo\u{eb}", "BILL", "Patricia"];
+    let last = ["SMITH", "O'Neil", "de la Cruz", "Kowalski", "NGUYEN", "Banks", "Church-Hill"];
+    for name in
+        first.iter().flat_map(|first| last.iter().flat_map(move |last| [format!("{last} {first} Q"), format!("{first} {last}, Jr")]))
+    {
+        let record = lien_of(&name);
+        let whole = serde_json::to_string(&record).unwrap();
+        let redacted = forms(&record).iter().map(Value::to_string).collect::<String>();
+        assert!(!record.lien.as_ref().unwrap().assignee.is_empty(), "{name}");
+        for word in name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 2) {
+            assert!(!whole.contains(word) && !redacted.contains(word), "{word} in {whole} or {redacted}");
+        }
+        for hidden in ["0028F00194000000", "DTD-19-000777", "881253", "8812.53", "28F194"] {
+            assert!(!redacted.contains(hidden), "{hidden} in {redacted}");
+        }
+        assert!(redacted.contains("0028F***********"));
+    }
+    let company = lien_of("MTAG SERVICES LLC");
+    assert!(serde_json::to_string(&company).unwrap().contains("MTAG SERVICES LLC"));
+    assert!(forms(&company).iter().all(|form| !form.to_string().contains("MTAG")));
 }

@@ -121,7 +121,7 @@ fn json_arguments() {
 #[test]
 fn what_is_sold() {
     let service = service(&Arc::new(Notify::new()));
-    let mut sold = service.operations[0].clone().sold_by("category");
+    let mut sold = service.operations[0].clone().sold_by("category", &[]);
     sold.price = Price::PerCall { micros: 1, free_from: Tier::Pro };
     let checker = Checker::new(&sold).unwrap();
     let check = |query: &[(&'static str, &'static str)]| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::county::County;
 use crate::record::{COUNTIES, CurrentCycle, DeltaCounts, TABLES, TIERS, current_cycle, delta_counts, strength, township_counts};
 use feed::position::Position;
 use futures_util::future::try_join_all;
@@ -31,17 +32,17 @@ impl Counts {
         Self { by_tier: of(&TIERS), by_county: of(&COUNTIES) }
     }
 
-    /// Adds the counts of a township: `CLASS/TIER` to a number.
-    fn add(&mut self, filter: &Filter, cells: &BTreeMap<String, i64>) {
+    /// Adds the counts of a township, or of a county: `CLASS/TIER` to a number.
+    fn add(&mut self, county: County, filter: &Filter, cells: &BTreeMap<String, i64>) {
         for (cell, count) in cells {
             let Some((class, tier)) = cell.split_once('/') else { continue };
             let is_wanted = match &filter.class {
                 Some(wanted) => wanted == class,
-                None => cook::is_commercial(class),
+                None => county.is_commercial(class),
             };
             if is_wanted && filter.min_tier.as_ref().is_none_or(|least| strength(tier) >= strength(least)) {
                 *self.by_tier.entry(tier.to_owned()).or_default() += count;
-                *self.by_county.entry(cook::COUNTY.to_owned()).or_default() += count;
+                *self.by_county.entry(county.name().to_owned()).or_default() += count;
             }
         }
     }
@@ -56,12 +57,22 @@ impl Counts {
     /// # Errors
     /// When rows cannot be read.
     pub(crate) async fn read(at: &Position, filter: &Filter) -> Result<Self, Problem> {
+        let is_of = |county: County| {
+            let of_class = filter.class.as_deref().is_none_or(|class| County::of_class(class) == county);
+            let of_township = filter.township.as_deref().is_none_or(|code| County::of_township(code) == county);
+            of_class && of_township && filter.county.as_deref().is_none_or(|name| name == county.name())
+        };
+        let of_cook = cook::TOWNSHIPS.iter().map(|(code, _)| (County::Cook, *code));
+        // The municipalities of the other county are not listed: what has no township is counted for all of it.
+        let whole = (County::Allegheny, filter.township.as_deref().unwrap_or_default());
         let is_wanted = |code: &str| filter.township.as_ref().is_none_or(|wanted| wanted == code);
-        let townships = cook::TOWNSHIPS.iter().filter(|(code, _)| is_wanted(code));
-        let reads = townships.map(async |(code, _)| last::<BTreeMap<String, i64>>(at, &township_counts(cook::COUNTY, code)).await);
+        let rows = of_cook.filter(|(_, code)| is_wanted(code)).chain([whole]).filter(|(county, _)| is_of(*county));
+        let reads = rows.map(async |(county, code)| {
+            Ok::<_, Problem>((county, last::<BTreeMap<String, i64>>(at, &township_counts(county.name(), code)).await?))
+        });
         let mut counts = Self::none();
-        for cells in try_join_all(reads).await? {
-            counts.add(filter, &cells.unwrap_or_default());
+        for (county, cells) in try_join_all(reads).await? {
+            counts.add(county, filter, &cells.unwrap_or_default());
         }
         Ok(counts)
     }
@@ -99,7 +110,7 @@ mod tests {
         let of = |class: Option<&str>, least: Option<&str>| {
             let filter = Filter { class: class.map(str::to_owned), min_tier: least.map(str::to_owned), ..Filter::default() };
             let mut counts = Counts::none();
-            counts.add(&filter, &cells);
+            counts.add(County::Cook, &filter, &cells);
             assert_eq!(counts.by_tier.values().sum::<i64>(), counts.total());
             counts.total()
         };

@@ -1,5 +1,6 @@
 //! Filters of parcels.
 
+use crate::county;
 use crate::record::{COUNTIES, Parcel, TIERS, strength};
 use schemars::JsonSchema;
 use schemas::cook;
@@ -15,15 +16,15 @@ use operation::problem::Problem;
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(rename = "ParcelFilter")]
 pub struct Filter {
-    /// The county: `cook-il`.
+    /// The county: `cook-il` or `allegheny-pa`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub county: Option<String>,
-    /// The township: its code or its name, in any case: `77`, `West Chicago`.
+    /// The township: its code or its name, in any case: `77`, `West Chicago`; in Allegheny County the code of the municipality or ward: `104`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 40))]
     pub township: Option<String>,
-    /// The class: `517`.
+    /// The class: `517`; in Allegheny County the letter of the class and the code of the use: `C411`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8))]
     pub class: Option<String>,
@@ -31,7 +32,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub min_tier: Option<String>,
-    /// The number of the parcel: 14 digits, also with dashes.
+    /// The number of the parcel: 14 digits in Cook County, 16 characters in Allegheny County, also with dashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 30))]
     pub pin: Option<String>,
@@ -50,7 +51,7 @@ impl Filter {
     }
 }
 
-/// Reads the PIN of an argument.
+/// Reads the PIN of a parcel of Cook County.
 ///
 /// # Errors
 /// `parameter-invalid`, naming the parameter.
@@ -69,22 +70,15 @@ impl filter::Filter for Filter {
                 known_value(name, name, given, known)?.clone_into(given);
             }
         }
-        if let Some(given) = &mut self.township {
-            let code = cook::township_code(given).ok_or_else(|| {
-                let names: Vec<String> = cook::TOWNSHIPS.iter().map(|(code, name)| format!("{name} ({code})")).collect();
-                Problem::parameter("township", format!("township: {given:?} is not one of {}", names.join(", ")))
-            })?;
-            code.clone_into(given);
-        }
-        if let Some(given) = &mut self.class {
-            let class = cook::class(given);
-            if !cook::is_class(&class) {
-                return Err(Problem::parameter("class", format!("class: {given:?} is not a class of Cook County, such as 517")));
+        for (value, read) in
+            [(&mut self.township, county::township as fn(&str) -> Result<String, Problem>), (&mut self.class, county::class)]
+        {
+            if let Some(given) = value {
+                *given = read(given)?;
             }
-            *given = class;
         }
         if let Some(given) = &mut self.pin {
-            *given = pin("pin", given)?;
+            *given = county::pin("pin", given)?;
         }
         Ok(self)
     }

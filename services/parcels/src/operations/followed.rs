@@ -22,11 +22,11 @@ pub struct Parcels;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "WatchedParcels")]
 pub struct WatchedEntity {
-    /// The number of the parcel: 14 digits, also with dashes.
+    /// The number of the parcel: 14 digits in Cook County, 16 characters in Allegheny County, also with dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 30))]
     pub pin: Option<String>,
-    /// The county: `cook-il`.
+    /// The county: `cook-il` or `allegheny-pa`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub county: Option<String>,

@@ -1,5 +1,6 @@
 //! Over-assessed parcels as answers show them, and pages of them.
 
+use crate::county::County;
 use crate::record::{Appeal, Basis, Parcel, RedactedParcel, TIERS, over_list, over_part};
 use feed::places::{Ranked, Segment, Walk};
 use operation::problem::Problem;
@@ -15,7 +16,7 @@ use reads::read::Reader;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverLead {
-    /// The number of the parcel, 14 digits.
+    /// The number of the parcel.
     pub pin: String,
     /// The county.
     pub county: String,
@@ -123,8 +124,9 @@ pub(crate) async fn page(reader: &Reader<Parcels>, filter: &Filter, limit: usize
     let [high, medium, _] = TIERS;
     let least = filter.min_tier.as_deref();
     // A township is in one county, and classes are those of one county.
-    let is_of_county = filter.township.is_some() || filter.class.is_some();
-    let county = filter.county.as_deref().or_else(|| is_of_county.then_some(schemas::cook::COUNTY));
+    let of_township = filter.township.as_deref().map(County::of_township);
+    let of_both = of_township.or_else(|| filter.class.as_deref().map(County::of_class)).map(County::name);
+    let county = filter.county.as_deref().or(of_both);
     let list = over_list(county, filter.township.as_deref(), filter.class.as_deref(), least == Some(high));
     let ((first, last), (from, to)) = over_part(least != Some(medium));
     let part = Segment { buckets: first..=last, ranks: from..=to };

@@ -1,4 +1,4 @@
-//! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads` and `GET /x402/pay`, paid per call.
+//! Over-assessed parcels: `GET /api/leads`, redacted without a paid key; the tool `overassessment_leads`, paid per call.
 
 use crate::record::{Parcel, RedactedParcel};
 use feed::places::Ranked;
@@ -22,8 +22,6 @@ use reads::read::{Read, Reader, order_by_shown};
 const REDACTED_ROWS_MAX: usize = 10;
 /// The rows of a preview.
 const PREVIEW_ROWS: usize = 3;
-/// The paid tools that `GET /x402/pay` answers for.
-const PAID_TOOLS: [&str; 1] = ["overassessment_leads"];
 
 /// Arguments of `leads`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -41,7 +39,7 @@ pub struct RouteArguments {
 pub struct Leads {
     /// Day of the last refresh, YYYY-MM-DD; empty before the first.
     pub updated: String,
-    /// The latest cycle of the county, `2026-mailed`; empty before the first. A row names the cycle of its own neighbourhood or township.
+    /// The latest cycle of the county, of Cook County if none is given: `2026-mailed`; empty before the first. A row names the cycle of its own neighbourhood or township.
     pub cycle: String,
     counts: Counts,
     /// How many parcels match, over all pages.
@@ -93,17 +91,18 @@ impl Read for RouteArguments {
         let counts = Counts::read(&reader.at, &filter).await?;
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
+        let county = filter.county.as_deref().unwrap_or(schemas::cook::COUNTY);
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,
-            cycle: counts::cycle(&reader.at, schemas::cook::COUNTY).await?.cycle,
+            cycle: counts::cycle(&reader.at, county).await?.cycle,
             total: counts.total(),
             counts,
             count: found.items.len(),
             next: found.next.filter(|_| !is_redacted),
             leads: found.items.into_iter().map(|parcel| LeadRow::new(parcel, is_redacted)).collect(),
             tier: reader.tier(),
-            pay_url: format!("{base_url}/x402/pay?county={}", schemas::cook::COUNTY),
+            pay_url: format!("{base_url}/x402/pay?county={county}"),
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
@@ -185,7 +184,7 @@ async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolArguments {
-    /// The county: `cook-il`.
+    /// The county: `cook-il` or `allegheny-pa`.
     #[schemars(length(min = 1, max = 20))]
     pub county: String,
     /// Where to continue: the `next` of an earlier answer to the same query.
@@ -194,7 +193,7 @@ pub struct ToolArguments {
 }
 
 /// What the tool and the route of payments have in common.
-fn paid_definition() -> Definition {
+pub(super) fn paid_definition() -> Definition {
     Definition {
         description: "Each row names its ratio, the median, number and dispersion of its peers, the sale that it is compared to and the row at the publisher. \
             Without `class`: commercial and industrial parcels. Unpaid calls get the payment terms with a preview: the counts, and 3 rows without PIN, \
@@ -226,57 +225,6 @@ impl Read for ToolArguments {
             when: "Use it to find owners whose property tax is worth an appeal.",
             surface: Surface::Tool,
             example: json!({ "county": "cook-il", "minTier": "medium", "limit": 10 }),
-            ..paid_definition()
-        }
-    }
-
-    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
-        filter_of(&self.county, given)
-    }
-
-    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        preview(&filter, reader).await
-    }
-
-    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
-        whole(&filter, self.after.as_deref(), reader).await
-    }
-}
-
-/// Arguments of `x402_pay`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PayArguments {
-    /// The paid tool: `overassessment_leads`.
-    #[serde(default = "tool_default")]
-    #[schemars(length(min = 1, max = 60), extend("enum" = PAID_TOOLS))]
-    pub tool: String,
-    /// The county: `cook-il`.
-    #[schemars(length(min = 1, max = 20))]
-    pub county: String,
-    /// Where to continue: the `next` of an earlier answer to the same query.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
-}
-
-fn tool_default() -> String {
-    PAID_TOOLS[0].to_owned()
-}
-
-impl Read for PayArguments {
-    type Service = Parcels;
-    type Answer = PaidLeads;
-
-    const FILTER: &'static [&'static str] = &["township", "class", "minTier"];
-    const LIMIT: Option<usize> = Some(50);
-
-    fn definition() -> Definition {
-        Definition {
-            name: "x402_pay",
-            path: "/x402/pay",
-            summary: "The answer of a paid tool, paid per call: `overassessment_leads` with its arguments.",
-            surface: Surface::Route,
-            example: json!({ "tool": "overassessment_leads", "county": "cook-il", "limit": 10 }),
             ..paid_definition()
         }
     }

@@ -7,10 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::county::County;
 use crate::record::{CurrentCycle, STAGES, current_cycle};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use schemas::cook;
 use schemas::facts::parcels::ParcelFact;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +113,7 @@ fn close_now(state: &mut State<'_, ParcelsRules>, township: &Township, closing: 
         true => close_township(state, township, closing)?,
         false => close_neighborhood(state, closing)?,
     };
-    set_current(state, *cycle, at_ms)?;
+    set_current(state, County::of_township(&area.township).name(), *cycle, at_ms)?;
     all(pins.iter().map(|pin| decide_again(state, pin))).map(drop)
 }
 
@@ -177,9 +177,9 @@ fn close_township(state: &mut State<'_, ParcelsRules>, township: &Township, clos
     Ok(pins)
 }
 
-/// Sets the current cycle of the county, if this one is later.
-fn set_current(state: &mut State<'_, ParcelsRules>, cycle: Cycle, at_ms: i64) -> Result<(), Undecided> {
-    let (latest_key, key) = (format!("latest/{}", cook::COUNTY), current_cycle(cook::COUNTY));
+/// Sets the current cycle of a county, if this one is later.
+fn set_current(state: &mut State<'_, ParcelsRules>, county: &str, cycle: Cycle, at_ms: i64) -> Result<(), Undecided> {
+    let (latest_key, key) = (format!("latest/{county}"), current_cycle(county));
     if state.source::<Cycle>(&latest_key)?.is_some_and(|latest| latest >= cycle) {
         return Ok(());
     }

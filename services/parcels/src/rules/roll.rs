@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
 use schemas::cook;
 use schemas::facts::parcels::ParcelFact;
@@ -18,6 +19,11 @@ const PRICE_MIN: i64 = 10_000;
 const SALE_YEARS: i64 = 3;
 /// The rule, as records name it.
 const METHOD: &str = "over-assessment/1: own arm's-length sale against the median of sold peers of the class";
+/// The rule for Allegheny County.
+const ALLEGHENY_METHOD: &str =
+    "over-assessment/1: own valid sale against the median of sold peers of the use in the municipality; values of the base year 2012";
+/// The type of sales of Allegheny County at arm's length.
+const VALID_SALE: &str = "VALID SALE";
 /// The words of deeds that are no sale on the market.
 const OTHER_DEEDS: [&str; 2] = ["QUIT", "EXECUTOR"];
 
@@ -36,6 +42,39 @@ pub(super) struct Roll {
     /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_listed: bool,
+    /// What only the rows of Allegheny County say of a parcel; `None` for parcels of Cook County.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) details: Option<Box<Details>>,
+}
+
+/// What a row of Allegheny County says of a parcel next to its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Details {
+    /// The name of the municipality or ward.
+    pub(super) municipality: String,
+    /// The city and state of the parcel itself.
+    pub(super) city: String,
+    pub(super) state: String,
+    /// The class of the use: `COMMERCIAL`.
+    pub(super) use_class: String,
+    /// What the use is called.
+    pub(super) use_label: String,
+    /// The kind of the owner. No name.
+    pub(super) owner_kind: String,
+    /// Whether its tax code says that it is exempt.
+    pub(super) is_exempt: bool,
+    /// The day of the first row with the homestead exclusion that it has; empty if it has none.
+    pub(super) homestead_since: String,
+    /// A hash of the mailing address, of a parcel with a homestead exclusion.
+    pub(super) mailing_hash: String,
+    /// The city and state of that address.
+    pub(super) mailing_city: String,
+    pub(super) mailing_state: String,
+    /// The day of the last sale.
+    pub(super) sale_date: String,
+    /// The rules that flag its exemption.
+    pub(super) flags: Vec<String>,
 }
 
 /// An appeal with a result. The last one is the greatest.
@@ -122,6 +161,8 @@ fn dropped(sale: &SaleFact) -> String {
     let deed = sale.deed_type.to_uppercase();
     let reason = if sale.price.is_none_or(|price| price < PRICE_MIN) || sale.is_low {
         "its price is below 10,000 dollars or unknown"
+    } else if County::of_pin(&sale.pin) == County::Allegheny && sale.sale_type != VALID_SALE {
+        "the publisher does not mark it as a valid sale"
     } else if sale.is_multisale || sale.parcels.is_some_and(|parcels| parcels > 1) {
         "several parcels were sold together"
     } else if sale.is_resale {
@@ -147,6 +188,41 @@ impl Roll {
         while self.years.len() > YEARS_MAX {
             self.years.pop_first();
         }
+    }
+
+    /// Takes a row of Allegheny County.
+    pub(super) fn assess_with_details(&mut self, fact: &ParcelFact) {
+        self.assess(fact);
+        self.locate(fact);
+        let before = self.details.take().unwrap_or_default();
+        let is_new = before.homestead_since.is_empty();
+        let homestead_since = match fact.is_homestead {
+            // A row without its day: the exclusion is known since the beginning of its year.
+            true if is_new && fact.as_of.is_empty() => format!("{}-01-01", fact.year),
+            true if is_new => fact.as_of.clone(),
+            true => before.homestead_since,
+            false => String::new(),
+        };
+        self.details = Some(Box::new(Details {
+            municipality: fact.township_name.clone(),
+            city: fact.city.clone(),
+            state: fact.state.clone(),
+            use_class: fact.use_class.clone(),
+            use_label: fact.use_label.clone(),
+            owner_kind: fact.owner_kind.clone(),
+            is_exempt: fact.is_exempt,
+            homestead_since,
+            mailing_hash: fact.mailing_hash.clone(),
+            mailing_city: fact.mailing_city.clone(),
+            mailing_state: fact.mailing_state.clone(),
+            sale_date: fact.sale_date.clone(),
+            flags: before.flags,
+        }));
+    }
+
+    /// The county of the parcel.
+    fn county(&self) -> County {
+        if self.details.is_some() { County::Allegheny } else { County::Cook }
     }
 
     /// Takes the address of a year.
@@ -199,7 +275,7 @@ impl Roll {
         let known = self.years.get(&year)?;
         let (_, assessed) = known.assessed()?;
         let (_, price) = self.own_sale(year)?;
-        Some((&known.class, ratio::ratio(assessed, cook::level(&known.class)?, price)?))
+        Some((&known.class, ratio::ratio(assessed, self.county().level(&known.class)?, price)?))
     }
 
     /// The record of the parcel, given the statistics of its neighbourhood and township and its record before; `None` before its first assessment.
@@ -214,13 +290,21 @@ impl Roll {
         // Before the first cycle there is nothing to compare with, and the newest year is shown.
         let shown_year = if cycle.year == 0 { *newest } else { cycle.year };
         let year = self.years.get(&shown_year).unwrap_or(latest);
+        let county = self.county();
+        let (class_label, township, method) = match &self.details {
+            Some(details) => (details.use_label.clone(), details.municipality.clone(), ALLEGHENY_METHOD),
+            None => {
+                let township = cook::township_name(&latest.township).unwrap_or_default().to_owned();
+                (cook::class_label(&year.class).to_owned(), township, METHOD)
+            }
+        };
         let mut parcel = Parcel {
-            id: id(cook::COUNTY, pin),
+            id: id(county.name(), pin),
             pin: pin.to_owned(),
-            county: cook::COUNTY.to_owned(),
+            county: county.name().to_owned(),
             class: year.class.clone(),
-            class_label: cook::class_label(&year.class).to_owned(),
-            township: cook::township_name(&latest.township).unwrap_or_default().to_owned(),
+            class_label,
+            township,
             township_code: latest.township.clone(),
             neighborhood: latest.neighborhood.clone(),
             address: self.address.1.clone(),
@@ -228,10 +312,10 @@ impl Roll {
                 .appeal
                 .as_ref()
                 .map_or_else(Appeal::default, |last| Appeal { year: Some(last.year), result: last.result.clone() }),
-            method: METHOD.to_owned(),
+            method: method.to_owned(),
             cycle: cycle.name(),
             history: self.years.iter().rev().map(|(year, known)| shown(*year, known)).collect(),
-            url: format!("https://datacatalog.cookcountyil.gov/resource/uzyt-m557.json?pin={pin}"),
+            url: county.url(pin),
             ..Parcel::default()
         };
         self.compare(&mut parcel, year, shown_year, peers.as_ref());
@@ -270,7 +354,7 @@ impl Roll {
 
     fn compare(&self, parcel: &mut Parcel, year: &Year, number: i64, peers: Option<&Peers<'_>>) {
         let assessed = year.assessed();
-        let level = cook::level(&year.class);
+        let level = self.county().level(&year.class);
         let sale = self.own_sale(number);
         if let Some((stage, total)) = assessed {
             STAGES.get(stage).copied().unwrap_or_default().clone_into(&mut parcel.stage);

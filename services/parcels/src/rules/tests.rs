@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::{CurrentCycle, RULE, current_cycle};
+use schemas::cook;
 use schemas::tables::Datum;
 use schemas::views::records::Record;
 

@@ -1,0 +1,202 @@
+//! The tool `exemption_flags`: parcels whose record shows an exemption next to something that a residence of its owner usually does not have.
+
+use crate::record::flag::{Flag, RULES, flag_list};
+use crate::record::{COUNTIES, Parcel};
+use feed::places::{Segment, Walk};
+use operation::known::known_value;
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::cook;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::followed::Parcels;
+use crate::{DISCLAIMER, FLAGS_MICROS};
+use reads::read::{Read, Reader};
+
+/// The name of the tool.
+pub const NAME: &str = "exemption_flags";
+/// The name of the rules, with their version.
+const RULE: &str = "exemptions/1";
+/// The most flags that are counted.
+const COUNTED_MAX: usize = 100_000;
+/// Why there are none in Cook County.
+const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so none can be flagged";
+
+/// Arguments of `exemption_flags`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The county: `allegheny-pa`, or `cook-il`, which publishes no homeowner exemptions.
+    #[schemars(length(min = 1, max = 20))]
+    pub county: String,
+    /// Only flags of this rule: `X1` to `X6`.
+    #[schemars(length(min = 1, max = 10))]
+    pub rule: Option<String>,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+/// A flag: what the record of a parcel shows about its exemption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExemptionFlag")]
+pub struct FlagRow {
+    /// The number of the parcel.
+    pub pin: String,
+    /// The county.
+    pub county: String,
+    /// The rule.
+    pub rule: String,
+    /// What the record shows, as a sentence. It draws no conclusion.
+    pub statement: String,
+    /// The fields of the record that it follows from.
+    pub evidence: Vec<String>,
+    /// The kind of the owner, as published: `CORPORATION`. No name is published.
+    pub owner: String,
+    /// The city and state of the mailing address; empty if the rule is not about them.
+    pub mailing: String,
+    /// The first day of which the homestead exclusion is recorded; empty without one.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub exempt_since: String,
+    /// True if fields are hidden on request; only then present.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppressed: bool,
+}
+
+impl FlagRow {
+    fn new(parcel: Parcel) -> Self {
+        let Flag { rule, statement, evidence, owner, mailing, exempt_since, .. } = parcel.flag.map(|flag| *flag).unwrap_or_default();
+        let (pin, county, suppressed) = (parcel.pin, parcel.county, parcel.suppressed);
+        Self { pin, county, rule, statement, evidence, owner, mailing, exempt_since, suppressed }
+    }
+}
+
+/// A rule, and how many parcels it flags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExemptionRule")]
+pub struct RuleCount {
+    /// The rule.
+    pub rule: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// How many parcels it flags; null if they are more than 100,000.
+    pub count: Option<u64>,
+}
+
+/// Flags of exemptions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExemptionFlags")]
+pub struct Flags {
+    /// The county.
+    pub county: &'static str,
+    /// The rules, with how many parcels each flags.
+    pub rules: Vec<RuleCount>,
+    /// How many flags match, over all pages; null if they are more than 2,000.
+    pub total: Option<u64>,
+    /// The number of flags in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The flags, by PIN.
+    pub flags: Vec<FlagRow>,
+    /// The name of the rules, with their version.
+    pub rule: &'static str,
+    /// What flags are not.
+    pub disclaimer: &'static str,
+}
+
+impl Arguments {
+    /// The county and the rule.
+    fn known(&self) -> Result<(&'static str, Option<&'static str>), Problem> {
+        let county = known_value("county", "county", &self.county, &COUNTIES)?;
+        let names = RULES.map(|(rule, _)| rule);
+        let rule = self.rule.as_deref().map(|rule| known_value("rule", "rule", rule, &names)).transpose()?;
+        Ok((county, rule))
+    }
+}
+
+/// How many parcels each rule flags.
+async fn counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleCount>, Problem> {
+    let mut counts = Vec::with_capacity(RULES.len());
+    for (rule, about) in RULES {
+        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+        let count = reader.count_places(&flag_list(county, Some(rule)), &part, COUNTED_MAX).await?;
+        counts.push(RuleCount { rule, about, count });
+    }
+    Ok(counts)
+}
+
+impl Read for Arguments {
+    type Service = Parcels;
+    type Answer = Flags;
+
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: NAME,
+            summary: "Parcels of a county whose record shows an exemption next to a non-occupant's address, a company as owner, or another use, with the fields that show it.",
+            when: "Use it to find exemptions that a county may want to look at.",
+            description: "Each row names its rule and what the record shows: it is no conclusion about a person or a right. `owner` is the kind of the owner, since no \
+                name is published; of a mailing address only city and state are shown. Unpaid calls get the payment terms with a preview: the rules, with \
+                how many parcels each flags. Page with `after`.",
+            list: "flags",
+            price: Price::PerCall { micros: FLAGS_MICROS, free_from: Tier::Pro },
+            surface: Surface::Tool,
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "county": "allegheny-pa", "rule": "X3", "limit": 10 }),
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        let (county, _) = self.known()?;
+        Ok(Some(json!({ "county": county, "rules": counts(reader, county).await? })))
+    }
+
+    async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Flags, Problem> {
+        let (county, rule) = self.known()?;
+        if county == cook::COUNTY {
+            reader.note(COOK_NOTE.to_owned());
+        }
+        let (list, limit) = (flag_list(county, rule), reader.limit());
+        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+        let found = reader.ranked(Walk { list: &list, part, filter: NAME, limit, after: self.after.as_deref() }, None).await?;
+        Ok(Flags {
+            county,
+            rules: counts(reader, county).await?,
+            total: found.total,
+            count: found.items.len(),
+            next: found.next,
+            flags: found.items.into_iter().map(FlagRow::new).collect(),
+            rule: RULE,
+            disclaimer: DISCLAIMER,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that counties and rules are read in any case, and that unknown ones name their argument.
+    #[test]
+    fn arguments() {
+        let known = |county: &str, rule: Option<&str>| {
+            let arguments = Arguments { county: county.to_owned(), rule: rule.map(str::to_owned), after: None };
+            arguments.known().map_err(|problem| problem.parameter)
+        };
+        assert_eq!(known("Allegheny-PA", Some("x3")), Ok(("allegheny-pa", Some("X3"))));
+        assert_eq!(known("cook-il", None), Ok(("cook-il", None)));
+        assert_eq!(known("lake-il", None).unwrap_err(), "county");
+        assert_eq!(known("cook-il", Some("X7")).unwrap_err(), "rule");
+    }
+}

@@ -1,0 +1,400 @@
+//! The tool `lien_bundle_report`: the tax liens of one parcel of Allegheny County that survive, and what is known of a redemption.
+
+use std::collections::BTreeMap;
+
+use crate::record::lien::{Lien, OPEN, PARTIAL, lien_list, unmatched_list};
+use crate::record::{Parcel, id};
+use feed::places::{Segment, Walk};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use schemars::JsonSchema;
+use schemas::allegheny::{COUNTY, parse_pin};
+use schemas::dollars::Dollars;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::followed::Parcels;
+use crate::{DISCLAIMER, FEED, LIENS_MICROS};
+use reads::read::{Read, Reader};
+
+/// The name of the tool.
+pub const NAME: &str = "lien_bundle_report";
+/// The name of the rule, with its version.
+const RULE: &str = "tax-liens/1";
+/// The most liens of a report.
+const LIENS_MAX: usize = 500;
+/// A lien that is open after so many years is to be reviewed.
+const EXPIRY_YEARS: i64 = 20;
+/// The status of a lien that is open after that time.
+const EXPIRED_REVIEW: &str = "EXPIRED_REVIEW";
+
+/// Arguments of `lien_bundle_report`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The number of a parcel of Allegheny County: 16 characters, also with dashes (`0028-F-00194-0000-00`).
+    #[schemars(length(min = 1, max = 40))]
+    pub pin: String,
+}
+
+/// A tax lien as of the day of the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "BundledLien")]
+pub struct BundledLien {
+    /// The number of the docket.
+    pub dtd: String,
+    /// The taxing bodies for which no entry says that they are paid.
+    pub body: Vec<String>,
+    /// The description, which names all taxing bodies.
+    pub description: String,
+    /// The tax year.
+    pub tax_year: Option<i64>,
+    /// The day of filing; empty if it is not known.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub filed: String,
+    /// The amount in dollars, without interest and costs; null if it is not known, or not known how much of it is left.
+    pub amount: Option<f64>,
+    /// `OPEN`, `SATISFIED`, `PARTIAL`, `STRUCK`, or `EXPIRED_REVIEW`: open 20 years after it was filed.
+    pub status: &'static str,
+    /// Whether it appears unsatisfied; null if that needs a review.
+    pub survives: Option<bool>,
+    /// Which entry or field says so.
+    pub why: String,
+    /// The last entry of the docket, as published.
+    pub last_entry: String,
+    /// Who bought the lien: a company, or the initials of a person; empty if nobody did.
+    pub assignee: String,
+    /// The block and lot, as courts write them.
+    pub block_lot: String,
+}
+
+/// The sum of the liens of a taxing body, or of bodies that are named together, or of a tax year.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LienSum")]
+pub struct Sum {
+    /// How many liens.
+    pub count: usize,
+    /// The sum of the amounts that are known, in dollars.
+    pub total: Dollars,
+    /// How many of them have an unknown amount, which `total` leaves out.
+    pub unknown_amounts: usize,
+}
+
+/// The liens that appear unsatisfied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LienSummary")]
+pub struct Summary {
+    /// How many.
+    pub count: usize,
+    /// The sum of the amounts that are known, in dollars.
+    pub total: Dollars,
+    /// How many liens are to be reviewed. They count nowhere else.
+    pub review: usize,
+    /// By taxing body. A lien of several bodies counts once, under all of them: `City & School`; how it is split is not published.
+    pub per_body: BTreeMap<String, Sum>,
+    /// By tax year; under `unknown` those without.
+    pub per_year: BTreeMap<String, Sum>,
+}
+
+/// What is known of a redemption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LienRedemption")]
+pub struct Redemption {
+    /// `none_open`, `open_liens`, or `review_needed`: a lien is older than 20 years, has an unknown amount, or has no PIN and can belong to the parcel.
+    pub posture: &'static str,
+    /// The same as a sentence.
+    pub statement: String,
+}
+
+/// The tax liens of one parcel.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LienBundle")]
+pub struct LienBundle {
+    /// The number of the parcel.
+    pub pin: String,
+    /// The county.
+    pub county: &'static str,
+    /// The address of the parcel; empty if it is not recorded.
+    pub address: String,
+    /// Its liens, the newest tax year first.
+    pub liens: Vec<BundledLien>,
+    /// The liens that appear unsatisfied.
+    pub summary: Summary,
+    /// What is known of a redemption.
+    pub redemption: Redemption,
+    /// Liens without a PIN whose block and lot can mean the parcel. They count nowhere else.
+    pub unmatched: Vec<BundledLien>,
+    /// The day of the answer.
+    #[schemars(with = "schemas::json_type::Day")]
+    pub as_of: String,
+    /// The rule by which the status of a lien follows from its docket.
+    pub rule: &'static str,
+    /// What the report is not.
+    pub disclaimer: &'static str,
+}
+
+impl BundledLien {
+    /// The lien as of a day.
+    fn new(lien: Lien, today: Date) -> Self {
+        let expires = lien.filed.parse::<Date>().ok().map(|filed| filed.saturating_add(EXPIRY_YEARS.years()));
+        let is_open = lien.status == OPEN || lien.status == PARTIAL;
+        let (status, survives, why) = match (expires, lien.status.as_str()) {
+            (Some(expires), _) if is_open && expires <= today => {
+                (EXPIRED_REVIEW, None, format!("{}; {EXPIRY_YEARS} years after it was filed passed on {expires}", lien.why))
+            }
+            (_, OPEN) => (OPEN, Some(true), lien.why),
+            (_, PARTIAL) => (PARTIAL, Some(true), lien.why),
+            (_, crate::record::lien::STRUCK) => (crate::record::lien::STRUCK, Some(false), lien.why),
+            _ => (crate::record::lien::SATISFIED, Some(false), lien.why),
+        };
+        Self {
+            dtd: lien.dtd,
+            body: lien.body,
+            description: lien.description,
+            tax_year: lien.tax_year,
+            filed: lien.filed,
+            amount: lien.amount_cents.map(|cents| Dollars { cents }.as_f64()),
+            status,
+            survives,
+            why,
+            last_entry: lien.last_entry,
+            assignee: lien.assignee,
+            block_lot: lien.block_lot,
+        }
+    }
+}
+
+/// The sums of the liens that appear unsatisfied.
+fn summary(liens: &[(BundledLien, Option<i64>)]) -> Summary {
+    let mut summary = Summary { review: liens.iter().filter(|(lien, _)| lien.survives.is_none()).count(), ..Summary::default() };
+    for (lien, cents) in liens.iter().filter(|(lien, _)| lien.survives == Some(true)) {
+        let year = lien.tax_year.map_or_else(|| "unknown".to_owned(), |year| year.to_string());
+        let amount = Dollars { cents: cents.unwrap_or(0) };
+        summary.count += 1;
+        summary.total = Dollars::total([summary.total, amount]);
+        for sum in [summary.per_body.entry(lien.body.join(" & ")).or_default(), summary.per_year.entry(year).or_default()] {
+            sum.count += 1;
+            sum.total = Dollars::total([sum.total, amount]);
+            sum.unknown_amounts += usize::from(cents.is_none());
+        }
+    }
+    summary
+}
+
+fn redemption(summary: &Summary, has_unmatched: bool, today: Date) -> Redemption {
+    let unknown = summary.per_body.values().any(|sum| sum.unknown_amounts > 0);
+    let posture = match summary.count {
+        _ if summary.review > 0 || unknown || has_unmatched => "review_needed",
+        0 => "none_open",
+        _ => "open_liens",
+    };
+    let bodies: std::collections::BTreeSet<&str> = summary.per_body.keys().flat_map(|bodies| bodies.split(" & ")).collect();
+    let statement = format!(
+        "{} lien(s) of {} bodies appear unsatisfied in the public table as of {today}; interest, costs and sale effects are not in the data.",
+        summary.count,
+        bodies.len()
+    );
+    Redemption { posture, statement }
+}
+
+/// The report of a parcel as of a day.
+fn bundle(pin: &str, address: String, liens: Vec<Lien>, unmatched: Vec<Lien>, today: Date) -> LienBundle {
+    let liens: Vec<(BundledLien, Option<i64>)> = liens
+        .into_iter()
+        .map(|lien| {
+            let cents = lien.amount_cents;
+            (BundledLien::new(lien, today), cents)
+        })
+        .collect();
+    let unmatched: Vec<BundledLien> = unmatched.into_iter().map(|lien| BundledLien::new(lien, today)).collect();
+    let summary = summary(&liens);
+    let can_be_open = unmatched.iter().any(|lien| lien.survives != Some(false));
+    LienBundle {
+        pin: pin.to_owned(),
+        county: COUNTY,
+        address,
+        liens: liens.into_iter().map(|(lien, _)| lien).collect(),
+        redemption: redemption(&summary, can_be_open, today),
+        summary,
+        unmatched,
+        as_of: today.to_string(),
+        rule: RULE,
+        disclaimer: DISCLAIMER,
+    }
+}
+
+/// Reads the PIN of the argument.
+fn pin(text: &str) -> Result<String, Problem> {
+    parse_pin(text).map_err(|reason| {
+        Problem::parameter(
+            "pin",
+            format!("pin: {text:?}: {reason}. Liens are reported for Allegheny County, Pennsylvania ({COUNTY}), only"),
+        )
+    })
+}
+
+/// The liens of a list that are not hidden.
+async fn liens(reader: &mut Reader<Parcels>, list: &str) -> Result<Vec<Lien>, Problem> {
+    let part = Segment { buckets: 0..=0, ranks: i64::MIN..=i64::MAX };
+    let found = reader.ranked(Walk { list, part, filter: NAME, limit: LIENS_MAX, after: None }, None).await?;
+    if found.next.is_some() {
+        reader
+            .note(format!("the parcel has more than {LIENS_MAX} liens: only those of the newest tax years are in the report and its sums"));
+    }
+    let count = found.items.len();
+    let shown: Vec<Lien> =
+        found.items.into_iter().filter(|record| !record.suppressed).filter_map(|record| record.lien).map(|lien| *lien).collect();
+    if shown.len() < count {
+        reader.note(format!("{} lien(s) are hidden on request, and count nowhere", count - shown.len()));
+    }
+    Ok(shown)
+}
+
+async fn report(text: &str, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
+    let pin = pin(text)?;
+    let (own, unmatched) = (liens(reader, &lien_list(&pin)).await?, liens(reader, &unmatched_list(&pin)).await?);
+    let parcel: Option<Parcel> = FEED.records_by_id(&reader.at, &[id(COUNTY, &pin)]).await?.into_iter().next().flatten();
+    if parcel.is_none() && own.is_empty() {
+        reader.note("no lien and no assessment of this PIN is recorded: check the number".to_owned());
+    }
+    Ok(bundle(&pin, parcel.map(|parcel| parcel.address).unwrap_or_default(), own, unmatched, reader.today()))
+}
+
+impl Read for Arguments {
+    type Service = Parcels;
+    type Answer = LienBundle;
+
+    fn definition() -> Definition {
+        Definition {
+            name: NAME,
+            summary: "The tax liens of one parcel of Allegheny County that appear unsatisfied, summed by taxing body and year, and what is known of a redemption.",
+            when: "Use it before you buy, insure or redeem a parcel in Allegheny County.",
+            description: "`status` follows from the entries of each docket; an earlier satisfaction counts although a later entry hides it. A lien that is satisfied for one \
+                of its bodies is `PARTIAL`: its amount is null, since how much is left is not published. `summary` has the liens that survive only. Unpaid \
+                calls get the payment terms with a preview: number, total, and split by taxing body. Not a title report.",
+            price: Price::PerCall { micros: LIENS_MICROS, free_from: Tier::Pro },
+            surface: Surface::Tool,
+            errors: &[ErrorCode::AsOfInvalid],
+            example: json!({ "pin": "0028F00194000000" }),
+            ..Definition::read()
+        }
+    }
+
+    async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        let Summary { count, total, per_body, .. } = report(&self.pin, reader).await?.summary;
+        Ok(Some(json!({ "count": count, "total": total, "perBody": per_body })))
+    }
+
+    async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<LienBundle, Problem> {
+        report(&self.pin, reader).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    const TODAY: Date = date(2026, 11, 20);
+
+    fn lien(body: &[&str], status: &str, cents: Option<i64>) -> Lien {
+        Lien {
+            body: body.iter().map(|body| (*body).to_owned()).collect(),
+            tax_year: Some(2018),
+            filed: "2019-05-01".into(),
+            amount_cents: cents,
+            status: status.into(),
+            why: "an entry".into(),
+            ..Lien::default()
+        }
+    }
+
+    fn of(liens: Vec<Lien>) -> LienBundle {
+        bundle("0028F00194000000", String::new(), liens, Vec::new(), TODAY)
+    }
+
+    /// Proves the sums of the contract: they agree, only liens that survive count, a partial one counts without an amount, and one that is older than 20
+    /// years counts as to be reviewed only.
+    #[test]
+    fn sums_agree() {
+        let old = Lien { filed: "2003-05-01".into(), ..lien(&["County"], OPEN, Some(64_050)) };
+        let found = of(vec![
+            lien(&["City"], PARTIAL, None),
+            lien(&["City", "School"], OPEN, Some(120_010)),
+            lien(&["City"], OPEN, Some(5_020)),
+            lien(&[], "SATISFIED", Some(80_000)),
+            lien(&[], "STRUCK", Some(9_000)),
+            old,
+        ]);
+        let statuses: Vec<_> = found.liens.iter().map(|lien| (lien.status, lien.survives)).collect();
+        let expected = [
+            ("PARTIAL", Some(true)),
+            ("OPEN", Some(true)),
+            ("OPEN", Some(true)),
+            ("SATISFIED", Some(false)),
+            ("STRUCK", Some(false)),
+            ("EXPIRED_REVIEW", None),
+        ];
+        assert_eq!(statuses, expected);
+        let Summary { count, total, review, per_body, per_year } = found.summary;
+        assert_eq!((count, total.cents, review), (3, 125_030, 1));
+        for sums in [&per_body, &per_year] {
+            assert_eq!(Dollars::total(sums.values().map(|sum| sum.total)), total);
+            assert_eq!(sums.values().map(|sum| sum.count).sum::<usize>(), count);
+        }
+        assert_eq!(per_body["City"], Sum { count: 2, total: Dollars { cents: 5_020 }, unknown_amounts: 1 });
+        assert_eq!(per_body["City & School"].total.cents, 120_010);
+        assert_eq!(found.redemption.posture, "review_needed");
+        assert_eq!(
+            found.redemption.statement,
+            "3 lien(s) of 2 bodies appear unsatisfied in the public table as of 2026-11-20; interest, costs and sale effects are not in the data."
+        );
+    }
+
+    /// Proves that a lien expires on the day 20 years after it was filed, and not if it is satisfied or if that day is not known.
+    #[test]
+    fn liens_expire() {
+        for (filed, status, expected) in [
+            ("2006-11-20", OPEN, "EXPIRED_REVIEW"),
+            ("2006-11-21", OPEN, "OPEN"),
+            ("2003-05-01", PARTIAL, "EXPIRED_REVIEW"),
+            ("2003-05-01", "SATISFIED", "SATISFIED"),
+            ("2003-05-01", "STRUCK", "STRUCK"),
+            ("", OPEN, "OPEN"),
+        ] {
+            let lien = Lien { filed: filed.into(), ..lien(&["County"], status, Some(1)) };
+            assert_eq!(BundledLien::new(lien, TODAY).status, expected, "{filed} {status}");
+        }
+    }
+
+    /// Proves each posture, that a lien without a PIN which can belong to the parcel needs a review, and counts nowhere else.
+    #[test]
+    fn postures() {
+        assert_eq!(of(Vec::new()).redemption.posture, "none_open");
+        assert_eq!(of(vec![lien(&["County"], OPEN, Some(1))]).redemption.posture, "open_liens");
+        assert_eq!(of(vec![lien(&["County"], OPEN, None)]).redemption.posture, "review_needed");
+        let unmatched = |status: &str| bundle("x", String::new(), Vec::new(), vec![lien(&["County"], status, Some(1))], TODAY);
+        assert_eq!((unmatched(OPEN).redemption.posture, unmatched(OPEN).summary.count), ("review_needed", 0));
+        assert_eq!(unmatched("SATISFIED").redemption.posture, "none_open");
+    }
+
+    /// Proves that a PIN of Cook County is refused with the name of the argument and of the county that is covered.
+    #[test]
+    fn other_pins_are_refused() {
+        let problem = pin("16012160010000").unwrap_err();
+        assert_eq!(problem.parameter, "pin");
+        assert!(problem.detail.contains("Allegheny County") && problem.detail.contains("16 characters"), "{}", problem.detail);
+        assert_eq!(pin("0028-F-00194-0000-00").unwrap(), "0028F00194000000");
+    }
+}

@@ -1,0 +1,73 @@
+//! Tax liens in the records of the service.
+
+use schemars::JsonSchema;
+use schemas::allegheny::pins_of_block_lot;
+use serde::{Deserialize, Serialize};
+
+use schemas::views::records::Place;
+
+/// A lien of which no entry says that it is paid.
+pub const OPEN: &str = "OPEN";
+/// A lien that is satisfied for some of its taxing bodies, or exonerated in part.
+pub const PARTIAL: &str = "PARTIAL";
+/// A lien that is satisfied.
+pub const SATISFIED: &str = "SATISFIED";
+/// A lien that was struck off.
+pub const STRUCK: &str = "STRUCK";
+
+/// A tax lien. `""` and null mean unknown. Whether it is older than 20 years depends on the day of the answer, so a report says that and the record does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedLien")]
+pub struct Lien {
+    /// The number of the docket. One docket can have several liens.
+    pub dtd: String,
+    /// The description, which names the taxing bodies.
+    pub description: String,
+    /// The taxing bodies for which no entry says that they are paid: `City`, `School`.
+    pub body: Vec<String>,
+    /// The tax year.
+    pub tax_year: Option<i64>,
+    /// The day of filing, `YYYY-MM-DD`.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub filed: String,
+    /// The amount in cents, without interest and costs; null if it is unknown, and if it is unknown how much of it is left.
+    pub amount_cents: Option<i64>,
+    /// What the entries say: `OPEN`, `PARTIAL`, `SATISFIED` or `STRUCK`.
+    pub status: String,
+    /// Which entry or field says so.
+    pub why: String,
+    /// The last entry of the docket, as published.
+    pub last_entry: String,
+    /// Who bought the lien: a company, or the initials of a person.
+    pub assignee: String,
+    /// The block and lot, as courts write them.
+    pub block_lot: String,
+    /// The municipality, as published.
+    pub municipality: String,
+}
+
+/// The name of the list of the liens of a parcel.
+#[must_use]
+pub fn lien_list(pin: &str) -> String {
+    format!("lien/{pin}")
+}
+
+/// The name of the list of the liens without a PIN whose block-lot can mean a parcel.
+#[must_use]
+pub fn unmatched_list(pin: &str) -> String {
+    format!("lien/unmatched/{pin}")
+}
+
+impl Lien {
+    /// The places of the lien in lists: the newest tax year first.
+    #[must_use]
+    pub fn places(&self, pin: &str) -> Vec<Place> {
+        let lists = match pin {
+            "" => pins_of_block_lot(&self.block_lot).iter().map(|pin| unmatched_list(pin)).collect(),
+            pin => vec![lien_list(pin)],
+        };
+        let rank = -self.tax_year.unwrap_or(0);
+        lists.into_iter().map(|list| Place { list, bucket: 0, rank }).collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! The fold over assessments, sales and liens of Allegheny County: peers by municipality and use, counts of the county, and block-lots that become PINs.
+
+use std::collections::BTreeSet;
+
+use crate::record::{CurrentCycle, current_cycle};
+use schemas::allegheny::COUNTY;
+use schemas::tables::Datum;
+use schemas::views::records::Record;
+
+use super::*;
+use fold::testing::{self, Folded};
+
+const NOON: i64 = 1_795_176_000_000;
+const PEERS: usize = 40;
+
+type Engine = Folded<Parcels>;
+type FactOf = Fact<ParcelsFact>;
+
+fn pin(number: usize) -> String {
+    format!("0028F{number:05}000000")
+}
+
+fn assessment(number: usize, year: i64, total: i64) -> FactOf {
+    let data = ParcelFact {
+        kind: parcels::ASSESSMENT.into(),
+        pin: pin(number),
+        year,
+        class: "C411".into(),
+        township: "104".into(),
+        township_name: "4th Ward - PITTSBURGH".into(),
+        neighborhood: "51C34".into(),
+        certified: Some(total),
+        street: "3343 FORBES AVE".into(),
+        use_class: "COMMERCIAL".into(),
+        use_label: "RETL/STOR OVER".into(),
+        ..ParcelFact::default()
+    };
+    testing::fact(format!("allegheny.assessments/{}", pin(number)), FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(data))))
+}
+
+fn sale(number: usize, price: i64, kind: &str) -> FactOf {
+    let data = SaleFact {
+        kind: sales::SALE.into(),
+        sale: format!("{number}-{kind}"),
+        pin: pin(number),
+        township: "104".into(),
+        date: "2025-03-01".into(),
+        price: Some(price),
+        sale_type: kind.into(),
+        ..SaleFact::default()
+    };
+    testing::fact(format!("allegheny.sales/{number}-{kind}"), FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(data))))
+}
+
+/// The fact that the sales were read, and the cycle of a year.
+fn ends(year: i64) -> [FactOf; 2] {
+    let read = SaleFact { kind: sales::READ.into(), township: "104".into(), ..SaleFact::default() };
+    let cycle =
+        ParcelFact { kind: parcels::CYCLE.into(), year, township: "104".into(), stage: "certified".into(), ..ParcelFact::default() };
+    [
+        testing::fact("allegheny.sales/read/104", FactKind::Observed, NOON, Some(ParcelsFact::Sale(Box::new(read)))),
+        testing::fact("allegheny.assessments/cycle/104", FactKind::Observed, NOON, Some(ParcelsFact::Parcel(Box::new(cycle)))),
+    ]
+}
+
+/// Parcels around a ratio of 0.6, as values of an old base year are, and one with 0.84.
+fn ward(peers: usize, year: i64) -> Vec<FactOf> {
+    let of = |at: usize| {
+        let total = 96_000 + (at as i64 - peers as i64 / 2) * 80;
+        [assessment(at, year, total), sale(at, 160_000, "VALID SALE")]
+    };
+    let mut facts: Vec<FactOf> = (0..peers).flat_map(of).collect();
+    facts.extend([assessment(90, year, 134_400), sale(90, 160_000, "VALID SALE")]);
+    facts.extend(ends(year));
+    facts
+}
+
+fn engine(facts: Vec<FactOf>) -> Engine {
+    let mut engine = Engine::default();
+    facts.iter().for_each(|fact| engine.decide(fact));
+    engine
+}
+
+fn parcel(engine: &Engine, number: usize) -> Parcel {
+    engine.records().remove(&id(COUNTY, &pin(number))).unwrap()
+}
+
+fn counted<T: serde::de::DeserializeOwned + Default>(engine: &Engine, name: &str) -> T {
+    let last = engine.table(TABLES.terms).rfind(|(key, _)| key[0] == Datum::Text(name.to_owned()));
+    last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default()
+}
+
+/// Proves that only the ratio to the peers of the municipality and use counts, never that to 1; and that the county and the municipality count the parcel.
+#[test]
+fn parcels_are_compared_with_their_use() {
+    let engine = engine(ward(PEERS, 2026));
+    let high = parcel(&engine, 90);
+    assert_eq!((high.ratio, high.peer_median, high.r, high.tier.as_str()), (Some(0.84), Some(0.6), Some(1.4), "high"));
+    assert_eq!((high.level, high.implied_market_value, high.stage.as_str()), (Some(1.0), Some(134_400), "certified"));
+    assert_eq!(
+        (high.peer_level.as_str(), high.township.as_str(), high.township_code.as_str()),
+        ("township", "4th Ward - PITTSBURGH", "104")
+    );
+    assert_eq!((high.county.as_str(), high.class.as_str(), high.class_label.as_str()), (COUNTY, "C411", "RETL/STOR OVER"));
+    assert!(high.method.contains("base year 2012") && high.url.contains(&pin(90)), "{}", high.method);
+    let lists: BTreeSet<String> = high.places().into_iter().map(|place| place.list).collect();
+    for list in ["over", "over/county/allegheny-pa", "high/county/allegheny-pa/township/104", "new/allegheny-pa/2026-certified"] {
+        assert!(lists.contains(list), "{list} in {lists:?}");
+    }
+    assert_eq!(parcel(&engine, 0).tier, "none");
+    for township in ["104", ""] {
+        let counts: Counts = counted(&engine, &township_counts(COUNTY, township));
+        assert_eq!(counts, Counts::from([("C411/high".to_owned(), 1)]), "{township:?}");
+    }
+    let current: CurrentCycle = counted(&engine, &current_cycle(COUNTY));
+    let delta: DeltaCounts = counted(&engine, &delta_counts(COUNTY, "2026-certified"));
+    assert_eq!((current.cycle.as_str(), delta.new, delta.resolved), ("2026-certified", 1, 0));
+}
+
+/// Proves that only sales that the publisher marks as valid count, that 29 peers are too few, and that a new year resolves a parcel which is no longer high.
+#[test]
+fn invalid_sales_and_small_groups() {
+    let mut facts = ward(PEERS, 2026);
+    facts.retain(|fact| !fact.key.starts_with("allegheny.sales/90-"));
+    facts.insert(0, sale(90, 160_000, "MULTI-PARCEL SA"));
+    let unsold = parcel(&engine(facts), 90);
+    assert_eq!((unsold.tier.as_str(), unsold.r), ("insufficient", None));
+    assert!(unsold.reasons.iter().any(|reason| reason.contains("does not mark it as a valid sale")), "{:?}", unsold.reasons);
+    // Of 30 sales one is left out at each end.
+    let few = parcel(&engine(ward(29, 2026)), 90);
+    assert_eq!((few.tier.as_str(), few.peer_n), ("insufficient", 28));
+    let mut engine = engine(ward(PEERS, 2026));
+    let next = (0..PEERS).map(|at| assessment(at, 2027, 96_000)).chain([assessment(90, 2027, 96_000)]).chain(ends(2027));
+    next.for_each(|fact| engine.decide(&fact));
+    let resolved = parcel(&engine, 90);
+    assert_eq!((resolved.tier.as_str(), resolved.delta()), ("none", Some(false)));
+    let counts: Counts = counted(&engine, &township_counts(COUNTY, ""));
+    assert!(counts.is_empty(), "{counts:?}");
+}
+
+fn lien(block_lot: &str) -> FactOf {
+    let data = LienFact { docket: "DTD-08-1".into(), description: "County".into(), block_lot: block_lot.into(), ..LienFact::default() };
+    testing::fact(
+        format!("allegheny.liens/DTD-08-1|County||{block_lot}|"),
+        FactKind::Observed,
+        NOON,
+        Some(ParcelsFact::Lien(Box::new(data))),
+    )
+}
+
+/// Proves that a lien without a PIN gets the only one of a known parcel which its block-lot can mean, whether the lien or the parcel comes first, and none
+/// while two parcels are known.
+#[test]
+fn block_lots_become_pins() {
+    let parcel = |pin: &str| {
+        let mut fact = assessment(1, 2026, 1);
+        fact.key = format!("allegheny.assessments/{pin}");
+        if let Some(ParcelsFact::Parcel(data)) = &mut fact.data {
+            data.pin = pin.to_owned();
+        }
+        fact
+    };
+    let found = |facts: Vec<FactOf>| engine(facts).records().into_values().find(|record| record.lien.is_some()).unwrap().pin;
+    let (fourth, fifth) = ("0233J00211000200", "0233J00211000002");
+    assert_eq!(found(vec![lien("233J211 2")]), "");
+    assert_eq!(found(vec![lien("233J211 2"), parcel(fifth)]), fifth);
+    assert_eq!(found(vec![parcel(fifth), lien("233J211 2")]), fifth);
+    assert_eq!(found(vec![lien("233J211 2"), parcel(fourth)]), fourth);
+    assert_eq!(found(vec![lien("233J211 2"), parcel(fifth), parcel(fourth)]), "");
+    assert_eq!(found(vec![parcel(fourth), parcel(fifth), lien("233J211 2")]), "");
+}

@@ -1,0 +1,314 @@
+//! Exemptions: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no conclusion.
+
+use std::collections::BTreeSet;
+
+use crate::record::Parcel;
+use crate::record::flag::Flag;
+use schemas::allegheny::COUNTY;
+use serde::{Deserialize, Serialize};
+
+use super::roll::{Details, Roll};
+use super::{ParcelsRules, State, roll_key};
+use fold::undecided::{Undecided, all};
+
+/// The most parcels of a mailing address that are remembered. Those beyond are flagged when their own rows change, not when others do.
+const SHARED_MAX: usize = 50;
+/// The kinds of owners that are companies, as published, in capitals: words that they have.
+const COMPANY_KINDS: [&str; 4] = ["CORPORATION", "COMPANY", "LLC", "PARTNERSHIP"];
+/// The classes of uses that are no institution.
+const OTHER_CLASSES: [&str; 3] = ["RESIDENTIAL", "COMMERCIAL", "INDUSTRIAL"];
+/// Words of uses of institutions, in capitals.
+const INSTITUTION_WORDS: [&str; 16] = [
+    "CHURCH",
+    "WORSHIP",
+    "SCHOOL",
+    "COLLEGE",
+    "UNIV",
+    "ACADEMY",
+    "HOSPITAL",
+    "CEMETER",
+    "GOVERNMENT",
+    "MUNICIPAL",
+    "AUTHORITY",
+    "COUNTY",
+    "CHARIT",
+    "LIBRARY",
+    "MUSEUM",
+    "RELIGIOUS",
+];
+
+/// The parcels with a homestead exclusion that have one mailing address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Shared(BTreeSet<String>);
+
+fn shared_key(hash: &str) -> String {
+    format!("mailing/{hash}")
+}
+
+/// The id of the record of a flag: the parcel and the rule.
+fn id(pin: &str, rule: &str) -> String {
+    format!("flag/{pin}/{rule}")
+}
+
+fn is_company(owner_kind: &str) -> bool {
+    COMPANY_KINDS.iter().any(|kind| owner_kind.contains(kind))
+}
+
+/// Whether the words of a use name vacant land, or a building of more than 4 units.
+fn is_no_home(use_label: &str) -> bool {
+    let label = use_label.to_uppercase();
+    label.contains("VACANT") || label.starts_with("APART")
+}
+
+fn is_other_use(details: &Details) -> bool {
+    let label = details.use_label.to_uppercase();
+    OTHER_CLASSES.contains(&details.use_class.as_str()) && !INSTITUTION_WORDS.iter().any(|word| label.contains(word))
+}
+
+/// The rules that flag a parcel, with what the record shows and the fields that show it. `shared` is the number of parcels with a homestead exclusion and
+/// the same mailing address, this one included.
+fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<String>)> {
+    let mut found = Vec::new();
+    let field = |name: &str, value: &str| format!("{name}: {value}");
+    let mut flag =
+        |rule: &'static str, shows: String, evidence: Vec<String>| found.push((rule, format!("the record shows {shows}"), evidence));
+    let homestead = field("HOMESTEADFLAG", "HOM");
+    let owner = field("OWNERDESC", &details.owner_kind);
+    if !details.homestead_since.is_empty() {
+        let (city, state) = (&details.mailing_city, &details.mailing_state);
+        let is_elsewhere = (!state.is_empty() && !details.state.is_empty() && *state != details.state)
+            || (!city.is_empty() && !details.city.is_empty() && !city.eq_ignore_ascii_case(&details.city));
+        if is_elsewhere {
+            let places = format!("a mailing address in {city} {state}, and the parcel in {} {}", details.city, details.state);
+            let evidence =
+                vec![homestead.clone(), field("CHANGENOTICEADDRESS3", &format!("{city} {state}")), field("PROPERTYCITY", &details.city)];
+            flag("X1", format!("a homestead exclusion, {places}"), evidence);
+        }
+        if shared > 1 {
+            let evidence = vec![homestead.clone(), field("parcels with the same mailing address", &shared.to_string())];
+            flag("X2", format!("a homestead exclusion on {shared} parcels with the same mailing address"), evidence);
+        }
+        if is_company(&details.owner_kind) {
+            let shows = format!("a homestead exclusion, and an owner of the kind {}", details.owner_kind);
+            flag("X3", shows, vec![homestead.clone(), owner.clone()]);
+            if details.sale_date > details.homestead_since {
+                let (sold, since) = (&details.sale_date, &details.homestead_since);
+                let shows = format!(
+                    "a sale on {sold}, after the homestead exclusion was recorded on {since}, and an owner of the kind {}",
+                    details.owner_kind
+                );
+                flag("X5", shows, vec![homestead.clone(), owner.clone(), field("SALEDATE", sold)]);
+            }
+        }
+        if is_no_home(&details.use_label) {
+            let shows = format!("a homestead exclusion, and the use {}", details.use_label);
+            flag("X4", shows, vec![homestead, field("USEDESC", &details.use_label)]);
+        }
+    }
+    if details.is_exempt && is_other_use(details) {
+        let shows = format!("an exempt tax code, and the use {} of the class {}", details.use_label, details.use_class);
+        let evidence = vec![field("TAXCODE", "E"), field("CLASSDESC", &details.use_class), field("USEDESC", &details.use_label), owner];
+        flag("X6", shows, evidence);
+    }
+    found
+}
+
+/// Decides the flags of a parcel again after a row of it, and of the parcels that share its mailing address or did before.
+pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: Option<&Details>) -> Result<(), Undecided> {
+    let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
+    let Some(now) = &roll.details else { return Ok(()) };
+    let hashes = [before.map_or("", |before| before.mailing_hash.as_str()), now.mailing_hash.as_str()];
+    let mut pins = BTreeSet::from([pin.to_owned()]);
+    if hashes[0] != hashes[1] {
+        for (hash, is_in) in [(hashes[0], false), (hashes[1], true)] {
+            if hash.is_empty() {
+                continue;
+            }
+            state.change(&shared_key(hash), |shared: &mut Shared| {
+                if is_in && shared.0.len() < SHARED_MAX {
+                    shared.0.insert(pin.to_owned());
+                } else if !is_in {
+                    shared.0.remove(pin);
+                }
+            })?;
+            pins.extend(state.source::<Shared>(&shared_key(hash))?.unwrap_or_default().0);
+        }
+    }
+    all(pins.iter().map(|pin| flag(state, pin))).map(drop)
+}
+
+/// Sets the flags of a parcel. One that no longer applies is over.
+fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
+    let key = roll_key(pin);
+    let mut roll: Roll = state.source(&key)?.unwrap_or_default();
+    let Some(details) = roll.details.as_mut() else { return Ok(()) };
+    let shared: Shared = match details.mailing_hash.as_str() {
+        "" => Shared::default(),
+        hash => state.source(&shared_key(hash))?.unwrap_or_default(),
+    };
+    let found = found(details, shared.0.len());
+    let rules: Vec<String> = found.iter().map(|(rule, ..)| (*rule).to_owned()).collect();
+    for rule in details.flags.iter().filter(|rule| !rules.contains(rule)) {
+        if let Some(mut record) = state.record(&id(pin, rule))? {
+            if let Some(flag) = record.flag.as_mut() {
+                flag.is_over = true;
+            }
+            state.put(record)?;
+        }
+    }
+    for (rule, statement, evidence) in found {
+        let mailing =
+            if rule == "X1" { format!("{} {}", details.mailing_city, details.mailing_state).trim().to_owned() } else { String::new() };
+        let flag = Flag {
+            rule: rule.to_owned(),
+            statement,
+            evidence,
+            owner: details.owner_kind.clone(),
+            mailing,
+            exempt_since: details.homestead_since.clone(),
+            is_over: false,
+        };
+        let (id, county) = (id(pin, rule), COUNTY.to_owned());
+        state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
+    }
+    if details.flags != rules {
+        details.flags = rules;
+        state.remember(&key, Some(&roll))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::event::FactKind;
+    use schemas::facts::parcels::{ASSESSMENT, ParcelFact};
+    use schemas::views::records::Record;
+
+    use super::super::{Parcels, ParcelsFact};
+    use super::*;
+    use fold::testing::{self, Folded};
+
+    type Engine = Folded<Parcels>;
+
+    /// A home with a homestead exclusion and nothing to flag.
+    fn home(pin: &str) -> ParcelFact {
+        ParcelFact {
+            kind: ASSESSMENT.into(),
+            pin: pin.into(),
+            year: 2026,
+            class: "R010".into(),
+            township: "104".into(),
+            city: "PITTSBURGH".into(),
+            state: "PA".into(),
+            use_class: "RESIDENTIAL".into(),
+            use_label: "SINGLE FAMILY".into(),
+            owner_kind: "REGULAR".into(),
+            is_homestead: true,
+            mailing_city: "PITTSBURGH".into(),
+            mailing_state: "PA".into(),
+            mailing_hash: format!("hash of {pin}"),
+            sale_date: "2015-03-01".into(),
+            as_of: "2026-02-01".into(),
+            ..ParcelFact::default()
+        }
+    }
+
+    fn decide(engine: &mut Engine, fact: ParcelFact) {
+        let key = format!("allegheny.assessments/{}", fact.pin);
+        engine.decide(&testing::fact(key, FactKind::Observed, 1_795_176_000_000, Some(ParcelsFact::Parcel(Box::new(fact)))));
+    }
+
+    /// The flags of a parcel that are not over, with what they say.
+    fn flags(engine: &Engine, pin: &str) -> Vec<(String, String)> {
+        let records = engine.records().into_values().filter(|record| record.is_listed() && record.pin == pin);
+        records.filter_map(|record| record.flag.map(|flag| (flag.rule, flag.statement))).collect()
+    }
+
+    fn rules_of(fact: ParcelFact) -> Vec<String> {
+        let (mut engine, pin) = (Engine::default(), fact.pin.clone());
+        decide(&mut engine, fact);
+        flags(&engine, &pin).into_iter().map(|(rule, _)| rule).collect()
+    }
+
+    const PIN: &str = "0028F00194000000";
+    const OTHER: &str = "0028F00195000000";
+
+    /// Proves which fields each rule flags, and which near ones it does not.
+    #[test]
+    fn each_rule_flags_its_fields() {
+        let of = |change: fn(&mut ParcelFact)| {
+            let mut fact = home(PIN);
+            change(&mut fact);
+            rules_of(fact)
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(of(|_| ()), none);
+        assert_eq!(of(|fact| fact.mailing_city = "BOCA RATON".into()), ["X1"]);
+        assert_eq!(of(|fact| fact.mailing_state = "OH".into()), ["X1"]);
+        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
+        assert_eq!(of(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
+        assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-06-01".into())), ["X3", "X5"]);
+        assert_eq!(of(|fact| fact.sale_date = "2026-06-01".into()), none);
+        for (label, expected) in [("VACANT LAND", &["X4"][..]), ("APART: 5-19 UNITS", &["X4"]), ("FOUR FAMILY", &[])] {
+            assert_eq!(rules_of(ParcelFact { use_label: label.into(), ..home(PIN) }), expected, "{label}");
+        }
+        let exempt = |class: &str, label: &str| {
+            let fact = ParcelFact { use_class: class.into(), use_label: label.into(), is_homestead: false, is_exempt: true, ..home(PIN) };
+            rules_of(fact)
+        };
+        assert_eq!(exempt("COMMERCIAL", "RETL/STOR OVER"), ["X6"]);
+        assert_eq!(exempt("GOVERNMENT", "OWNED BY COLLEGE/UNIV/ACADEMY"), none);
+        assert_eq!(exempt("COMMERCIAL", "CHURCHES, PUBLIC WORSHIP"), none);
+        // Without the exclusion nothing about the owner is flagged.
+        let taxed = ParcelFact { is_homestead: false, owner_kind: "CORPORATION".into(), mailing_city: "BOCA RATON".into(), ..home(PIN) };
+        assert_eq!(rules_of(taxed), none);
+    }
+
+    /// Proves that parcels with one mailing address are flagged together, whichever row comes last, and no longer when one of them moves its address; and
+    /// that a flag that is over is in no list.
+    #[test]
+    fn shared_addresses_are_flagged_together() {
+        let mut engine = Engine::default();
+        let at = |pin: &str, hash: &str| ParcelFact { mailing_hash: hash.into(), ..home(pin) };
+        decide(&mut engine, at(PIN, "a"));
+        assert_eq!(flags(&engine, PIN), []);
+        decide(&mut engine, at(OTHER, "a"));
+        for pin in [PIN, OTHER] {
+            let expected =
+                ("X2".to_owned(), "the record shows a homestead exclusion on 2 parcels with the same mailing address".to_owned());
+            assert_eq!(flags(&engine, pin), [expected], "{pin}");
+        }
+        decide(&mut engine, at(OTHER, "b"));
+        assert_eq!((flags(&engine, PIN), flags(&engine, OTHER)), (Vec::new(), Vec::new()));
+        let over: Vec<Parcel> = engine.records().into_values().filter(|record| record.flag.is_some()).collect();
+        assert_eq!(over.len(), 2);
+        assert!(over.iter().all(|record| !record.is_listed()));
+    }
+
+    /// Proves that each statement says what the record shows, and none of it a conclusion.
+    #[test]
+    fn statements_conclude_nothing() {
+        let details = Details {
+            homestead_since: "2026-02-01".into(),
+            mailing_city: "BOCA RATON".into(),
+            mailing_state: "FL".into(),
+            city: "PITTSBURGH".into(),
+            state: "PA".into(),
+            owner_kind: "CORPORATION".into(),
+            use_class: "COMMERCIAL".into(),
+            use_label: "VACANT COMMERCIAL LAND".into(),
+            sale_date: "2026-06-01".into(),
+            is_exempt: true,
+            ..Details::default()
+        };
+        let found = found(&details, 2);
+        assert_eq!(found.iter().map(|(rule, ..)| *rule).collect::<BTreeSet<_>>(), BTreeSet::from(["X1", "X2", "X3", "X4", "X5", "X6"]));
+        for (rule, statement, evidence) in found {
+            assert!(statement.starts_with("the record shows ") && evidence.len() >= 2, "{rule}: {statement}");
+            for word in ["false", "fraud", "ineligible", "illegal", "wrong"] {
+                assert!(!statement.to_lowercase().contains(word), "{rule}: {statement}");
+            }
+        }
+    }
+}

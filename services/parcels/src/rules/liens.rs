@@ -1,0 +1,335 @@
+//! Tax liens: what the entries of a docket say about each, and which taxing bodies it is left for.
+//!
+//! A table shows the last entry of a docket only, so an entry that decides is remembered: a later one, such as a returned letter, hides it. A lien that a
+//! reading lacks stays as it was. Nothing depends on today.
+
+use std::collections::BTreeSet;
+
+use crate::record::Parcel;
+use crate::record::lien::{Lien, OPEN, PARTIAL, SATISFIED, STRUCK};
+use schemas::allegheny::{COUNTY, pins_of_block_lot};
+use schemas::facts::liens::LienFact;
+use schemas::hash::Hash32;
+use serde::{Deserialize, Serialize};
+
+use super::roll::Roll;
+use super::{ParcelsRules, State, roll_key};
+use fold::records::Read;
+use fold::undecided::{Undecided, all};
+
+/// Entries that satisfy a lien for every body, in capitals.
+const FULL: [&str; 5] = ["SATISFACTION", "SATISFIED", "EXONERATION", "EXONERATION OF TAX LIEN", "LIEN ENTERED IN ERROR BY FILER"];
+/// The words of a description, in capitals, and the taxing body that they name. The first one of a body that occurs counts.
+const BODIES: [(&str, &str); 9] = [
+    ("ALLEGHENY COUNTY", "County"),
+    ("COUNTY", "County"),
+    ("CITY", "City"),
+    ("BOROUGH", "Borough"),
+    ("TOWNSHIP", "Township"),
+    ("SCHOOL", "School"),
+    ("LIBRARY", "Library"),
+    ("WATER & SEWER", "Water & Sewer"),
+    ("WATER AND SEWER", "Water & Sewer"),
+];
+/// The most liens that wait for a parcel. Those beyond are not decided again when it is known.
+const WAITING_MAX: usize = 1_000;
+/// The body of a description that names none.
+const UNKNOWN_BODY: &str = "Unknown";
+
+/// What an entry of a docket decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    /// The lien is satisfied for every body.
+    Full,
+    /// It is satisfied for a body.
+    Body(&'static str),
+    /// It is exonerated in part.
+    Part,
+    /// It was struck off.
+    Struck,
+    /// It decides nothing.
+    Other,
+}
+
+/// The entries that decided something about a lien.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Seen {
+    /// The entry that satisfied it.
+    satisfied: String,
+    /// The entry that struck it off.
+    struck: String,
+    /// The bodies for which it was satisfied.
+    bodies: BTreeSet<String>,
+    /// The last entry that satisfied a part.
+    part: String,
+    /// The lien itself, of one without a PIN: it is decided again when a parcel with a PIN that its block-lot can mean is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<LienFact>,
+}
+
+/// The taxing bodies that a description names, in the order of [`BODIES`].
+fn bodies(description: &str) -> Vec<&'static str> {
+    let text = description.to_uppercase();
+    let mut found: Vec<&'static str> = Vec::new();
+    for (words, body) in BODIES {
+        if text.contains(words) && !found.contains(&body) {
+            found.push(body);
+        }
+    }
+    if found.is_empty() { vec![UNKNOWN_BODY] } else { found }
+}
+
+/// Reads an entry of a docket.
+fn entry(text: &str) -> Entry {
+    let text = text.to_uppercase();
+    if let Some(rest) = text.strip_prefix("SATISFIED AS TO ") {
+        return BODIES.iter().find(|(words, _)| rest.starts_with(words)).map_or(Entry::Part, |(_, body)| Entry::Body(body));
+    }
+    match text.as_str() {
+        text if text.starts_with("PARTIAL EXONERATION") => Entry::Part,
+        text if text.starts_with("TAX LIEN STRIKE-OFF") => Entry::Struck,
+        text if FULL.contains(&text) => Entry::Full,
+        _ => Entry::Other,
+    }
+}
+
+impl Seen {
+    /// Takes the last entry of a docket.
+    fn take(&mut self, text: &str) {
+        let text_of = |field: &mut String| text.clone_into(field);
+        match entry(text) {
+            Entry::Full => text_of(&mut self.satisfied),
+            Entry::Struck => text_of(&mut self.struck),
+            Entry::Part => text_of(&mut self.part),
+            Entry::Body(body) => {
+                self.bodies.insert(body.to_owned());
+                text_of(&mut self.part);
+            }
+            Entry::Other => {}
+        }
+    }
+
+    /// What the entries say of a lien: its status, why, and the bodies that it is left for.
+    fn status(&self, fact: &LienFact) -> (&'static str, String, Vec<&'static str>) {
+        let named = bodies(&fact.description);
+        let hidden = |text: &str| {
+            if text == fact.last_entry {
+                format!("the entry {text:?}")
+            } else {
+                format!("the earlier entry {text:?}, which {:?} hides", fact.last_entry)
+            }
+        };
+        if !self.struck.is_empty() {
+            return (STRUCK, hidden(&self.struck), Vec::new());
+        }
+        if !self.satisfied.is_empty() {
+            return (SATISFIED, hidden(&self.satisfied), Vec::new());
+        }
+        if fact.is_satisfied {
+            return (SATISFIED, "the publisher marks it as satisfied".to_owned(), Vec::new());
+        }
+        if self.part.is_empty() {
+            return (OPEN, "no entry says that it is paid".to_owned(), named);
+        }
+        let left: Vec<&'static str> = named.iter().copied().filter(|body| !self.bodies.contains(*body)).collect();
+        if left.is_empty() {
+            return (SATISFIED, format!("{}, for the only body that is left", hidden(&self.part)), left);
+        }
+        (PARTIAL, format!("{}; UNKNOWN_SPLIT: how much of the amount is left is not published", hidden(&self.part)), left)
+    }
+}
+
+/// The key of what is remembered of a lien.
+fn seen_key(key: &str) -> String {
+    format!("seen/{key}")
+}
+
+/// The id of the record of a lien. It holds no PIN.
+fn id(key: &str) -> String {
+    let hash = Hash32::of(key.as_bytes()).to_string();
+    format!("lien/{}", hash.get(..24).unwrap_or(&hash))
+}
+
+/// The rows that a decision about a lien reads.
+pub(super) fn reads(key: &str) -> Vec<Read> {
+    vec![Read::Source(seen_key(key)), Read::Record(id(key))]
+}
+
+/// The key of the liens that wait for a parcel with a PIN.
+fn waiting_key(pin: &str) -> String {
+    format!("waiting/{pin}")
+}
+
+/// Decides the record of a lien.
+pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &LienFact) -> Result<(), Undecided> {
+    let seen_key = seen_key(key);
+    let mut seen: Seen = state.source(&seen_key)?.unwrap_or_default();
+    seen.take(&fact.last_entry);
+    if fact.pin.is_empty() {
+        for pin in pins_of_block_lot(&fact.block_lot) {
+            let add = |keys: &mut BTreeSet<String>| _ = keys.len() < WAITING_MAX && keys.insert(key.to_owned());
+            state.change(&waiting_key(&pin), add)?;
+        }
+        seen.waiting = Some(fact.clone());
+    }
+    state.change(&seen_key, |stored: &mut Seen| stored.clone_from(&seen))?;
+    put(state, key, &seen, fact)
+}
+
+/// Decides the liens again that waited for a parcel, now that it is known.
+pub(super) fn decide_waiting(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
+    let keys: BTreeSet<String> = state.source(&waiting_key(pin))?.unwrap_or_default();
+    all(keys.iter().map(|key| {
+        let seen: Seen = state.source(&seen_key(key))?.unwrap_or_default();
+        match &seen.waiting {
+            Some(fact) => put(state, key, &seen, fact),
+            None => Ok(()),
+        }
+    }))
+    .map(drop)
+}
+
+/// Sets the record of a lien. A block-lot is a PIN if exactly one of those that it can mean is that of a known parcel.
+fn put(state: &mut State<'_, ParcelsRules>, key: &str, seen: &Seen, fact: &LienFact) -> Result<(), Undecided> {
+    let mut pin = fact.pin.clone();
+    if pin.is_empty() {
+        let candidates = pins_of_block_lot(&fact.block_lot);
+        let rolls = all(candidates.iter().map(|pin| state.source::<Roll>(&roll_key(pin))))?;
+        let is_known = |roll: &Option<Roll>| roll.as_ref().is_some_and(|roll| roll.details.is_some());
+        let mut known = candidates.iter().zip(&rolls).filter(|(_, roll)| is_known(roll)).map(|(pin, _)| pin);
+        if let (Some(only), None) = (known.next(), known.next()) {
+            pin.clone_from(only);
+        }
+    }
+    state.put(record(id(key), pin, seen, fact))
+}
+
+fn record(id: String, pin: String, seen: &Seen, fact: &LienFact) -> Parcel {
+    let (status, why, left) = seen.status(fact);
+    let amount_cents = fact.amount_cents.filter(|_| status != PARTIAL);
+    let lien = Lien {
+        dtd: fact.docket.clone(),
+        description: fact.description.clone(),
+        body: left.into_iter().map(str::to_owned).collect(),
+        tax_year: fact.year,
+        filed: fact.filed.clone(),
+        amount_cents,
+        status: status.to_owned(),
+        why,
+        last_entry: fact.last_entry.clone(),
+        assignee: fact.assignee.clone(),
+        block_lot: fact.block_lot.clone(),
+        municipality: fact.municipality.clone(),
+    };
+    Parcel { id, pin, county: COUNTY.to_owned(), lien: Some(Box::new(lien)), ..Parcel::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::event::FactKind;
+    use schemas::views::records::Record;
+
+    use super::super::{Parcels, ParcelsFact};
+    use super::*;
+    use fold::testing::{self, Folded};
+
+    const KEY: &str = "allegheny.liens/DTD-97-004687|x|1996|28F194|0028F00194000000";
+
+    fn lien(description: &str, last_entry: &str) -> LienFact {
+        LienFact {
+            docket: "DTD-97-004687".into(),
+            description: description.into(),
+            year: Some(1996),
+            block_lot: "28F194".into(),
+            pin: "0028F00194000000".into(),
+            amount_cents: Some(120_000),
+            last_entry: last_entry.into(),
+            ..LienFact::default()
+        }
+    }
+
+    /// Folds the versions of one lien, and returns its last record.
+    fn folded(versions: Vec<LienFact>) -> Parcel {
+        let mut engine: Folded<Parcels> = Folded::default();
+        for version in versions {
+            engine.decide(&testing::fact(KEY, FactKind::Observed, 1_795_176_000_000, Some(ParcelsFact::Lien(Box::new(version)))));
+        }
+        engine.records().remove(&id(KEY)).unwrap()
+    }
+
+    fn status(record: Parcel) -> (String, Vec<String>, Option<i64>) {
+        let lien = record.lien.unwrap();
+        (lien.status, lien.body, lien.amount_cents)
+    }
+
+    /// Proves what each entry decides: full and partial satisfactions, a strike-off, and entries that decide nothing.
+    #[test]
+    fn entries_decide() {
+        let of = |description: &str, entry: &str| status(folded(vec![lien(description, entry)]));
+        let whole = Some(120_000);
+        for (description, entry, expected, body, amount) in [
+            ("City & School Tax Lien", "Satisfied as to School ONLY", PARTIAL, &["City"][..], None),
+            ("City & School Tax Lien", "Satisfied as to City ONLY", PARTIAL, &["School"], None),
+            ("Borough & School Tax Lien", "Satisfied as to Borough ONLY", PARTIAL, &["School"], None),
+            ("Township & School Tax Lien", "Satisfied as to Township ONLY", PARTIAL, &["School"], None),
+            ("School & Library Tax Lien", "Satisfied as to Library ONLY", PARTIAL, &["School"], None),
+            ("Allegheny County Tax Lien", "Partial Exoneration - Tax Lien", PARTIAL, &["County"], None),
+            ("School District Tax Lien", "Satisfied as to School ONLY", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Satisfaction", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "satisfied", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Exoneration of Tax Lien", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Lien Entered in Error by Filer", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Tax Lien Strike-off", STRUCK, &[], whole),
+            ("Pgh Water & Sewer Tax Lien", "Mail Returned", OPEN, &["Water & Sewer"], whole),
+            ("City & School Tax Lien", "Suggestion of Bankruptcy", OPEN, &["City", "School"], whole),
+            ("Allegheny County Tax Lien", "Motion & Order", OPEN, &["County"], whole),
+            ("Tax Lien", "", OPEN, &["Unknown"], whole),
+        ] {
+            let found = of(description, entry);
+            assert_eq!(
+                (found.0.as_str(), found.1.iter().map(String::as_str).collect::<Vec<_>>(), found.2),
+                (expected, body.to_vec(), amount),
+                "{entry}"
+            );
+        }
+        let flagged = LienFact { is_satisfied: true, ..lien("Allegheny County Tax Lien", "Tax Lien") };
+        assert_eq!(status(folded(vec![flagged])).0, SATISFIED);
+    }
+
+    /// Proves that an entry which decides is remembered when a later one hides it, and that what it decided is said.
+    #[test]
+    fn later_entries_hide_nothing() {
+        let of = |entries: &[&str]| folded(entries.iter().map(|entry| lien("School District Tax Lien", entry)).collect());
+        let hidden = of(&["Tax Lien", "Satisfaction", "Mail Returned"]);
+        assert_eq!(hidden.lien.as_ref().unwrap().why, "the earlier entry \"Satisfaction\", which \"Mail Returned\" hides");
+        assert_eq!(status(hidden).0, SATISFIED);
+        let both = ["Satisfied as to School ONLY", "Notice", "Satisfied as to City ONLY"];
+        let both = folded(both.iter().map(|entry| lien("City & School Tax Lien", entry)).collect());
+        assert_eq!(status(both), (SATISFIED.to_owned(), Vec::new(), Some(120_000)));
+        // A flag that was set in error is taken back: no entry says so.
+        let flagged = LienFact { is_satisfied: true, ..lien("School District Tax Lien", "Tax Lien") };
+        assert_eq!(status(folded(vec![flagged, lien("School District Tax Lien", "Tax Lien")])).0, OPEN);
+    }
+
+    /// Proves that a lien with a PIN is in the list of its parcel, and one without in that of each parcel which its block-lot can mean; and that a lien which
+    /// a table lacks stays as it was.
+    #[test]
+    fn liens_are_listed() {
+        let lists = |record: &Parcel| record.places().into_iter().map(|place| place.list).collect::<Vec<_>>();
+        let known = folded(vec![lien("Allegheny County Tax Lien", "Tax Lien")]);
+        assert_eq!(lists(&known), ["lien/0028F00194000000"]);
+        let unknown = LienFact { pin: String::new(), block_lot: "233J211 2".into(), ..lien("Allegheny County Tax Lien", "Tax Lien") };
+        assert_eq!(lists(&folded(vec![unknown])), ["lien/unmatched/0233J00211000200", "lien/unmatched/0233J00211000002"]);
+        let nowhere = LienFact { pin: String::new(), block_lot: "296- N-1-1".into(), ..lien("Allegheny County Tax Lien", "Tax Lien") };
+        let nowhere = folded(vec![nowhere]);
+        assert_eq!((lists(&nowhere), nowhere.lien.unwrap().block_lot.as_str()), (Vec::new(), "296- N-1-1"));
+        let mut engine: Folded<Parcels> = Folded::default();
+        let fact = |kind, data| testing::fact(KEY, kind, 1_795_176_000_000, data);
+        let data = ParcelsFact::Lien(Box::new(lien("Allegheny County Tax Lien", "Tax Lien")));
+        engine.decide(&fact(FactKind::Observed, Some(data)));
+        let before = engine.records();
+        engine.decide(&fact(FactKind::Withdrawn, None));
+        assert_eq!(engine.records(), before);
+    }
+}
