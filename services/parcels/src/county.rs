@@ -132,7 +132,7 @@ pub(crate) fn pin(parameter: &'static str, given: &str) -> Result<String, Proble
 mod tests {
     use super::*;
 
-    /// Proves that parcels, townships and classes of both counties are told apart by their form, and which are commercial.
+    /// Proves that parcels, townships and classes of both counties are distinguished by their form, and which are commercial.
     #[test]
     fn counties_differ() {
         assert_eq!([County::of_pin("16012160010000"), County::of_pin("0028F00194000000")], [County::Cook, County::Allegheny]);
