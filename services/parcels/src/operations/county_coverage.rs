@@ -114,12 +114,13 @@ const ALLEGHENY: County = County {
     name: "Allegheny County, Pennsylvania",
     streams: ALLEGHENY_STREAMS,
     buyers: "buyers of tax liens, title companies, lenders, and firms for appeals of property tax",
-    methodology: "Over-assessment: the value of the base year 2012, divided by the price of the parcel's own valid sale since 3 years before the tax year, against \
-        the median of sold parcels of its use in its municipality or ward, of at least 30. The ratio to the peers alone counts, never that to 1. Exemptions: \
-        rules X1 to X6 say what the record shows next to a homestead exclusion or an exempt tax code. Liens: the status follows from the entries of each docket. A satisfaction for one taxing body leaves the lien to the others, with an unknown \
-        amount; a satisfaction that a later entry hides counts; a lien that is open 20 years after it was filed is to be reviewed.",
-    density: "584,999 parcels, and 503,747 sales, of which those of 5 years are read. No owner is named. About one million liens since 1995. About one in a hundred has no PIN, and is listed with the parcels that its block and lot can mean. Interest, \
-        costs and the effects of sales are not published.",
+    methodology: "Over-assessment: the value of the base year 2012, divided by the price of the parcel's own valid sale since 3 years before the tax year, \
+        against the median of sold parcels of its use in its municipality or ward, of at least 30. The ratio to the peers alone counts, never that to 1. \
+        Exemptions: rules X1 to X6 say what the record shows next to a homestead exclusion or an exempt tax code. Liens: the status follows from the \
+        entries of each docket. A satisfaction for one taxing body leaves the lien to the others, with an unknown amount; a satisfaction that a later \
+        entry hides counts; a lien that is open 20 years after it was filed is to be reviewed.",
+    density: "584,999 parcels, and 503,747 sales, of which those of 5 years are read. No owner is named. About one million liens since 1995. About one in a \
+        hundred has no PIN, and is listed with the parcels that its block and lot can mean. Interest, costs and the effects of sales are not published.",
     licence: "Western Pennsylvania Regional Data Center (WPRDC), Creative Commons CC0 or CC-BY by table",
     through_date: String::new(),
 };

@@ -143,7 +143,7 @@ impl Read for Arguments {
     fn definition() -> Definition {
         Definition {
             name: NAME,
-            summary: "Parcels of a county whose record shows an exemption next to a non-occupant's address, a company as owner, or another use, with the fields that show it.",
+            summary: "Parcels whose record shows an exemption next to an address elsewhere, a company as owner, or another use, with the fields.",
             when: "Use it to find exemptions that a county may want to look at.",
             description: "Each row names its rule and what the record shows: it is no conclusion about a person or a right. `owner` is the kind of the owner, since no \
                 name is published; of a mailing address only city and state are shown. Unpaid calls get the payment terms with a preview: the rules, with \

@@ -277,7 +277,7 @@ impl Read for Arguments {
     fn definition() -> Definition {
         Definition {
             name: NAME,
-            summary: "The tax liens of one parcel of Allegheny County that appear unsatisfied, summed by taxing body and year, and what is known of a redemption.",
+            summary: "The tax liens of one parcel of Allegheny County that appear unsatisfied, by taxing body and year, and its redemption posture.",
             when: "Use it before you buy, insure or redeem a parcel in Allegheny County.",
             description: "`status` follows from the entries of each docket; an earlier satisfaction counts although a later entry hides it. A lien that is satisfied for one \
                 of its bodies is `PARTIAL`: its amount is null, since how much is left is not published. `summary` has the liens that survive only. Unpaid \
