@@ -88,8 +88,6 @@ pub struct ParcelFact {
     pub mailing_state: String,
     /// Assessment: the day of the last sale, `YYYY-MM-DD`.
     pub sale_date: String,
-    /// Assessment: the day of which the row is, `YYYY-MM-DD`.
-    pub as_of: String,
 }
 
 impl ParcelFact {

@@ -102,7 +102,7 @@ impl Rules for ParcelsRules {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
                 parcels::VALUE => change(state, &data.pin, |roll| roll.assess(data)),
-                parcels::ASSESSMENT => assess(state, data),
+                parcels::ASSESSMENT => assess(state, data, fact.observed_at),
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
                 parcels::CYCLE => match Closing::read(data) {
@@ -162,9 +162,9 @@ fn record_id(pin: &str) -> String {
 }
 
 /// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.
-fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), Undecided> {
+fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) -> Result<(), Undecided> {
     let before: Roll = state.source(&roll_key(&fact.pin))?.unwrap_or_default();
-    change(state, &fact.pin, |roll| roll.assess_with_details(fact))?;
+    change(state, &fact.pin, |roll| roll.assess_with_details(fact, &cycle::day_of(at_ms)))?;
     if before.details.is_none() {
         liens::decide_waiting(state, &fact.pin)?;
     }

@@ -48,7 +48,6 @@ pub(super) const ASSESSMENT_COLUMNS: &[&str] = &[
     "CHANGENOTICEADDRESS4",
     "FAIRMARKETTOTAL",
     "TAXYEAR",
-    "ASOFDATE",
 ];
 const PERSONAL: &[&str] = &[
     "PROPERTYHOUSENUM",
@@ -110,8 +109,6 @@ struct Row<'a> {
     #[serde(borrow)]
     taxyear: Field<'a>,
     #[serde(borrow)]
-    asofdate: Field<'a>,
-    #[serde(borrow)]
     price: Field<'a>,
     #[serde(borrow)]
     deedbook: Field<'a>,
@@ -165,7 +162,7 @@ fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
     parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or has not 16 characters of a PIN".to_owned()))
 }
 
-/// Maps the rows of assessments. Of several rows of a parcel, which a card of each building can have, the first counts. Facts and rejected rows are in
+/// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel, which a card of each building can have, the first counts. Facts and rejected rows are in
 /// the page; the parcels of each municipality and year are counted in the areas.
 pub(super) fn map_assessments(stream: &'static str, records: Records<'_>, areas: &mut Areas, page: &mut Page) -> Result<(), UpstreamError> {
     let records = records.storing(StoredFields { requested: ASSESSMENT_COLUMNS, personal: PERSONAL });
@@ -217,7 +214,6 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         mailing_city: if is_homestead { mailing_city } else { String::new() },
         mailing_state: if is_homestead { mailing_state } else { String::new() },
         sale_date: day(&row.saledate).map(|day| day.to_string()).unwrap_or_default(),
-        as_of: day(&row.asofdate).map(|day| day.to_string()).unwrap_or_default(),
         pin,
         ..ParcelFact::default()
     })

@@ -61,7 +61,7 @@ pub struct FlagRow {
     pub owner: String,
     /// The city and state of the mailing address; empty if the rule is not about them.
     pub mailing: String,
-    /// The first day of which the homestead exclusion is recorded; empty without one.
+    /// The first day on which the homestead exclusion was read; empty without one.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub exempt_since: String,
     /// True if fields are hidden on request; only then present.

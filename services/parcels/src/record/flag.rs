@@ -29,7 +29,7 @@ pub struct Flag {
     pub owner: String,
     /// The city and state of the mailing address; empty if no rule is about them.
     pub mailing: String,
-    /// The first day of which the homestead exclusion is recorded; empty without one.
+    /// The first day on which the homestead exclusion was read; empty without one.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub exempt_since: String,
     /// Whether the rule no longer flags the parcel.

@@ -64,7 +64,7 @@ pub(super) struct Details {
     pub(super) owner_kind: String,
     /// Whether its tax code says that it is exempt.
     pub(super) is_exempt: bool,
-    /// The day of the first row with the homestead exclusion that it has; empty if it has none.
+    /// The first day on which the homestead exclusion that it has was read; empty if it has none.
     pub(super) homestead_since: String,
     /// A hash of the mailing address, of a parcel with a homestead exclusion.
     pub(super) mailing_hash: String,
@@ -190,16 +190,13 @@ impl Roll {
         }
     }
 
-    /// Takes a row of Allegheny County.
-    pub(super) fn assess_with_details(&mut self, fact: &ParcelFact) {
+    /// Takes a row of Allegheny County that was read on a day.
+    pub(super) fn assess_with_details(&mut self, fact: &ParcelFact, day: &str) {
         self.assess(fact);
         self.locate(fact);
         let before = self.details.take().unwrap_or_default();
-        let is_new = before.homestead_since.is_empty();
         let homestead_since = match fact.is_homestead {
-            // A row without its day: the exclusion is known since the beginning of its year.
-            true if is_new && fact.as_of.is_empty() => format!("{}-01-01", fact.year),
-            true if is_new => fact.as_of.clone(),
+            true if before.homestead_since.is_empty() => day.to_owned(),
             true => before.homestead_since,
             false => String::new(),
         };
