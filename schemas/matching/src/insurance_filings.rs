@@ -51,8 +51,8 @@ impl Subject {
     pub fn of_form(form: &str) -> Option<Self> {
         let form = form.trim().to_ascii_uppercase();
         match form.strip_prefix("BMC-").unwrap_or(&form) {
-            "91" | "91X" => Some(Self::Liability),
-            "34" => Some(Self::Cargo),
+            "82" | "91" | "91X" => Some(Self::Liability),
+            "34" | "83" => Some(Self::Cargo),
             "84" | "85" => Some(Self::Bond),
             _ => None,
         }
@@ -159,10 +159,12 @@ mod tests {
     fn policies_and_forms() {
         assert_eq!(policy_key("S-LHMI2518-00"), policy_key("SLHMI251800"));
         assert_eq!(policy_key(&"a".repeat(10_000)).len(), 100);
-        let subjects = ["BMC-91X", "91x", "BMC-34", "84", "BMC-85", "BMC-35", ""].map(Subject::of_form);
+        let subjects = ["BMC-91X", "91x", "BMC-82", "BMC-34", "83", "84", "BMC-85", "BMC-35", ""].map(Subject::of_form);
         let expected = [
             Some(Subject::Liability),
             Some(Subject::Liability),
+            Some(Subject::Liability),
+            Some(Subject::Cargo),
             Some(Subject::Cargo),
             Some(Subject::Bond),
             Some(Subject::Bond),

@@ -144,6 +144,8 @@ struct Condition {
     is_not: Vec<String>,
     /// The value contains one of these.
     has: Vec<String>,
+    /// The value contains none of these, or there is none.
+    has_not: Vec<String>,
     /// One of the words of the value is one of these; the word is the evidence.
     words: Vec<String>,
     /// The value is a number of at least this.
@@ -210,8 +212,11 @@ impl Condition {
     /// Whether the condition holds: then the fact that shows it, if one does. `None` if it does not hold.
     fn holds(&self, facts: &[Fact]) -> Option<Option<Fact>> {
         let mut named = facts.iter().filter(|fact| self.fields.contains(&fact.field));
-        if !self.is_not.is_empty() {
-            let is_refused = |fact: &Fact| contains(&self.is_not, &upper(&fact.value));
+        if !(self.is_not.is_empty() && self.has_not.is_empty()) {
+            let is_refused = |fact: &Fact| {
+                let value = upper(&fact.value);
+                contains(&self.is_not, &value) || self.has_not.iter().any(|part| value.contains(part.as_str()))
+            };
             let first = named.next();
             return (!first.is_some_and(is_refused) && !named.any(is_refused)).then(|| first.cloned());
         }

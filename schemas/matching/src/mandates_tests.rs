@@ -54,7 +54,9 @@ fn other_carriers() {
     assert_eq!(carrier(&with(&[("classdef", "EXEMPT FOR HIRE")]))[0], "AUTO_LIABILITY_BIPD MANDATED 750000 49 CFR 387.9");
     assert_eq!(carrier(&with(&[("truck_units", "0")])), ["AUTO_LIABILITY_BIPD LIKELY - 49 CFR 387.9; 387.303"]);
     assert_eq!(carrier(&with(&[("carrier_operation", "C")])), ["AUTO_LIABILITY_BIPD POSSIBLE -"]);
-    assert_eq!(carrier(&with(&[("carrier_operation", "B"), ("hm_ind", "Y")])), ["AUTO_LIABILITY_BIPD MANDATED - 49 CFR 387.9; 387.303"]);
+    // Within one state the regulation demands it for hazardous materials in bulk only, which no field shows.
+    let bulk = "AUTO_LIABILITY_BIPD CONDITIONAL - 49 CFR 387.3(c)(2); 387.9";
+    assert_eq!(carrier(&with(&[("carrier_operation", "B"), ("hm_ind", "Y")])), [bulk]);
     assert_eq!(carrier(&with(&[("classdef", "PRIVATE PROPERTY"), ("hm_ind", "Y")])), ["AUTO_LIABILITY_BIPD MANDATED - 49 CFR 387.9"]);
     assert_eq!(carrier(&with(&[("total_drivers", "2")]))[2], "WORKERS_COMP LIKELY -");
     assert_eq!(carrier(&with(&[("total_drivers", "1")])).len(), 2);
@@ -87,13 +89,33 @@ fn labelled_carriers() {
     }
 }
 
+/// Proves the lines of carriers, authorities and cancelled filings at the edges of the regulation, each with the paragraph that decides.
+#[test]
+fn edges_of_the_regulation() {
+    let cases: Vec<&str> = include_str!("../data/regulation_cases.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(cases.len() >= 70, "{}", cases.len());
+    for case in cases {
+        let [trigger, values, expected, _paragraph] = case.split('|').map(str::trim).collect::<Vec<_>>().try_into().unwrap();
+        let values: Vec<(&str, &str)> = values.split(',').map(|value| value.trim().split_once('=').unwrap()).collect();
+        let found = lines(trigger, "CO", &facts(CENSUS, &values));
+        let of = |line: &Line| {
+            let amount = line.mandate.amount.map_or("-".to_owned(), |amount| amount.to_string());
+            format!("{} {} {amount} {}", line.line, &line.basis.as_str()[..1], line.mandate.form).trim_end().to_owned()
+        };
+        let shown: Vec<String> = found.iter().map(of).collect();
+        let expected: Vec<&str> = expected.split(',').map(str::trim).filter(|line| !line.is_empty()).collect();
+        assert_eq!(shown, expected, "{case}");
+        assert!(found.iter().all(|line| line.basis > Basis::Conditional || line.mandate.citation.starts_with("49 CFR 387.")), "{case}");
+    }
+}
+
 /// Proves the rows about authority: broker, freight forwarder, property, household goods, passengers.
 #[test]
 fn authorities() {
     let authority = |kind: &str| short(&lines("authority_granted", "CO", &facts("yu5v-wbh6", &[("op_auth_type", kind)])));
     assert_eq!(authority("Broker of Property (Except Household Goods)"), ["SURETY_BOND MANDATED 75000 49 CFR 387.307"]);
     assert_eq!(authority("Broker of Household Goods"), ["SURETY_BOND MANDATED 75000 49 CFR 387.307"]);
-    assert_eq!(authority("Freight Forwarder"), ["SURETY_BOND MANDATED 75000 49 CFR 387.403; 49 USC 13906(c)"]);
+    assert_eq!(authority("Freight Forwarder"), ["SURETY_BOND MANDATED 75000 49 CFR 387.403(c); 387.405; 387.307"]);
     let property = "AUTO_LIABILITY_BIPD MANDATED 750000 49 CFR 387.9; 387.303";
     assert_eq!(authority("Motor Carrier of Property (Except Household Goods)"), [property, "CARGO LIKELY -"]);
     assert_eq!(authority("Motor Carrier of Household Goods"), [property, "CARGO MANDATED 5000 49 CFR 387.303(c)"]);
@@ -112,7 +134,12 @@ fn lapses() {
         ["AUTO_LIABILITY_BIPD MANDATED 750000 49 CFR 387.303; 387.313"]
     );
     assert_eq!(lapse(&[("ins_form_code", "BMC-84")]), ["SURETY_BOND MANDATED 75000 49 CFR 387.307"]);
-    assert_eq!(lapse(&[("ins_form_code", "34")]), ["CARGO MANDATED 5000 49 CFR 387.303(c); 387.313"]);
+    assert_eq!(
+        lapse(&[("ins_form_code", "34"), ("op_auth_type", "Motor Carrier of Household Goods")]),
+        ["CARGO MANDATED 5000 49 CFR 387.303(c); 387.313"]
+    );
+    // Others than carriers of household goods may file it, but need not.
+    assert_eq!(lapse(&[("ins_form_code", "34")]), ["CARGO CONDITIONAL 5000 49 CFR 387.303(c); 387.313"]);
     assert!(lapse(&[("ins_form_code", "BMC-35")]).is_empty());
     // A rule says what is to be on file and what is on record, and never that a business has no insurance.
     for form in ["BMC-91X", "34", "BMC-84"] {
@@ -180,10 +207,13 @@ fn the_file_is_sound() {
         );
         assert!(rule.basis != Basis::Mandated || !rule.when.is_empty(), "{}: a fact is needed", rule.id);
         for condition in &rule.when {
-            let kinds = [&condition.is, &condition.is_not, &condition.has, &condition.words].iter().filter(|list| !list.is_empty()).count();
+            let kinds = [&condition.is, &condition.is_not, &condition.has, &condition.has_not, &condition.words]
+                .iter()
+                .filter(|list| !list.is_empty())
+                .count();
             assert_eq!(kinds + usize::from(condition.at_least.is_some()), 1, "{}: one kind of condition", rule.id);
             assert!(!condition.fields.is_empty(), "{}", rule.id);
-            let values = [&condition.is, &condition.is_not, &condition.has, &condition.words];
+            let values = [&condition.is, &condition.is_not, &condition.has, &condition.has_not, &condition.words];
             assert!(values.into_iter().flatten().all(|value| *value == upper(value)), "{}", rule.id);
             assert!(condition.words.iter().all(|word| all_words(word) == [word.clone()]), "{}", rule.id);
         }

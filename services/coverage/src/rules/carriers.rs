@@ -23,6 +23,8 @@ const CENSUS: &str = "az4n-8mr2";
 const AUTHORITIES: &str = "yu5v-wbh6";
 const CANCELLATIONS: &str = "3uet-3z4i";
 const ON_FILE: &str = "inys-ebih";
+/// How the census names the country.
+const DOMESTIC: &[&str] = &["AS", "GU", "MP", "PR", "UNITED STATES", "US", "USA", "VI"];
 /// The most facts of a kind that are kept of a carrier: those with the latest days.
 const KEPT_MAX: usize = 60;
 /// A new carrier with more vehicles or drivers than this has reported nonsense. The number is read as this one, and the evidence says so.
@@ -133,7 +135,9 @@ impl Carrier {
             let reason = fact.reason.to_ascii_uppercase();
             let is_granted = fact.authority_status.eq_ignore_ascii_case("active") && !NO_GRANT.iter().any(|word| reason.contains(word));
             let Some(day) = recent(&fact.changed, *seen).filter(|_| is_granted) else { continue };
-            let facts: Vec<RuleFact> = rule_fact(AUTHORITIES, "op_auth_type", &fact.authority_type).into_iter().collect();
+            // Whether the carrier reports hazardous materials decides the amount.
+            let hazmat = self.profile().and_then(|profile| rule_fact(CENSUS, "hm_ind", &profile.hm_ind));
+            let facts: Vec<RuleFact> = rule_fact(AUTHORITIES, "op_auth_type", &fact.authority_type).into_iter().chain(hazmat).collect();
             let more = [("op_auth_status", &fact.authority_status), ("status_change_date", &fact.changed)];
             let more = more.into_iter().filter_map(|(field, value)| rule_fact(AUTHORITIES, field, value)).collect();
             into.push(Trigger {
@@ -154,12 +158,17 @@ impl Carrier {
         for Known { seen, fact, .. } in self.cancellations.values() {
             let (Some(day), Some(cancelled)) = (recent(&fact.cancelled, *seen), filing(fact)) else { continue };
             let (on_file, required) = self.amounts(&fact.docket, cancelled.subject);
-            if insurance_filings::lapse(&cancelled, &filings, on_file) != Lapse::Lapsed {
+            // A docket of which no liability insurance is required, such as that of a broker, has nothing to lapse.
+            if insurance_filings::lapse(&cancelled, &filings, on_file) != Lapse::Lapsed || required == Some(0) {
                 continue;
             }
             let form = rule_fact(CANCELLATIONS, "ins_form_code", &fact.form);
             let required_text = required.map(|dollars| dollars.to_string()).unwrap_or_default();
-            let facts: Vec<RuleFact> = form.into_iter().chain(rule_fact(ON_FILE, "required_dollars", &required_text)).collect();
+            let facts: Vec<RuleFact> = form
+                .into_iter()
+                .chain(rule_fact(ON_FILE, "required_dollars", &required_text))
+                .chain(self.of_docket(&fact.docket).filter_map(|row| rule_fact(ON_FILE, "op_auth_type", &row.authority_type)))
+                .collect();
             let on_file_field = match cancelled.subject {
                 Subject::Liability => ("bipd_file", "0"),
                 Subject::Cargo => ("cargo_file", "N"),
@@ -179,12 +188,17 @@ impl Carrier {
         }
     }
 
+    /// The amounts on file of a docket if they are known, else of the carrier.
+    fn of_docket(&self, docket: &str) -> impl Iterator<Item = &CarrierFact> + Clone {
+        let of_docket = move |fact: &CarrierFact| !docket.is_empty() && fact.docket == docket;
+        let is_known = self.on_file.values().any(|known| of_docket(&known.fact));
+        self.on_file.values().map(|known| &known.fact).filter(move |fact| !is_known || of_docket(fact))
+    }
+
     /// The dollars on file and required of a kind of insurance, for a docket if its amounts are known, else for the carrier. A bond or cargo insurance
     /// that is on file counts as 1 dollar. `None` if nothing is known.
     fn amounts(&self, docket: &str, subject: Subject) -> (Option<u64>, Option<u64>) {
-        let of_docket = |known: &&Known| !docket.is_empty() && known.fact.docket == docket;
-        let is_known = self.on_file.values().any(|known| of_docket(&known));
-        let rows = self.on_file.values().filter(|known| !is_known || of_docket(known));
+        let rows = self.of_docket(docket);
         let on_file = |fact: &CarrierFact| {
             let flag = |text: &str| match text {
                 "Y" => Some(1),
@@ -197,9 +211,9 @@ impl Carrier {
                 Subject::Bond => flag(&fact.bond_on_file),
             }
         };
-        let required = rows.clone().filter_map(|known| known.fact.bipd_required.parse().ok());
-        let required = required.max().filter(|dollars| subject == Subject::Liability && *dollars > 0);
-        (rows.filter_map(|known| on_file(&known.fact)).max(), required)
+        let required = rows.clone().filter_map(|fact| fact.bipd_required.parse().ok());
+        let required = required.max().filter(|_| subject == Subject::Liability);
+        (rows.filter_map(on_file).max(), required)
     }
 }
 
@@ -268,7 +282,9 @@ fn url(dataset: &str, dot: &str) -> String {
 impl Owner for Carrier {
     fn candidates(&self, owner: &str) -> Candidates {
         let Some(profile) = self.profile() else { return Candidates::new() };
-        let Some(state) = US_STATES.into_iter().find(|state| *state == profile.state) else { return Candidates::new() };
+        let is_domestic = profile.country.is_empty() || DOMESTIC.contains(&profile.country.to_ascii_uppercase().as_str());
+        // Letters of a state of Mexico can be those of a state here.
+        let Some(state) = US_STATES.into_iter().find(|state| is_domestic && *state == profile.state) else { return Candidates::new() };
         let dot = owner.strip_prefix(OWNER).unwrap_or_default();
         let address = Address::new(&profile.street, &profile.city, state, &profile.zip);
         let mut triggers = Vec::new();

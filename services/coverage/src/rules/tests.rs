@@ -317,6 +317,47 @@ fn lapses() {
     assert!(replaced.short().is_empty() && replaced.records().into_values().all(|lead| lead.withdrawn));
 }
 
+/// Proves that the amount of an authority depends on the carrier's hazardous materials, that letters of another country's state are no state here, that a
+/// docket of which no liability insurance is required has nothing to lapse, and that cargo insurance is demanded of carriers of household goods only.
+#[test]
+fn facts_of_other_rows_decide() {
+    const PROPERTY: &str = "Motor Carrier of Property (Except Household Goods)";
+    let row = |hm_ind: &str| {
+        let data = CarrierFact { stream: "fmcsa.authority".into(), added: "2019-01-01".into(), hm_ind: hm_ind.into(), ..carrier() };
+        of_carrier("fmcsa.authority/carrier/4312345", data)
+    };
+    let granted = |hm_ind: &str| engine(&[authority(PROPERTY, "Active", "GRANTED"), row(hm_ind)]).short();
+    assert!(granted("Y").contains(&"AUTO_LIABILITY_BIPD MANDATED authority_granted 2026-11-19 fmcsa -".to_owned()));
+    assert!(granted("N").contains(&"AUTO_LIABILITY_BIPD MANDATED authority_granted 2026-11-19 fmcsa 750000".to_owned()));
+    assert!(engine(&[census(CarrierFact { country: "MX".into(), ..carrier() })]).leads().is_empty());
+    assert!(!engine(&[census(CarrierFact { country: "US".into(), ..carrier() })]).leads().is_empty());
+
+    let on_file = |kind_of: &str, required: &str| {
+        let data = CarrierFact {
+            stream: "fmcsa.cancellations".into(),
+            kind: kind::ON_FILE.into(),
+            dot: "4312345".into(),
+            docket: "MC1234567".into(),
+            authority_type: kind_of.into(),
+            bipd_required: required.into(),
+            bipd_on_file: "0".into(),
+            cargo_on_file: "N".into(),
+            ..CarrierFact::default()
+        };
+        of_carrier(&format!("fmcsa.cancellations/on_file/4312345|MC1234567|{kind_of}"), data)
+    };
+    let lapsed = |facts: [Fact<CoverageFact>; 2]| engine(&[vec![looked_up()], facts.to_vec()].concat()).short();
+    assert!(lapsed([cancellation("2026-11-25"), on_file("Broker of Property", "0")]).is_empty());
+    let cargo = || {
+        let Some(CoverageFact::Carrier(mut data)) = cancellation("2026-11-25").data else { panic!("no carrier") };
+        data.form = "BMC-34".into();
+        of_carrier("fmcsa.cancellations/4312345|BMC-34|SLHMI251800|2026-11-25", *data)
+    };
+    let line = |basis: &str| [format!("CARGO {basis} insurance_lapse 2026-11-25 fmcsa 5000")];
+    assert_eq!(lapsed([cargo(), on_file("Motor Carrier of Household Goods", "750000")]), line("MANDATED"));
+    assert_eq!(lapsed([cargo(), on_file(PROPERTY, "750000")]), line("CONDITIONAL"));
+}
+
 /// Proves that a filing counts as a replacement only until its own cancellation: of two policies that are cancelled one after the other the later
 /// cancellation is the lapse, of two on one day that day, and a renewal under the same number is none. The order of the facts does not matter.
 #[test]
