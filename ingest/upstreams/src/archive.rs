@@ -45,11 +45,13 @@ enum Source {
 }
 
 impl ArchivedFile {
-    /// Opens the only file of an archive whose name has an ending (`.xml`). `bytes_max` is the most that it may unpack to.
+    /// Opens the only file of an archive whose name has an ending (`.xml`), or the only file with an empty one. `bytes_max` is the most that it may
+    /// unpack to.
     ///
     /// # Errors
     /// Why the archive is refused.
     pub(crate) fn open(archive: File, ending: &str, bytes_max: u64) -> Result<Self, String> {
+        let kind = if ending.is_empty() { "file" } else { ending };
         let broken = |error: zip::result::ZipError| format!("not a whole zip archive: {error}");
         let unreadable = |error: io::Error| format!("not a whole zip archive: {error}");
         let mut reader = archive.try_clone().map_err(unreadable)?;
@@ -65,17 +67,17 @@ impl ArchivedFile {
                 continue;
             }
             if found.is_some() {
-                return Err(format!("more than one {ending} in the archive"));
+                return Err(format!("more than one {kind} in the archive"));
             }
             if file.encrypted() {
-                return Err(format!("the {ending} is encrypted"));
+                return Err(format!("the {kind} is encrypted"));
             }
-            let start = file.data_start().ok_or_else(|| format!("the {ending} has no data"))?;
+            let start = file.data_start().ok_or_else(|| format!("the {kind} has no data"))?;
             found = Some((start, file.compressed_size(), file.size(), file.crc32(), file.compression()));
         }
-        let (start, packed_length, length, expected_checksum, compression) = found.ok_or_else(|| format!("no {ending} in the archive"))?;
+        let (start, packed_length, length, expected_checksum, compression) = found.ok_or_else(|| format!("no {kind} in the archive"))?;
         if length > bytes_max.min(unpacked_max(packed_length)) {
-            return Err(format!("the {ending} unpacks from {packed_length} to {length} bytes, more than is accepted"));
+            return Err(format!("the {kind} unpacks from {packed_length} to {length} bytes, more than is accepted"));
         }
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, archive);
         reader.seek(SeekFrom::Start(start)).map_err(|error| format!("not readable: {error}"))?;
@@ -83,7 +85,7 @@ impl ArchivedFile {
         let source = match compression {
             CompressionMethod::Stored => Source::Stored(packed),
             CompressionMethod::Deflated => Source::Deflated(DeflateDecoder::new(packed)),
-            other => return Err(format!("the {ending} is packed with {other}")),
+            other => return Err(format!("the {kind} is packed with {other}")),
         };
         Ok(Self { source, checksum: Hasher::new(), expected_checksum, length, read: 0, packed_length })
     }

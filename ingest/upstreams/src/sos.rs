@@ -1,23 +1,28 @@
-//! New businesses, from the open registers of businesses of states: one stream for each state, all of them on Socrata.
+//! New businesses, from the open registers of businesses of states: one stream for each state. Iowa publishes its register as one archive ([`iowa`]),
+//! the others are on Socrata.
 //!
-//! Registers differ: Colorado and Connecticut publish entities, New York events, and Oregon one row for each name and address of an entity. Where a
+//! Registers differ: Colorado, Connecticut and Iowa publish entities, New York events, and Oregon one row for each name and address of an entity. Where a
 //! register publishes the address of a registered agent only, no address is stored: one agent has thousands of businesses. Agents and people who file
 //! are not requested at all.
 //!
 //! What is unreliable: rows arrive late, so days are read again; dates are written in two ways; the name of an entity that ended says so; a new event is
 //! often an amendment or a second filing of the same day. What an event means is decided by the services that read it.
 
+mod iowa;
 mod registers;
 
+use std::fs::File;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use schemas::position::UpstreamCursor;
 use schemas::topics::BUSINESSES;
 use serde::{Deserialize, Serialize};
 
 use self::registers::{REGISTERS, Register, Scope};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata};
+use crate::{Answer, FilePages, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata};
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1_000;
@@ -37,8 +42,14 @@ const fn stream(name: &'static str, every_days: u64) -> Stream {
 
 static MANIFEST: Manifest = Manifest {
     name: "sos",
-    // Oregon replaces its list once a month.
-    streams: &[stream("sos.co", 0), stream("sos.ct", 0), stream("sos.ny", 0), stream("sos.or", 7)],
+    // Iowa and Oregon replace theirs once a month.
+    streams: &[
+        stream("sos.co", 0),
+        stream("sos.ct", 0),
+        Stream { answer_timeout: iowa::DOWNLOAD_TIMEOUT, ..stream("sos.ia", 10) },
+        stream("sos.ny", 0),
+        stream("sos.or", 7),
+    ],
     full_after: Duration::from_secs(14 * 86_400),
 };
 
@@ -61,16 +72,22 @@ impl Upstream for Sos {
         &MANIFEST
     }
 
-    fn start(&self, _stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
+    fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
         let from = window.first_day(settings.full_read_days(FULL_READ_DAYS));
+        if stream.name == iowa::STREAM {
+            return iowa::start(from, window.to);
+        }
         json::write_cursor(Cursor { from, after: Vec::new() })
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
+        if stream.name == iowa::STREAM {
+            return iowa::request(register(stream)?, cursor);
+        }
         let (cursor, register): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, register(stream)?);
         let since = match register.scope {
             Scope::Since(day) => Some(format!("{day} >= '{}T00:00:00'", cursor.from)),
-            Scope::Whole => None,
+            Scope::Whole | Scope::File => None,
         };
         let conditions: Vec<String> = since.into_iter().chain(register.keyset.after(&cursor.after)?).collect();
         let (select, order, limit) = (register.columns.join(","), register.keyset.order(), PAGE_ROWS.to_string());
@@ -85,6 +102,12 @@ impl Upstream for Sos {
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, _today: Date) -> Result<Page, UpstreamError> {
         let (cursor, register): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, register(stream)?);
         let mut page = Page::default();
+        if let Scope::File = register.scope {
+            // Rows of the file as an array, as rejected ones are mapped again.
+            let rows = register.map(&json::body_text(&answer.body, &mut page.warnings), &mut page)?;
+            page.observations = registers::grouped(rows);
+            return Ok(page);
+        }
         let body = socrata::rows_or_reason(stream.name, answer, &mut page.warnings)?;
         let mut rows = register.map(&body, &mut page)?;
         if let Scope::Since(_) = register.scope {
@@ -112,6 +135,10 @@ impl Upstream for Sos {
         }
         page.next = next.map(|after| json::write_cursor(Cursor { after, ..cursor }));
         Ok(page)
+    }
+
+    fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
+        Ok(Box::new(iowa::Pages::open(register(stream)?, cursor, &file, at.to_zoned(TimeZone::UTC).date())?))
     }
 }
 

@@ -28,10 +28,8 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 const FEED_MICROS: u64 = 20_000;
 /// What every answer with leads says about them.
 const DISCLAIMER: &str = "Leads from public records. No legal or insurance advice.";
-/// The sources of leads, also those of which nothing is read.
-const ALL_SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];
-/// The sources of leads that are read.
-const SOURCES: [&str; 5] = ["fmcsa", "sos-co", "sos-ct", "sos-ny", "sos-or"];
+/// The sources of leads.
+const SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -45,7 +45,7 @@ pub struct Lead {
     /// Day of the trigger, `YYYY-MM-DD`. It can be later than today.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub trigger_date: String,
-    /// The source of the earliest trigger: `fmcsa`, `sos-co`, `sos-ct`, `sos-ny` or `sos-or`.
+    /// The source of the earliest trigger: `fmcsa`, `sos-co`, `sos-ct`, `sos-ia`, `sos-ny` or `sos-or`.
     pub source: String,
     /// All sources of which records are merged in this lead, in the order of their triggers.
     pub sources: Vec<String>,

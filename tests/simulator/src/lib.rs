@@ -20,6 +20,7 @@ mod faults;
 mod federal_register;
 mod fsis;
 mod hacker_news;
+mod iowa;
 mod json;
 mod nhtsa;
 mod nih_reporter;

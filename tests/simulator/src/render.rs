@@ -5,7 +5,7 @@ use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
 use crate::{
-    allegheny, businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, nhtsa, nih_reporter, openfda,
+    allegheny, businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter, openfda,
     sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
 };
 
@@ -40,6 +40,7 @@ pub(crate) enum Endpoint {
     FlatPre,
     Fsis,
     HackerNews,
+    Iowa(iowa::Route),
     NihReporter,
     SamExclusions,
     Shopify(shopify::Route),
@@ -76,6 +77,7 @@ impl Endpoint {
                 let parcels = || cook::Roll::at(path).map(Self::Parcels);
                 return edgar()
                     .or_else(business)
+                    .or_else(|| iowa::Route::at(path).map(Self::Iowa))
                     .or_else(parcels)
                     .or_else(allegheny)
                     .or_else(trademarks)
@@ -103,6 +105,7 @@ impl Endpoint {
             Self::FlatPre => "nhtsa.flat_pre_2010",
             Self::Fsis => "fsis",
             Self::HackerNews => "hacker_news",
+            Self::Iowa(_) => "sos.ia",
             Self::NihReporter => "nih_reporter",
             Self::SamExclusions => "sam_exclusions",
             Self::Shopify(_) => "shopify",
@@ -127,6 +130,7 @@ impl Endpoint {
             Self::FlatPost | Self::FlatPre => "RCDATE",
             Self::Fsis => "field_recall_date",
             Self::HackerNews => "created_at_i",
+            Self::Iowa(_) => "effective_date",
             Self::NihReporter => "date_added",
             Self::SamExclusions => "Active Date",
             Self::Shopify(_) => "published_at",
@@ -170,6 +174,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::FlatPre => nhtsa::flat(world, false, plan, build),
         Endpoint::Fsis => fsis::answer(world, &query, plan),
         Endpoint::HackerNews => hacker_news::answer(world, &query, request.visit.at_ms, plan),
+        Endpoint::Iowa(route) => iowa::answer(world, route, request.key),
         Endpoint::NihReporter => nih_reporter::answer(world, request.body, plan, build),
         Endpoint::SamExclusions => sam_exclusions::answer(world, &query, crate::KEY),
         Endpoint::Shopify(route) => shopify::answer(world.seed, route, request.visit, &query),

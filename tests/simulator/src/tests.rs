@@ -60,6 +60,7 @@ fn simulated_upstreams_answer() {
         "/products.json",
         "/resource/az4n-8mr2.json",
         "/resource/4ykn-tg5h.json",
+        "/api/v1/datasets/554/rows.json",
         "/resource/uzyt-m557.json",
         "/robots.txt",
     ];

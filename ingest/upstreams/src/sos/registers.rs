@@ -26,6 +26,8 @@ pub(super) enum Scope {
     Since(&'static str),
     /// All.
     Whole,
+    /// All, as one file that is downloaded.
+    File,
 }
 
 /// A register.
@@ -140,6 +142,32 @@ pub(super) static REGISTERS: &[Register] = &[
             ("citizenship", |row| row.citizenship.is_filled()),
         ],
         read: connecticut,
+    },
+    Register {
+        stream: "sos.ia",
+        origin: "https://idh-be.iowa.gov",
+        dataset: "554",
+        scope: Scope::File,
+        columns: &["corp_number", "legal_name", "corporation_type", "effective_date", "ho_address_1", "ho_city", "ho_state", "ho_zip"],
+        keyset: Keyset { stream: "sos.ia", columns: &[] },
+        has_rows_of_parts: false,
+        entity_column: "corp_number",
+        number_column: "corp_number",
+        name_column: "legal_name",
+        day_column: "effective_date",
+        personal: &["ho_address_1", "ho_zip"],
+        expected: &[
+            ("corp_number", |row| row.corp_number.is_filled()),
+            ("legal_name", |row| row.legal_name.is_filled()),
+            ("corporation_type", |row| row.corporation_type.is_filled()),
+            ("effective_date", |row| row.effective_date.is_filled()),
+        ],
+        counted: &[
+            ("ho_address_1", |row| row.ho_address_1.is_filled()),
+            ("ho_city", |row| row.ho_city.is_filled()),
+            ("ho_zip", |row| row.ho_zip.is_filled()),
+        ],
+        read: iowa,
     },
     Register {
         stream: "sos.ny",
@@ -257,6 +285,22 @@ struct Row<'a> {
     #[serde(borrow)]
     formation_place: Field<'a>,
     #[serde(borrow)]
+    corp_number: Field<'a>,
+    #[serde(borrow)]
+    legal_name: Field<'a>,
+    #[serde(borrow)]
+    corporation_type: Field<'a>,
+    #[serde(borrow)]
+    effective_date: Field<'a>,
+    #[serde(borrow)]
+    ho_address_1: Field<'a>,
+    #[serde(borrow)]
+    ho_city: Field<'a>,
+    #[serde(borrow)]
+    ho_state: Field<'a>,
+    #[serde(borrow)]
+    ho_zip: Field<'a>,
+    #[serde(borrow)]
     film_num: Field<'a>,
     #[serde(borrow)]
     dos_id: Field<'a>,
@@ -313,10 +357,14 @@ pub(super) struct PageRow {
 }
 
 impl Register {
+    /// Which fields of rejected rows are stored.
+    pub(super) fn stored_fields(&self) -> StoredFields {
+        StoredFields { requested: self.columns, personal: self.personal }
+    }
+
     /// Maps the rows of a page. Rejected rows are in the page and among the rows returned, without their facts.
     pub(super) fn map(&self, body: &str, page: &mut Page) -> Result<Vec<PageRow>, UpstreamError> {
-        let stored = StoredFields { requested: self.columns, personal: self.personal };
-        let records = Records::of_array(self.stream, body)?.storing(stored);
+        let records = Records::of_array(self.stream, body)?.storing(self.stored_fields());
         let mut rows: Vec<PageRow> = Vec::with_capacity(records.len());
         let (_, rejects) = records.map(self.stream, self.expected, |row: &Row<'_>| {
             let read = self.read(row);
@@ -466,6 +514,24 @@ fn connecticut(row: &Row<'_>) -> Read {
     Read { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
 }
 
+/// The address is that of the office of the entity, not that of its agent.
+fn iowa(row: &Row<'_>) -> Read {
+    let day = row.effective_date.text().to_owned();
+    let (number, entity_type) = (short(&row.corp_number), short(&row.corporation_type));
+    let fact = BusinessFact {
+        entity: number.clone(),
+        name: short(&row.legal_name),
+        is_foreign: entity_type.to_ascii_uppercase().contains("FOREIGN"),
+        entity_type,
+        street: short(&row.ho_address_1),
+        city: short(&row.ho_city),
+        state: short(&row.ho_state),
+        zip: short(&row.ho_zip),
+        ..BusinessFact::default()
+    };
+    Read { fact, key: Vec::new(), day, number, rank: 0 }
+}
+
 fn new_york(row: &Row<'_>) -> Read {
     let day = row.filing_date.text().to_owned();
     let (number, entity_type) = (short(&row.film_num), short(&row.entity_type));
@@ -505,58 +571,4 @@ fn oregon(row: &Row<'_>) -> Read {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that every column that a register names in a reason or a count is one that it requests, so that what vanishes or is refused has its true name.
-    #[test]
-    fn columns_are_those_of_the_register() {
-        for register in REGISTERS {
-            let own = [register.number_column, register.entity_column, register.name_column, register.day_column];
-            let checked = register.expected.iter().chain(register.counted).map(|(column, _)| *column);
-            for column in own.into_iter().chain(checked).chain(register.personal.iter().copied()) {
-                assert!(register.columns.contains(&column), "{column} of {}", register.stream);
-            }
-            let parts: Vec<String> = register.columns.iter().map(|column| format!("\"{column}\":\"11/18/2026\"")).collect();
-            let text = format!("{{{}}}", parts.join(","));
-            let row: Row<'_> = serde_json::from_str(&text).unwrap();
-            let checks = register.expected.iter().chain(register.counted);
-            assert!(checks.clone().all(|(_, is_filled)| is_filled(&row)), "{}", register.stream);
-            for (column, is_filled) in checks {
-                let text = format!("{{\"{column}\":\"1\"}}");
-                assert!(is_filled(&serde_json::from_str(&text).unwrap()), "the check of {column} reads another column");
-            }
-        }
-    }
-
-    /// Proves that days are read in both spellings, that a time of day does not move them, and what is no day.
-    #[test]
-    fn days() {
-        for (text, expected) in [
-            ("2026-11-18T00:00:00.000", Some(Date::constant(2026, 11, 18))),
-            ("2026-05-29T23:53:25.000", Some(Date::constant(2026, 5, 29))),
-            ("11/18/2026", Some(Date::constant(2026, 11, 18))),
-            ("1800-01-01T00:00:00.000", Some(Date::constant(1800, 1, 1))),
-            ("13/40/2026", None),
-            ("", None),
-            ("soon", None),
-        ] {
-            assert_eq!(day(text), expected, "{text}");
-        }
-        assert_eq!(["11/18/2026", "2026-11-18T10:00:00.000"].map(day_key), ["2026-11-18T00:00:00.000", "2026-11-18T10:00:00.000"]);
-    }
-
-    /// Proves that the ending of a name is separated only where it is one.
-    #[test]
-    fn names_of_entities_that_ended() {
-        for (name, expected) in [
-            ("ACME LLC, Dissolved January 1, 2020", ("ACME LLC", "2020-01-01")),
-            ("ACME LLC, Delinquent November 1, 2025", ("ACME LLC", "")),
-            ("Dissolved Gases, LLC", ("Dissolved Gases, LLC", "")),
-            ("Pulp, Dissolved Softly", ("Pulp, Dissolved Softly", "")),
-        ] {
-            let (own, ended) = without_ending(name);
-            assert_eq!((own.as_str(), ended.as_str()), expected);
-        }
-    }
-}
+mod tests;

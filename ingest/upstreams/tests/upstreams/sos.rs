@@ -1,10 +1,16 @@
 //! Registers of businesses of states: requests, and the mapping of answers.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Cursor, Write as _};
 
+use jiff::Timestamp;
 use jiff::civil::date;
+use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
-use upstreams::{UpstreamError, Window};
+use upstreams::{FilePages, Page, Settings, UpstreamError, Window};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use crate::common::*;
 
@@ -29,10 +35,11 @@ fn requests() {
         ("sos.ct", "$where=date_registration%20%3E%3D%20%272026-09-16T00%3A00%3A00%27"),
         ("sos.ny", "$where=filing_date%20%3E%3D%20%272026-09-16T00%3A00%3A00%27"),
         ("sos.or", "$order=registry_number%2C%3Aid&$limit=1000"),
+        ("sos.ia", "/api/v1/datasets/554/rows.json"),
     ] {
         let path = path(stream, &start(stream, &window));
         assert!(path.contains(part), "{path}");
-        assert!(stream != "sos.or" || !path.contains("$where"), "{path}");
+        assert!(!["sos.ia", "sos.or"].contains(&stream) || !path.contains("$where"), "{path}");
         for private in ["agent", "sop_", "filer", "first_name", "last_name", "email", "phone"] {
             assert!(!path.contains(private), "{private} in {path}");
         }
@@ -98,6 +105,11 @@ fn rejected_rows_name_their_columns() {
         ("sos.ny", json!({"film_num": "1", "filer_name": "PAT EXAMPLE"}), "dos_id is absent; not stored: filer_name"),
         ("sos.ny", json!({"dos_id": "1"}), "film_num is absent"),
         (
+            "sos.ia",
+            json!({"corp_number": 812_345, "ho_address_1": "5 HOME LN", "ho_zip": "50309", "legal_name": "A LLC", "registered_agent": "PAT EXAMPLE"}),
+            "effective_date is absent or no day; not stored: ho_address_1, ho_zip, registered_agent",
+        ),
+        (
             "sos.or",
             json!({"address_": "5 HOME LN", "first_name": "PAT", "registry_number": "1", "zip_code": "97301"}),
             "business_name is absent; not stored: address_, first_name, zip_code",
@@ -108,7 +120,7 @@ fn rejected_rows_name_their_columns() {
         let reject = &page.rejects[0];
         assert_eq!((page.rejects.len(), reject.reason.as_str()), (1, reason), "{stream}");
         let stored = String::from_utf8_lossy(&reject.raw);
-        assert!(["HOME", "PAT", "97301", "061030001", "802031234"].iter().all(|text| !stored.contains(text)), "{stored}");
+        assert!(["HOME", "PAT", "50309", "97301", "061030001", "802031234"].iter().all(|text| !stored.contains(text)), "{stored}");
         serde_json::from_str::<Value>(&stored).unwrap();
     }
 }
@@ -134,4 +146,155 @@ fn a_vanished_column_is_named() {
         .collect();
     let gone = map("sos.co", serde_json::to_vec(&rows).unwrap());
     assert!(matches!(gone, Err(UpstreamError::Stop { field, .. }) if field == "jurisdictonofformation"));
+}
+
+/// The first second of the fixtures' day.
+const AT: i64 = 1_790_726_400;
+
+/// A row of Iowa's file.
+fn iowa(number: u32, day: &str) -> Value {
+    json!({"corp_number": number, "legal_name": format!("HAWKEYE {number} LLC"), "corporation_type": "DOMESTIC LIMITED LIABILITY COMPANY",
+        "effective_date": day, "registered_agent": "EXAMPLE AGENTS INC", "ra_address_1": "312 CARTER ST", "ra_location": "POINT(-95.36 40.76)",
+        "ho_address_1": "312 EAST CARTER STREET", "ho_city": "DES MOINES", "ho_state": "IA", "ho_zip": "50309"})
+}
+
+/// An archive as Iowa sends it: one stored file of zip64, whose length and checksum stand after its content only.
+fn archive(text: &str) -> Vec<u8> {
+    let mut writer = ZipWriter::new_stream(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
+    writer.start_file("Active_Iowa_Business_Entities.json", options).unwrap();
+    writer.write_all(text.as_bytes()).unwrap();
+    writer.finish().unwrap().into_inner().into_inner()
+}
+
+fn on_disk(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn open(bytes: &[u8], cursor: &UpstreamCursor) -> Result<Box<dyn FilePages>, UpstreamError> {
+    let (upstream, stream) = stream("sos.ia");
+    upstream.open(stream, cursor, on_disk(bytes), Timestamp::from_second(AT).unwrap())
+}
+
+/// The rows of a file, each on a line, the last one without an end.
+fn lines(rows: &[Value]) -> String {
+    rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn iowa_start() -> UpstreamCursor {
+    start("sos.ia", &Window { from: Some(date(2026, 9, 16)), to: TODAY })
+}
+
+/// Reads the pages of an archive from a cursor on.
+fn read_from(bytes: &[u8], cursor: &UpstreamCursor) -> Vec<Page> {
+    let mut file = open(bytes, cursor).unwrap();
+    let mut pages = vec![file.next_page().unwrap()];
+    while pages.last().unwrap().next.is_some() {
+        pages.push(file.next_page().unwrap());
+    }
+    assert_eq!(file.files_left(), 0);
+    pages
+}
+
+fn keys(pages: &[Page]) -> Vec<String> {
+    pages.iter().flat_map(|page| &page.observations).map(|observation| observation.key.clone()).collect()
+}
+
+/// Proves that the archive of Iowa is read without the bytes after its file, with the entities of the last 62 days only, each once; that its newest entity says
+/// up to which day it is complete; and that nothing about agents is taken over.
+#[test]
+fn the_archive_of_iowa() {
+    let mut rows: Vec<Value> = (0..4_500).map(|number| iowa(number, "1987-05-15")).collect();
+    rows[10] = iowa(812_345, "2026-09-16");
+    rows[11] = iowa(812_345, "2026-09-16");
+    rows[2_500] = iowa(812_346, "2026-07-30");
+    rows[2_501] = iowa(812_347, "2026-07-29");
+    rows[4_400] = iowa(812_348, "2026-12-01");
+    rows[4_499] = iowa(812_349, "2026-09-17");
+    let bytes = archive(&lines(&rows));
+    let pages = read_from(&bytes, &iowa_start());
+    assert_eq!(keys(&pages), ["sos.ia/812345", "sos.ia/812346", "sos.ia/812348", "sos.ia/812349"]);
+    assert_eq!(pages.iter().map(|page| page.rejects.len()).sum::<usize>(), 0);
+    let through: Vec<Option<jiff::civil::Date>> = pages.iter().map(|page| page.through).collect();
+    assert_eq!(through, [None, None, Some(date(2026, 9, 17))], "a later day is one of delayed effect");
+    let fact = serde_json::to_value(&pages[2].observations[1].data).unwrap();
+    let of = |name: &str| fact[name].as_str().unwrap();
+    assert_eq!(
+        ["stream", "entity", "name", "entityType", "day", "street", "city", "zip"].map(of),
+        [
+            "sos.ia",
+            "812349",
+            "HAWKEYE 812349 LLC",
+            "DOMESTIC LIMITED LIABILITY COMPANY",
+            "2026-09-17",
+            "312 EAST CARTER STREET",
+            "DES MOINES",
+            "50309"
+        ]
+    );
+    assert!(!fact.to_string().contains("AGENTS"));
+    // A run that was interrupted continues at its page.
+    let again = read_from(&bytes, pages[0].next.as_ref().unwrap());
+    assert_eq!((keys(&again), again[1].through), (keys(&pages[1..]), pages[2].through));
+}
+
+/// Proves that rows that are no JSON, that are too long or that lack a field are rejected with the number of the row or of the entity, without what they say,
+/// and stop no other row; and that a file of which most rows cannot be read stops the stream.
+#[test]
+fn rows_of_iowa_that_cannot_be_read() {
+    let without = |field: &str| {
+        let mut row = iowa(812_346, "2026-09-16");
+        row.as_object_mut().unwrap().remove(field);
+        row.to_string()
+    };
+    let long = format!("{{\"legal_name\":\"{}\"}}", "HOME ".repeat(30_000));
+    let good = iowa(812_345, "2026-09-16").to_string();
+    let text = ["{\"corp_number\":1,\"ho_address_1\":\"5 HOME LN", &without("legal_name"), &long, &good].join("\n");
+    let pages = read_from(&archive(&text), &iowa_start());
+    assert_eq!(keys(&pages), ["sos.ia/812345"]);
+    let rejects: Vec<(&str, &str)> = pages[0].rejects.iter().map(|reject| (&*reject.reference, &*reject.reason)).collect();
+    assert_eq!(rejects.len(), 3);
+    assert!(
+        rejects[0].0 == "row 1" && rejects[0].1.starts_with("the row is not readable") && rejects[0].1.ends_with("not stored: all of it")
+    );
+    assert_eq!(rejects[1], ("row 3", "the row is longer than 65536 bytes; not stored: all of it"));
+    assert!(rejects[2].0 == "812346" && rejects[2].1.starts_with("legal_name is absent"), "{rejects:?}");
+    assert!(pages[0].rejects.iter().all(|reject| !String::from_utf8_lossy(&reject.raw).contains("HOME")));
+
+    let foreign = vec!["<row/>"; 100].join("\n");
+    let stopped = open(&archive(&foreign), &iowa_start()).unwrap().next_page();
+    assert!(matches!(stopped, Err(UpstreamError::Stop { field, .. }) if field == "row"));
+    let renamed = vec!["{\"corpNumber\":1}"; 100].join("\n");
+    let stopped = open(&archive(&renamed), &iowa_start()).unwrap().next_page();
+    assert!(matches!(stopped, Err(UpstreamError::Stop { field, .. }) if field == "corp_number"));
+}
+
+/// Proves that an archive that is cut off or damaged gives no page at all, and that one with fewer rows than were read before is refused.
+#[test]
+fn damaged_archives_of_iowa() {
+    let rows: Vec<Value> = (0..5_000).map(|number| iowa(number, "2026-09-16")).collect();
+    let whole = archive(&lines(&rows));
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    let page = b"<!DOCTYPE html><html></html>".to_vec();
+    for bytes in [&whole[..whole.len() - 100], &whole[..whole.len() / 2], flipped.as_slice(), page.as_slice()] {
+        assert!(matches!(open(bytes, &iowa_start()), Err(UpstreamError::Later { .. })));
+    }
+    let next = read_from(&whole, &iowa_start())[1].next.clone().unwrap();
+    let shorter = archive(&lines(&rows[..3_000]));
+    let refused = open(&shorter, &next).err().unwrap().to_string();
+    assert!(refused.contains("fewer than the 4000 rows"), "{refused}");
+    assert!(read_from(&archive(""), &iowa_start())[0].observations.is_empty());
+}
+
+/// Proves that the request names a file of the day, and that the token of Socrata is not sent to Iowa.
+#[test]
+fn the_request_of_iowa() {
+    let (upstream, stream) = stream("sos.ia");
+    let request = upstream.request(stream, &iowa_start(), &Settings { api_key: Some("token".to_owned()), ..settings() }).unwrap();
+    assert_eq!((request.origin.as_str(), request.headers.len()), ("https://idh-be.iowa.gov", 0));
+    let download = request.download.unwrap();
+    assert_eq!((download.name.as_str(), download.magic), ("iowa-2026-09-30.zip", &b"PK\x03\x04"[..]));
 }

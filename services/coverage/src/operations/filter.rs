@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
 
-use crate::{ALL_SOURCES, Change};
+use crate::{Change, SOURCES};
 use feed::filter::{self, TermQuery, is_one_of};
 use operation::known::known_value;
 use operation::problem::Problem;
@@ -62,7 +62,7 @@ impl filter::Filter for Filter {
         for (name, value, known) in [
             ("state", &mut self.state, &US_STATES[..]),
             ("coverageLine", &mut self.coverage_line, &LINES),
-            ("source", &mut self.source, &ALL_SOURCES),
+            ("source", &mut self.source, &SOURCES),
             ("basis", &mut self.basis, &BASES),
             ("trigger", &mut self.trigger, &TRIGGERS),
         ] {

@@ -56,6 +56,15 @@ const REGISTERS: &[Register] = &[
         url: "https://data.ct.gov/resource/n7gp-d28j.json?accountnumber=",
     },
     Register {
+        stream: "sos.ia",
+        source: "sos-ia",
+        state: "IA",
+        dataset: "554",
+        type_field: "corporation_type",
+        // The register has one address for all of its records, and a record is found in it by its number.
+        url: "https://idh-be.iowa.gov/api/v1/datasets/554/rows.json#corp_number=",
+    },
+    Register {
         stream: "sos.ny",
         source: "sos-ny",
         state: "NY",

@@ -411,6 +411,33 @@ fn registers() {
     assert!(ended.short().is_empty() && ended.records().len() == 2);
 }
 
+/// Proves that entities of Iowa lead to leads as those of other states do, by the types of its register.
+#[test]
+fn entities_of_iowa() {
+    let of = |entity_type: &str, name: &str| {
+        let is_foreign = entity_type.contains("FOREIGN");
+        let data = BusinessFact {
+            stream: "sos.ia".into(),
+            entity_type: entity_type.into(),
+            is_foreign,
+            state: "IA".into(),
+            zip: "50309".into(),
+            ..colorado("812345", name, "2026-11-12")
+        };
+        engine(&[of_entity("sos.ia/812345", data)])
+    };
+    let formed = of("DOMESTIC LIMITED LIABILITY COMPANY", "HAWKEYE GOODS LLC");
+    let plain =
+        ["GENERAL_LIABILITY LIKELY entity_formed 2026-11-12 sos-ia -", "WORKERS_COMP CONDITIONAL entity_formed 2026-11-12 sos-ia -"];
+    assert_eq!(formed.short(), plain);
+    let lead = &formed.leads()[0];
+    assert_eq!((&*lead.state, &*lead.ids.entity_id, &*lead.business), ("IA", "812345", "HAWKEYE GOODS LLC"));
+    assert_eq!(lead.id, "sos-ia:812345:GENERAL_LIABILITY:entity_formed:2026-11-12");
+    let nonprofit = of("DOMESTIC NON PROFIT", "CEDAR CHOIR");
+    assert!(nonprofit.short().contains(&"DIRECTORS_OFFICERS POSSIBLE entity_formed 2026-11-12 sos-ia -".to_owned()));
+    assert_eq!(of("FOREIGN PROFIT", "FAR INC").short(), ["GENERAL_LIABILITY POSSIBLE foreign_registration 2026-11-12 sos-ia -"]);
+}
+
 /// Proves that two events of one entity of New York are one lead, whichever comes first, and that an amendment alone is none.
 #[test]
 fn events_of_one_entity() {

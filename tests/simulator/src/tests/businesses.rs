@@ -64,6 +64,34 @@ fn pages() {
     assert!(rows(&sim, OREGON, "$order=registry_number,:id&$where=(registry_number%20%3E%20'2026100245')").len() < 1_000);
 }
 
+/// Proves that the address of Iowa's register redirects to a stored archive of zip64 whose last row is followed by other bytes, and that every trap is in it.
+#[test]
+fn the_archive_of_iowa() {
+    let sim = Simulator::new(options(60));
+    let without_key = |path: &str| {
+        let request = Request { path, query: "", body: &[], key: None, visit: sim.visit("") };
+        sim.render(Endpoint::at(path).unwrap(), request, &Plan::default())
+    };
+    let redirect = without_key("/api/v1/datasets/554/rows.json");
+    let location = redirect.location.unwrap();
+    assert_eq!(redirect.status, 303);
+    let answer = without_key(location.split('?').next().unwrap());
+    assert!(answer.etag.is_none() && answer.last_modified.is_none());
+    let mut zip = zip::ZipArchive::new(Cursor::new(&answer.body)).unwrap();
+    let mut text = String::new();
+    zip.by_index(0).unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((zip.len(), zip.by_index_raw(0).unwrap().compression()), (1, zip::CompressionMethod::Stored));
+    let end = answer.body.windows(4).position(|bytes| bytes == b"PK\x07\x08").unwrap();
+    assert!(answer.body[..end].ends_with(text.as_bytes()) && !text.ends_with('\n'));
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let days: Vec<&str> = rows.iter().map(|row| row["effective_date"].as_str().unwrap()).collect();
+    assert!(rows.len() > 100 && days.iter().max() <= Some(&"2026-11-15") && !days.is_sorted());
+    assert!(rows.iter().any(|row| row["corp_number"].is_string()) && rows.iter().any(|row| row["corp_number"].is_number()));
+    assert!(rows.iter().any(|row| row["ra_address_1"] == "312 CARTER ST" && row["ho_address_1"] == "312 EAST CARTER STREET"));
+    assert!(rows.iter().any(|row| row.get("ho_city").is_none()));
+    assert!(rows.iter().filter(|row| row["ra_address_1"] == "1 AGENT PLAZA").count() > 100);
+}
+
 /// Proves that a blank token is refused, and the faults that only these datasets have.
 #[test]
 fn refusals() {
