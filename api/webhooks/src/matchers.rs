@@ -27,6 +27,7 @@ use view_store::View;
 
 /// How many changes are read per page.
 const PAGE: usize = 200;
+const DAY_MS: i64 = 86_400_000;
 
 /// The result of a search for the next message of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub enum NextMessage {
     Span(Seq, Seq),
     /// No change up to this one is selected by the watch.
     NoneUpTo(Seq),
+    /// Changes are selected, but the day on which they were recorded is not over: the message is due at this time, milliseconds since 1970.
+    NotBefore(i64),
 }
 
 /// The watches of one service that have a webhook, and the changes that each of them selects.
@@ -120,6 +123,9 @@ pub trait WebhookFeed: Send + Sync + 'static {
 
     /// Parses the filter of a watch; `None` if it cannot be read.
     fn subscription(watch: &SavedItem) -> Option<Self::Subscription>;
+
+    /// Whether the changes of a day (UTC) are sent when the day is over, each message with changes of one day. Otherwise they are sent as they are recorded.
+    const IS_DAILY: bool = false;
 
     /// Whether a subscription asks for late news as well; see [`Element::is_backfill`]. Others are never sent any.
     fn includes_backfill(_subscription: &Self::Subscription) -> bool {
@@ -295,6 +301,11 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         let Some(watch) = self.watches.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
         let (mut changes, to) = S::find(ctx, &watch.subscription, after, upto).await?;
         changes.retain(|change| is_sent::<S>(&watch.subscription, &watch.end, change));
+        if S::IS_DAILY
+            && let Some(due_ms) = keep_first_day(&mut changes, ctx.clock.now_ms())
+        {
+            return Ok(NextMessage::NotBefore(due_ms));
+        }
         let ends = changes.first().zip(changes.last());
         Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(first.seq, last.seq)))
     }
@@ -320,6 +331,8 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
 pub trait WatchMessages: WatchableFeed {
     /// The most changes that one message carries.
     const CHANGES_MAX: usize;
+    /// See [`WebhookFeed::IS_DAILY`].
+    const IS_DAILY: bool = false;
 
     /// Renders the body of a message from the watched entity and the selected changes.
     fn message(entity: Self::WatchedEntity, changes: Vec<Self::Shown>) -> Value;
@@ -330,6 +343,7 @@ impl<S: WatchMessages> WebhookFeed for S {
     type Record = <S::Filter as Filter>::Record;
 
     const SOURCE: Source = S::FEED.source;
+    const IS_DAILY: bool = <S as WatchMessages>::IS_DAILY;
 
     fn subscription(watch: &SavedItem) -> Option<S::Filter> {
         S::Filter::from_canonical(&watch.filter)
@@ -351,6 +365,15 @@ impl<S: WatchMessages> WebhookFeed for S {
         let entity = serde_json::from_str(&watch.entity).ok()?;
         Some(<S as WatchMessages>::message(entity, shown(changes)))
     }
+}
+
+/// Leaves those of some changes in their order that were recorded on the day of the first one, in UTC. Returns when that day is over, if it is not.
+fn keep_first_day<R: ChangeRecord>(changes: &mut Vec<Element<R>>, now_ms: i64) -> Option<i64> {
+    // Times of recording have one format, so that their texts are in the order of time.
+    let day = |text: &str| text.get(..10).unwrap_or_default().to_owned();
+    let first = day(&changes.first()?.recorded_at);
+    changes.retain(|change| day(&change.recorded_at) == first);
+    (first >= day(&rfc3339(now_ms))).then_some((now_ms.div_euclid(DAY_MS) + 1) * DAY_MS)
 }
 
 /// Finds the changes after `after` that a filter selects, at most `changes_max`, and the last change up to which they are complete.

@@ -1,5 +1,5 @@
-//! Tests of the matchers: watches found by keys are those found by comparing all, and a watch sends nothing that is recorded after its end, and no late
-//! news.
+//! Tests of the matchers: watches found by keys are those found by comparing all, a watch sends nothing that is recorded after its end, and no late news,
+//! and a daily watch sends a day when it is over.
 
 use std::collections::BTreeSet;
 
@@ -124,6 +124,7 @@ async fn keys_find_what_a_comparison_finds() {
     while after < upto {
         after = match keyed.next(&ctx, &own.id, after, upto).await.unwrap() {
             NextMessage::NoneUpTo(to) => to,
+            NextMessage::NotBefore(due_ms) => panic!("the message is due at {due_ms}"),
             NextMessage::Span(_, last) => {
                 let message = Delivery { done: after, upto: last, ..Delivery::default() };
                 let body = keyed.body(&ctx, &own, &message).await.unwrap().unwrap();
@@ -136,4 +137,68 @@ async fn keys_find_what_a_comparison_finds() {
     assert_eq!(found, selected);
     let late = Delivery { done: Seq(selected[selected.len() - 1]), upto, ..Delivery::default() };
     assert_eq!(keyed.body(&ctx, &own, &late).await.unwrap(), None);
+}
+
+/// The same changes, a day at once.
+struct ByDay;
+
+impl WebhookFeed for ByDay {
+    type Subscription = String;
+    type Record = Recall;
+
+    const SOURCE: Source = SOURCE;
+    const IS_DAILY: bool = true;
+
+    fn subscription(watch: &SavedItem) -> Option<String> {
+        ByWord::<false>::subscription(watch)
+    }
+
+    fn selects(word: &String, change: &Element<Recall>) -> bool {
+        ByWord::<false>::selects(word, change)
+    }
+
+    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> Found<Recall> {
+        ByWord::<false>::find(ctx, word, after, upto).await
+    }
+
+    fn message(watch: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
+        let days: BTreeSet<&str> = changes.iter().map(|change| &change.recorded_at[..10]).collect();
+        assert_eq!(days.len(), 1, "a message has changes of one day");
+        ByWord::<false>::message(watch, changes)
+    }
+}
+
+/// Proves that a daily watch sends each change once, in messages of one day each, and nothing of a day that is not over; and that it says when that is.
+#[tokio::test]
+async fn a_daily_watch_sends_days_that_are_over() {
+    let (mut world, mut chance) = (World::new().await, Chance(12));
+    fill(&mut world, &mut chance, 600, 200).await;
+    let (mut daily, own) = (matcher::<ByDay>(), watch(1, "fire", 0));
+    assert!(daily.add(&own));
+    let upto = world.checkpoint.seq;
+    // The changes are recorded every ten minutes from midnight on, so 144 of them a day.
+    let sent_at = async |now_ms: i64| {
+        let ctx = world.context(now_ms);
+        let (mut after, mut messages) = (Seq(0), Vec::new());
+        while after < upto {
+            after = match daily.next(&ctx, &own.id, after, upto).await.unwrap() {
+                NextMessage::NoneUpTo(to) => to,
+                NextMessage::NotBefore(due_ms) => return (messages, Some(due_ms)),
+                NextMessage::Span(_, last) => {
+                    let message = Delivery { done: after, upto: last, ..Delivery::default() };
+                    messages.push(daily.body(&ctx, &own, &message).await.unwrap().unwrap());
+                    last
+                }
+            };
+        }
+        (messages, None)
+    };
+    let (all, none) = sent_at(START_MS + 10 * DAY_MS).await;
+    assert!(none.is_none() && all.len() >= 4, "{}", all.len());
+    let noon_of_second = START_MS + DAY_MS + DAY_MS / 2;
+    let (first, due_ms) = sent_at(noon_of_second).await;
+    assert_eq!(due_ms, Some(START_MS + 2 * DAY_MS));
+    assert!(!first.is_empty() && first.len() < all.len() && all.starts_with(&first));
+    assert_eq!(sent_at(START_MS + 2 * DAY_MS - 1).await.0, first, "a millisecond before midnight");
+    assert!(sent_at(START_MS + 2 * DAY_MS).await.0.len() > first.len());
 }

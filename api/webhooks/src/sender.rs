@@ -280,7 +280,8 @@ impl Sender {
     async fn next_claims(&mut self) -> Vec<(String, DeliveryCommand)> {
         let now_ms = self.ctx.clock.now_ms();
         let is_due = |target: &Target| {
-            target.may_have_changes && target.at.state == State::Idle && !target.sending && target.back_off_until <= now_ms
+            let is_free = target.at.state == State::Idle && !target.sending;
+            target.may_have_changes && is_free && target.back_off_until <= now_ms && !target.is_early(now_ms)
         };
         let mut waiting: Vec<(String, String, Seq, Option<Seq>)> = self
             .targets
@@ -329,6 +330,7 @@ impl Sender {
                     let claim = DeliveryRequest::Claim { message: message_id(&id, after, last), after, upto: last, turn };
                     claims.push((id, command_for(&target.at, claim)));
                 }
+                Ok(NextMessage::NotBefore(due_ms)) => target.not_before = Some((target.delivered_seq(), due_ms)),
                 // The reason was logged where the error happened.
                 Err(_) => target.back_off_until = now_ms + BACK_OFF_MS,
             }

@@ -30,6 +30,8 @@ pub(super) struct Target {
     pub(super) sending: bool,
     /// When delivery is tried again after an internal error, milliseconds since 1970.
     pub(super) back_off_until: i64,
+    /// The last change that was delivered when the next message was found, and when that message is due, milliseconds since 1970.
+    pub(super) not_before: Option<(Seq, i64)>,
     /// Whether the last attempt took long.
     pub(super) slow: bool,
     /// The `seq` of the change that `at` was read from.
@@ -42,6 +44,11 @@ impl Target {
     /// The last change that was delivered, skipped, or not selected.
     pub(super) fn delivered_seq(&self) -> Seq {
         self.scanned.max(self.at.done)
+    }
+
+    /// Whether the next message is known not to be due yet.
+    pub(super) fn is_early(&self, now_ms: i64) -> bool {
+        self.not_before.is_some_and(|(after, due_ms)| after == self.delivered_seq() && now_ms < due_ms)
     }
 
     /// The last change of the range that is replayed, if one is.
@@ -155,6 +162,7 @@ impl Targets {
                 may_have_changes: true,
                 sending: false,
                 back_off_until: 0,
+                not_before: None,
                 slow: false,
                 seq: row.seq,
                 gone: Arc::default(),

@@ -432,6 +432,7 @@ async fn webhooks_are_sent_no_late_news() {
     while after < upto {
         after = match matcher.next(&ctx, &watch.id, after, upto).await.unwrap() {
             NextMessage::NoneUpTo(to) => to,
+            NextMessage::NotBefore(due_ms) => panic!("the message is due at {due_ms}"),
             NextMessage::Span(_, last) => {
                 let message = Delivery { done: after, upto: last, ..Delivery::default() };
                 let body: Value = serde_json::from_slice(&matcher.body(&ctx, &watch, &message).await.unwrap().unwrap()).unwrap();

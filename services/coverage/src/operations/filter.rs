@@ -40,6 +40,10 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 40))]
     pub trigger: Option<String>,
+    /// Always refused, with the reason: the tier follows from the day on which a lead is read, so no change of a lead tells of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub tier: Option<String>,
 }
 
 impl Filter {
@@ -59,6 +63,11 @@ impl filter::Filter for Filter {
     type Record = Lead;
 
     fn normalize(mut self) -> Result<Self, Problem> {
+        if self.tier.is_some() {
+            let reason = "tier: is no condition of changes, filters and watches, because it follows from the day on which a lead is read and changes without \
+                a change of the lead; a lead is usually hot when it is recorded";
+            return Err(Problem::parameter("tier", reason));
+        }
         for (name, value, known) in [
             ("state", &mut self.state, &US_STATES[..]),
             ("coverageLine", &mut self.coverage_line, &LINES),

@@ -56,6 +56,7 @@ impl WatchableFeed for Coverage {
 
 impl WatchMessages for Coverage {
     const CHANGES_MAX: usize = 200;
+    const IS_DAILY: bool = true;
 
     fn message(entity: WatchedEntity, changes: Vec<Changed<Lead>>) -> Value {
         json!({ "event": "coverage.leads", "filter": entity.filter, "changes": changes, "disclaimer": DISCLAIMER })
@@ -68,12 +69,32 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a watch of leads needs a key of tier business, and that a message carries at most 200 of them.
+    /// Proves that a watch names at least one condition, and that one by tier is refused with the reason.
+    #[test]
+    fn conditions_of_watches() {
+        let of = |filter: Value| {
+            let entity = serde_json::from_value::<WatchedEntity>(json!({ "filter": filter })).unwrap();
+            Coverage::parse_entity(entity).map(|(entity, _)| entity.filter).map_err(|problem| problem.detail)
+        };
+        let all = json!({"state": "co", "coverageLine": "cargo", "source": "FMCSA", "basis": "mandated", "trigger": "new_carrier"});
+        let parsed = serde_json::to_value(of(all).unwrap()).unwrap();
+        let expected = json!({"state": "CO", "coverageLine": "CARGO", "source": "fmcsa", "basis": "MANDATED", "trigger": "new_carrier"});
+        assert_eq!(parsed, expected);
+        for tier in [json!({"tier": "hot"}), json!({"tier": "cool", "state": "CO"})] {
+            let detail = of(tier).unwrap_err();
+            assert!(detail.starts_with("filter.tier: ") && detail.contains("follows from the day"), "{detail}");
+        }
+        assert!(of(json!({})).unwrap_err().contains("at least one of state"));
+        assert!(of(json!({"state": "Colorado"})).unwrap_err().contains("filter.state"));
+    }
+
+    /// Proves that a watch of leads needs a key of tier business, and that a message carries at most 200 of them, of one day.
     #[test]
     fn watches_need_tier_business() {
         let operations = crate::service().service.operations;
         let price = |name: &str| operations.iter().find(|operation| operation.name == name).unwrap().price;
         assert!(matches!(price("watch"), Price::Tier(Tier::Business)) && matches!(price("save_filter"), Price::Tier(Tier::Pro)));
         assert_eq!(Coverage::CHANGES_MAX, 200);
+        assert!(<Coverage as WatchMessages>::IS_DAILY);
     }
 }
