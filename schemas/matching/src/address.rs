@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::street_words::{self, Kind, standard};
 
+/// Texts that stand for an address that is not known.
+const PLACEHOLDERS: &[&str] =
+    &["GENERAL DELIVERY", "N/A", "NA", "NONE", "NOT APPLICABLE", "NULL", "SAME", "SAME AS ABOVE", "TBD", "UNKNOWN"];
 /// The longest street that is read, in characters. A longer text is no street.
 pub const STREET_CHARS_MAX: usize = 200;
 
@@ -53,13 +56,28 @@ impl Address {
 
     fn read_street(&mut self, street: &str) {
         let mut words = street_tokens(street);
+        if PLACEHOLDERS.contains(&words.join(" ").as_str()) {
+            return;
+        }
         skip_recipient(&mut words);
-        if let Some(number) = post_office_box(&words) {
-            (self.number, self.core) = (number, "po box".to_owned());
+        if let Some((number, count)) = post_office_box(&words) {
+            let has_street = words.get(count..).is_some_and(|rest| rest.len() > 1 && rest.first().is_some_and(|word| is_number(word)));
+            if !has_street {
+                (self.number, self.core) = (number, "po box".to_owned());
+                return;
+            }
+            words.drain(..count);
+        }
+        if let Some((number, route)) = route_box(&words) {
+            (self.number, self.core) = (number, route);
             return;
         }
         skip_unit_before(&mut words);
+        skip_number_sign(&mut words);
         self.number = take_number(&mut words);
+        if let Some(rest) = Some(self.number.trim_start_matches('0')).filter(|rest| is_number(rest)) {
+            self.number = rest.to_owned();
+        }
         cut_unit(&mut words);
         if words.len() > 1
             && let Some(direction) = words.last().and_then(|word| standard(Kind::Direction, word))
@@ -114,6 +132,10 @@ impl Address {
     fn is_box(&self) -> bool {
         self.core == "po box"
     }
+
+    fn is_on_route(&self) -> bool {
+        self.core.starts_with("rural route ") || self.core.starts_with("highway contract ")
+    }
 }
 
 /// How well two addresses agree.
@@ -162,19 +184,29 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
     if one.is_box() != other.is_box() {
         return of(Closeness::Different, "a post office box and a street");
     }
+    let is_same_street = one.core == other.core && !one.core.is_empty();
     if one.number.is_empty() || other.number.is_empty() {
-        return of(Closeness::Different, "a house number is missing");
+        let is_same_text = is_same_street && one.number == other.number && one.suffix == other.suffix && one.direction == other.direction;
+        return match is_same_text && !one.zip.is_empty() && one.zip == other.zip {
+            true => of(Closeness::Near, "the same street and ZIP code; there is no house number"),
+            false => of(Closeness::Different, "a house number is missing"),
+        };
     }
-    if one.number != other.number {
+    if one.is_on_route() != other.is_on_route() || (one.is_on_route() && !is_same_street) {
+        return of(Closeness::Different, "another rural route");
+    }
+    if one.number != other.number && (one.is_box() || one.is_on_route() || !is_same_number(&one.number, &other.number)) {
         return of(Closeness::Different, if one.is_box() { "another post office box" } else { "another house number" });
     }
-    let is_same_street = one.core == other.core && !one.core.is_empty();
     if one.zip.is_empty() || other.zip.is_empty() {
         let is_same_city = !one.city.is_empty() && one.city == other.city;
         return match is_same_street && is_same_city {
             true => of(Closeness::Near, "the same house number, street and city; a ZIP code is missing"),
             false => of(Closeness::Different, "a ZIP code is missing, and the streets or cities differ"),
         };
+    }
+    if one.number != other.number {
+        return of(Closeness::Near, "the same ZIP code; the house numbers differ by a letter or are of one range");
     }
     match (is_same_street, differ(&one.direction, &other.direction), differ(&one.suffix, &other.suffix)) {
         (true, false, false) if one.is_box() => of(Closeness::Same, "the same post office box and ZIP code"),
@@ -220,8 +252,15 @@ fn street_tokens(street: &str) -> Vec<String> {
         }
     }
     words.push(open);
-    words.retain(|word| !word.is_empty());
-    words
+    words.into_iter().filter(|word| !word.is_empty()).flat_map(unit_and_number).collect()
+}
+
+/// Splits the number of a part of a building from the word before it: `STE200`.
+fn unit_and_number(word: String) -> Vec<String> {
+    match word.find(|c: char| c.is_ascii_digit()).and_then(|at| word.split_at_checked(at)) {
+        Some((unit, number)) if standard(Kind::NumberedUnit, unit).is_some() => vec![unit.to_owned(), number.to_owned()],
+        _ => vec![word],
+    }
 }
 
 /// Whether a word begins like a house number.
@@ -238,14 +277,79 @@ fn skip_recipient(words: &mut Vec<String>) {
     }
 }
 
-/// Returns the number of a post office box with which the words begin.
-fn post_office_box(words: &[String]) -> Option<String> {
-    const SPELLINGS: &[&[&str]] = &[&["PO", "BOX"], &["P", "O", "BOX"], &["POBOX"], &["POST", "OFFICE", "BOX"], &["PO", "DRAWER"]];
+/// Returns the number of a post office box with which the words begin, and how many words say so.
+fn post_office_box(words: &[String]) -> Option<(String, usize)> {
+    const SPELLINGS: &[&[&str]] = &[
+        &["PO", "BOX"],
+        &["P", "O", "BOX"],
+        &["POBOX"],
+        &["POB"],
+        &["POST", "OFFICE", "BOX"],
+        &["PO", "DRAWER"],
+        &["P", "O", "DRAWER"],
+        &["BOX"],
+    ];
     let begins =
         |spelling: &&&[&str]| words.len() > spelling.len() && words.iter().zip(spelling.iter()).all(|(word, wanted)| word == wanted);
     let spelling = SPELLINGS.iter().find(begins)?;
-    let number = words.iter().skip(spelling.len()).find(|word| *word != "#")?;
-    Some(number.trim_start_matches('0').to_owned()).filter(|number| !number.is_empty())
+    let at = (spelling.len()..words.len()).find(|at| words.get(*at).is_some_and(|word| word != "#"))?;
+    let number = words.get(at)?.trim_start_matches('0').to_owned();
+    // A street can be named for a box.
+    let is_box = !number.is_empty() && (spelling.len() > 1 || number.starts_with(|c: char| c.is_ascii_digit()));
+    is_box.then_some((number, at + 1))
+}
+
+/// Returns the number of the box on a rural or highway contract route with which the words begin, and the route: `RR 2 BOX 15`.
+fn route_box(words: &[String]) -> Option<(String, String)> {
+    const RURAL: &str = "rural route";
+    const CONTRACT: &str = "highway contract";
+    const SPELLINGS: &[(&[&str], &str)] = &[
+        (&["RURAL", "ROUTE"], RURAL),
+        (&["RURAL", "RTE"], RURAL),
+        (&["RURAL", "RT"], RURAL),
+        (&["R", "R"], RURAL),
+        (&["RR"], RURAL),
+        (&["RFD"], RURAL),
+        (&["ROUTE"], RURAL),
+        (&["RTE"], RURAL),
+        (&["RT"], RURAL),
+        (&["HIGHWAY", "CONTRACT"], CONTRACT),
+        (&["HC"], CONTRACT),
+        (&["HCR"], CONTRACT),
+    ];
+    let begins = |spelling: &[&str]| words.len() > spelling.len() && words.iter().zip(spelling).all(|(word, wanted)| word == wanted);
+    let (spelling, name) = SPELLINGS.iter().find(|(spelling, _)| begins(spelling))?;
+    let rest: Vec<&str> = words.iter().skip(spelling.len()).map(String::as_str).filter(|word| *word != "#" && *word != "NO").collect();
+    let [route, box_word, number, ..] = rest.as_slice() else { return None };
+    let digits = |text: &str| text.trim_start_matches('0').to_owned();
+    (*box_word == "BOX" && is_number(route)).then(|| (digits(number), format!("{name} {}", digits(route).to_lowercase())))
+}
+
+/// Removes the sign of a house number, and a part of a building before it: `NO. 312 CARTER ST`, `#312 CARTER ST`, `#5, 312 CARTER ST`.
+fn skip_number_sign(words: &mut Vec<String>) {
+    if let [sign, number, next, ..] = words.as_slice()
+        && (sign == "#" || sign == "NO")
+        && is_number(number)
+    {
+        // `#5, 312 CARTER ST`: the sign is that of a part of the building.
+        let count = if sign == "#" && is_number(next) && words.len() > 3 { 2 } else { 1 };
+        words.drain(..count);
+    }
+}
+
+/// Whether two house numbers can be of one building: the same one, one of them with a letter (`312A`), or the first of a range (`312-314`).
+fn is_same_number(one: &str, other: &str) -> bool {
+    let base = |number: &str| -> String {
+        if let Some((first, last)) = number.split_once('-')
+            && let (Ok(low), Ok(high)) = (first.parse::<u64>(), last.parse::<u64>())
+            && low < high
+        {
+            return first.to_owned();
+        }
+        let digits = number.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.to_owned() } else { number.to_owned() }
+    };
+    one == other || base(one) == other || base(other) == one
 }
 
 /// Whether a word can be the number of a part of a building.
@@ -298,6 +402,8 @@ fn cut_unit(words: &mut Vec<String>) {
             || (word == "PO" && next.is_some_and(|next| next == "BOX"))
             || (standard(Kind::NumberedUnit, word).is_some() && next.is_some_and(|next| is_unit_number(next)))
             || (standard(Kind::Unit, word).is_some() && has_suffix_before && at >= 2)
+            // `312 CARTER ST 2ND FLOOR`.
+            || (has_suffix_before && at >= 2 && is_number(word) && next.is_some_and(|next| standard(Kind::NumberedUnit, next).is_some()))
             // `312 CARTER ST 200`: what follows the suffix is a number.
             || (has_suffix_before && at >= 2 && is_number(word) && next.is_none())
     };

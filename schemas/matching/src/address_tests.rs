@@ -68,11 +68,30 @@ fn keys() {
         ("Post Office Box #42", "42 po box"),
         ("312 Carter St PO Box 42", "312 carter"),
         ("312 Müller Straße", "312 muller strasse"),
+        ("312 Carter St STE200", "312 carter"),
+        ("312 Carter St Apt5B", "312 carter"),
+        ("312 Carter St 2nd Floor", "312 carter"),
+        ("No. 312 Carter St", "312 carter"),
+        ("#312 Carter St", "312 carter"),
+        ("#5, 312 Carter St", "312 carter"),
+        ("PO Box 42, 312 Carter St", "312 carter"),
+        ("POB 42", "42 po box"),
+        ("Box 42", "42 po box"),
+        ("312 Box Elder Rd", "312 box elder"),
+        ("RR 2 Box 15", "15 rural route 2"),
+        ("R.R. #2, Box 015", "15 rural route 2"),
+        ("Rural Route 2 Box 15", "15 rural route 2"),
+        ("Route 2 Box 15", "15 rural route 2"),
+        ("HC 1 Box 5", "5 highway contract 1"),
+        ("312 Route 2", "312 rte 2"),
     ] {
         assert_eq!(key(street), Some(format!("{expected} 50309")), "{street}");
     }
     for street in ["", "  ", "Carter St", "42", "#", "PO BOX", "N/A", &"312 Carter ".repeat(30), "5th Ave"] {
         assert_eq!(key(street), None, "{street}");
+    }
+    for street in ["N/A", "none", "UNKNOWN", "Same as above", "General Delivery"] {
+        assert!(at(street).is_missing(), "{street}");
     }
 }
 
@@ -105,6 +124,22 @@ fn reasons() {
     );
     assert_eq!(close(&at("PO Box 1"), &at("POBOX 1")), (Same, "the same post office box and ZIP code"));
     assert_eq!(close(&at("PO Box 1"), &at("PO Box 2")), (Different, "another post office box"));
+    assert_eq!(close(&at("RR 2 Box 15"), &at("Rural Route 2, Box 15")).0, Same);
+    for other in ["RR 3 Box 15", "RR 2 Box 16", "HC 2 Box 15", "15 Carter St", "PO Box 15"] {
+        assert_eq!(close(&at("RR 2 Box 15"), &at(other)).0, Different, "{other}");
+    }
+    for (one, other, expected) in [
+        ("312A Carter St", "312 Carter St", Near),
+        ("312-314 Carter St", "312 Carter St", Near),
+        ("0312 Carter St", "312 Carter St", Same),
+        ("312A Carter St", "312B Carter St", Different),
+        ("31-12 Carter St", "31 Carter St", Different),
+        ("312-314 Carter St", "314 Carter St", Different),
+        ("Industrial Park", "INDUSTRIAL PARK", Near),
+        ("Industrial Park", "Airport Park", Different),
+    ] {
+        assert_eq!(close(&at(one), &at(other)).0, expected, "{one} and {other}");
+    }
 }
 
 /// Proves how states and ZIP codes are read: with four more digits, with zeros that were lost, and none from other texts.

@@ -1,6 +1,6 @@
 //! Which leads of several sources are about one business. Two leads are, if they have the same line of insurance and trigger family, the same
 //! name without legal forms and the same state, days within [`WINDOW_DAYS`] of each other, and addresses that are the same, near, or of which one
-//! is missing.
+//! is missing. A register gives each business a number, so leads of one source with two numbers need the same address.
 //!
 //! The relation is not transitive: a lead without an address goes with each of two leads at different places. So leads are put into groups in
 //! which every two belong together. The groups depend on the set of leads only, not on the order in which sources delivered them.
@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{self, Address, Closeness};
-use crate::company::CompanyName;
+use crate::business_name;
 use crate::mandates::Basis;
 
 /// How many days the triggers of one business may be apart.
@@ -35,6 +35,15 @@ pub struct LeadKey {
     pub basis: Basis,
 }
 
+impl LeadKey {
+    /// Whether two leads are of one source, whose ids show that it gave the businesses two numbers (`sos-ny:7000001:…`).
+    fn has_other_number(&self, other: &Self) -> bool {
+        // The number itself can have a colon; line, trigger and day have none.
+        let business = |id: &str| id.rsplitn(4, ':').nth(3).map(str::to_owned);
+        self.source == other.source && business(&self.id).zip(business(&other.id)).is_some_and(|(own, others)| own != others)
+    }
+}
+
 /// The family of a trigger: cancellation and lapse are one, and a new carrier and a new company are one, since the same founding shows in the register
 /// of carriers and in that of a state. Every other trigger is a family of its own.
 #[must_use]
@@ -46,10 +55,11 @@ pub fn trigger_family(trigger: &str) -> &str {
     }
 }
 
-/// Returns the key that all leads about one business share: normal name, state, line and trigger family. `None` for a name that matches none.
+/// Returns the key that all leads about one business share: the letters of its name without legal forms, state, line and trigger family. `None` for a name
+/// that matches none.
 #[must_use]
 pub fn same_key(business: &str, state: &str, line: &str, trigger: &str) -> Option<String> {
-    let name = CompanyName::new(business)?.normal();
+    let name = business_name::key(business)?;
     Some(format!("{name}|{}|{line}|{}", state.trim().to_uppercase(), trigger_family(trigger)))
 }
 
@@ -87,6 +97,9 @@ pub fn compare(one: &LeadKey, other: &LeadKey) -> Option<(Closeness, String)> {
         return None;
     }
     let addresses = address::compare(&one.address, &other.address);
+    if addresses.closeness != Closeness::Same && one.has_other_number(other) {
+        return None;
+    }
     let apart = match days {
         0 => "on the same day".to_owned(),
         1 => "1 day apart".to_owned(),
@@ -212,6 +225,47 @@ mod tests {
         assert_eq!(all.len(), 4);
         assert_eq!(key("CO", "CARGO", "new_carrier"), key("CO", "CARGO", "entity_formed"));
         assert_eq!(same_key("--", "CO", "CARGO", "new_carrier"), None);
+    }
+
+    /// Proves that two numbers of one register are two businesses unless their address is the same, and that those of two registers are not compared.
+    #[test]
+    fn numbers_of_one_register() {
+        let at =
+            |number: &str, source: &str, street: &str| lead(&format!("{source}:{number}:CARGO:new_carrier:1"), source, "Acme", 0, street);
+        let of = |one: &LeadKey, other: &LeadKey| compare(one, other).map(|(closeness, _)| closeness);
+        assert_eq!(of(&at("1", "sos-ny", ""), &at("2", "sos-ny", "")), None);
+        assert_eq!(of(&at("1", "sos-ny", ""), &at("1", "sos-ny", "")), Some(Closeness::Missing));
+        assert_eq!(of(&at("US-CT.BER:1", "sos-ct", ""), &at("US-CT.BER:2", "sos-ct", "")), None);
+        assert_eq!(of(&at("1", "sos-ny", ""), &at("2", "fmcsa", "312 Carter St")), Some(Closeness::Missing));
+        assert_eq!(of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 Locust St")), None);
+        assert_eq!(of(&at("1", "fmcsa", "312 Carter St"), &at("2", "fmcsa", "312 E Carter Street")), Some(Closeness::Same));
+    }
+
+    /// Proves the decision of each labelled pair of leads.
+    #[test]
+    fn labelled_pairs() {
+        let pairs: Vec<&str> = include_str!("../data/business_pairs.txt").lines().filter(|line| !line.starts_with('#')).collect();
+        let (mut found, mut wrong, mut missed) = (0, Vec::new(), Vec::new());
+        for pair in &pairs {
+            let [label, one, other] = pair.split(" || ").collect::<Vec<_>>().try_into().unwrap();
+            let key = |text: &str, source: &str| {
+                let [name, street, city, zip] = text.split('|').map(str::trim).collect::<Vec<_>>().try_into().unwrap();
+                let address = Address::new(street, city, "CO", zip);
+                LeadKey {
+                    source: source.to_owned(),
+                    same: same_key(name, "CO", "CARGO", "new_carrier").unwrap(),
+                    address,
+                    ..lead("", "", "X", 0, "")
+                }
+            };
+            let is_same = compare(&key(one, "fmcsa"), &key(other, "sos-co")).is_some();
+            assert!(["other", "same"].contains(&label), "{pair}");
+            found += usize::from(is_same);
+            wrong.extend((is_same && label == "other").then_some(pair));
+            missed.extend((!is_same && label == "same").then_some(pair));
+        }
+        assert!(pairs.len() >= 100 && found > 50, "{found} of {} pairs were found", pairs.len());
+        assert!(wrong.is_empty() && missed.is_empty(), "wrong: {wrong:#?}, missed: {missed:#?}");
     }
 
     /// Proves that a lead without an address joins one group only, and never leads of two places into one.
