@@ -5,7 +5,11 @@
 //! either `"text"`, the regulatory text, or `"applicability"` and `"actions"`, paragraphs of it. A record without `models` or `limits` is not
 //! measured for them.
 //!
-//! A silent miss is a labelled model for which the comparison says `NONE`. Fails if there is one, or if precision or recall of the cases of
+//! `"aircraft"` lists aircraft of other spellings: `[{"make", "model", "verdict", "engine": [make, model], "propeller": [make, model]}]`. An aircraft with the
+//! verdict `MATCH` or `POSSIBLE`, or without one, must be found; one with `NONE` must not.
+//!
+//! A silent miss is a labelled model, or an aircraft, that must be found and for which the comparison says `NONE`. Fails if there is one, or if precision or
+//! recall of the cases of
 //! the project are below the bounds.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
@@ -35,6 +39,19 @@ struct Labelled {
     actions: String,
     models: Option<Vec<String>>,
     limits: Option<Vec<LabelledLimit>>,
+    aircraft: Vec<LabelledAircraft>,
+}
+
+#[derive(Deserialize)]
+struct LabelledAircraft {
+    make: String,
+    model: String,
+    #[serde(default)]
+    verdict: Option<String>,
+    #[serde(default)]
+    engine: Option<(String, String)>,
+    #[serde(default)]
+    propeller: Option<(String, String)>,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +72,31 @@ impl Labelled {
              (d) Subject\n\nATA Code 57.\n\n(e) Unsafe Condition\n\nUnknown.\n\n(f) Compliance\n\nComply.\n\n(g) Required Actions\n\n{}",
             self.holder, self.applicability, self.actions
         ))
+    }
+}
+
+impl LabelledAircraft {
+    /// What the comparison should have said, if it said something else; and whether the difference is a silent miss.
+    fn difference(&self, directive: &Directive) -> Option<(String, bool)> {
+        fn pair(part: Option<&(String, String)>) -> Option<(&str, &str)> {
+            part.map(|(make, model)| (make.as_str(), model.as_str()))
+        }
+        let aircraft = Aircraft {
+            make: &self.make,
+            model: &self.model,
+            engine: pair(self.engine.as_ref()),
+            propeller: pair(self.propeller.as_ref()),
+            ..Aircraft::default()
+        };
+        let verdict = compare(directive, &ResolvedAircraft::new(&aircraft)).verdict;
+        let is_right = match self.verdict.as_deref() {
+            Some("MATCH") => verdict == Verdict::Match,
+            Some("NONE") => verdict == Verdict::None,
+            _ => verdict != Verdict::None,
+        };
+        let wanted = self.verdict.as_deref().unwrap_or("MATCH or POSSIBLE");
+        let what = format!("{} {} {:?} {:?}: {verdict:?}, should be {wanted}", self.make, self.model, self.engine, self.propeller);
+        (!is_right).then_some((what, verdict == Verdict::None))
     }
 }
 
@@ -199,6 +241,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
                     if compare(&directive, &ResolvedAircraft::new(&aircraft)).verdict == Verdict::None {
                         misses.push(format!("{}: {model}", labelled.id));
                     }
+                }
+            }
+            for (what, is_miss) in labelled.aircraft.iter().filter_map(|aircraft| aircraft.difference(&directive)) {
+                if is_miss {
+                    misses.push(format!("{}: {what}", labelled.id));
+                } else {
+                    println!("{}: {what}", labelled.id);
                 }
             }
             if let Some(wanted) = &labelled.limits {

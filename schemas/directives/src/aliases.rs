@@ -24,6 +24,9 @@ pub struct Maker {
     pub names: Vec<String>,
     /// The keys of makers whose products it holds now.
     pub also: Vec<String>,
+    /// Other names under which models of its series are known: "Hughes 269C", which Schweizer made later.
+    #[serde(default)]
+    pub sold_as: Vec<String>,
     /// Marketing words that may stand before a designation: "Bonanza A36".
     pub words: Vec<String>,
     /// Series in compact form.
@@ -99,11 +102,52 @@ pub fn resolve_makes(make: &str) -> Vec<String> {
             break;
         }
     }
+    // The beginning of a longer name: "Quartz Mountain" of "Quartz Mountain Aerospace".
+    if keys.is_empty() && words.len() > 1 {
+        let own = words.join(" ");
+        let is_longer = |maker: &&Maker| maker.names.iter().any(|other| is_beginning(&own, other));
+        keys.extend(ALIASES.entries.iter().filter(is_longer).map(|maker| maker.name.clone()));
+    }
     if keys.is_empty() && !words.is_empty() {
         let first = words.first().copied().unwrap_or_default();
         keys.insert(if first.chars().count() >= FIRST_WORD_CHARS_MIN { first.to_owned() } else { name.clone() });
     }
     keys.into_iter().collect()
+}
+
+/// Returns the keys of the make of a model, sorted: those of the make, and of the makers that are known under its name, or under a longer name with the same
+/// first word, if the model is one of theirs. `AIRBUS HELICOPTERS` for "Airbus AS350B3", `SCHWEIZER` for "Hughes 269C".
+#[must_use]
+pub(crate) fn makes_of_model(make: &str, form: &str) -> Vec<String> {
+    let mut keys: BTreeSet<String> = resolve_makes(make).into_iter().collect();
+    let name = normal_form(make);
+    let first = name.split(' ').next().unwrap_or_default();
+    if first.chars().count() < 2 {
+        return keys.into_iter().collect();
+    }
+    for maker in &ALIASES.entries {
+        let is_known_as = maker.sold_as.iter().any(|other| is_beginning(other, &name))
+            || maker.names.iter().any(|other| first.len() >= FIRST_WORD_CHARS_MIN && is_beginning(first, other));
+        if is_known_as && !keys.contains(&maker.name) && has_model(maker, &name, form) {
+            keys.insert(maker.name.clone());
+        }
+    }
+    keys.into_iter().collect()
+}
+
+/// Whether a name begins with the words of another one.
+fn is_beginning(words: &str, name: &str) -> bool {
+    name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Whether a compact form, with or without the name of its make, is a model of a maker by the series and the marketing names of the file.
+fn has_model(maker: &Maker, name: &str, form: &str) -> bool {
+    let without_name = name.split(' ').next().and_then(|word| rest_of(form, word));
+    let without_words = maker.words.iter().filter_map(|word| rest_of(form, word));
+    std::iter::once(form)
+        .chain(without_name)
+        .chain(without_words)
+        .any(|form| maker.models.contains_key(form) || maker.series.iter().any(|series| form.starts_with(series.as_str())))
 }
 
 /// Whether the data file knows one of the keys of a make, see [`resolve_makes`].
@@ -266,7 +310,8 @@ mod tests {
                 assert!(is_normal, "{name} is {} in normal form", normal_form(name));
             }
             assert!(maker.also.iter().all(|key| is_known(key) && *key != maker.name), "{}", maker.name);
-            for list in [&maker.also, &maker.words, &maker.series] {
+            assert!(maker.sold_as.iter().all(|name| normal_form(name) == *name), "{}", maker.name);
+            for list in [&maker.also, &maker.sold_as, &maker.words, &maker.series] {
                 assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{}: {list:?}", maker.name);
             }
             for form in maker.series.iter().chain(maker.models.keys()).chain(maker.models.values()) {
@@ -289,6 +334,8 @@ mod tests {
             ("Airbus Helicopters Deutschland GmbH", &["AIRBUS HELICOPTERS"]),
             ("The Boeing Company", &["BOEING", "MCDONNELL DOUGLAS"]),
             ("Stemme AG", &["STEMME"]),
+            ("American General", &["GRUMMAN"]),
+            ("P&W", &["PRATT & WHITNEY"]),
             ("XYZ Co.", &["XYZ"]),
             ("", &[]),
             ("--", &[]),
@@ -334,6 +381,34 @@ mod tests {
         for (one, other) in [("Hughes", "Bell"), ("Rotax", "Bombardier"), ("CASA", "Airbus Helicopters"), ("PZL", "Piper")] {
             let (one, other) = (resolve_makes(one), resolve_makes(other));
             assert!(one.iter().all(|key| !other.contains(key)), "{one:?} {other:?}");
+        }
+    }
+
+    /// Proves that a model belongs to the makers that make or made it, whatever part of their names its owner gives, and other models of the name do not.
+    #[test]
+    fn makers_of_models() {
+        for (make, model, key, is_its) in [
+            ("Airbus", "AS350B3", "AIRBUS HELICOPTERS", true),
+            ("Airbus", "H125", "AIRBUS HELICOPTERS", true),
+            ("Airbus", "A320-214", "AIRBUS HELICOPTERS", false),
+            ("Hughes", "269C", "SCHWEIZER", true),
+            ("Hughes", "369D", "SCHWEIZER", false),
+            ("Schweizer", "269C", "MD HELICOPTERS", true),
+            ("McDonnell Douglas", "369E", "MD HELICOPTERS", true),
+            ("Cessna", "LC41-550FG", "COLUMBIA", true),
+            ("Cessna", "172S", "COLUMBIA", false),
+            ("GE", "CFM56-7B26", "CFM INTERNATIONAL", true),
+            ("Pratt & Whitney", "V2527-A5", "IAE", true),
+            ("Pratt & Whitney", "PT6A-114A", "PRATT & WHITNEY CANADA", true),
+            ("Lycoming", "T53-L-13", "HONEYWELL", true),
+            ("Lycoming", "O-320-E2A", "HONEYWELL", false),
+            ("Rockwell", "S-2R", "THRUSH", true),
+            ("Piper", "PA-60-601P", "AEROSTAR", true),
+            ("Mooney", "M10", "UNIVAIR", true),
+            ("Grumman", "G-164A", "SCHWEIZER", true),
+        ] {
+            let keys = makes_of_model(make, &compact_form(model));
+            assert_eq!(keys.iter().any(|own| own == key), is_its, "{make} {model}: {keys:?}");
         }
     }
 

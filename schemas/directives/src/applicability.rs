@@ -37,6 +37,12 @@ struct Reader<'a, 't> {
     /// How many models were read when the exception began.
     before_exception: usize,
     is_all: bool,
+    /// The kind of product.
+    product: Product,
+    /// Whether a list names aircraft in which the product is installed, and not only engines or propellers.
+    names_aircraft: bool,
+    /// Whether serial numbers were read in the parentheses that are open.
+    is_in_serials: bool,
 }
 
 /// Reads an applicability paragraph. Models are compared under the keys of `makes`.
@@ -62,6 +68,9 @@ pub(crate) fn read(tokens: &Tokens<'_>, span: Span, makes: &[String], product: P
         without_serials: 0,
         before_exception: 0,
         is_all: false,
+        product,
+        names_aircraft: false,
+        is_in_serials: false,
     };
     let mut at = 0;
     while at < tokens.len() {
@@ -80,6 +89,13 @@ impl Reader<'_, '_> {
             return self.row(at + 1).unwrap_or(at + 1);
         }
         match tokens.text(at) {
+            // "(L)IO-360".
+            "(" if designations::optional_prefix(tokens, at).is_some() => return self.bare_list(at, false),
+            // "( )HC-( )2Y": a model with gaps.
+            "(" if tokens.text(at + 1) == ")" => {
+                self.note(UnreadReason::NoModels, tokens.span(at, at + 2));
+                return at + 2;
+            }
             // A numbered item: the designations after it need no "Model".
             "(" if is_item_number(tokens, at) => return self.numbered(at + 3).unwrap_or(at + 3),
             "(" => {
@@ -92,7 +108,7 @@ impl Reader<'_, '_> {
                     self.role = self.base_role;
                     self.role_depth = 0;
                 }
-                return at + 1;
+                return self.after_serials(at + 1).unwrap_or(at + 1);
             }
             _ => {}
         }
@@ -167,7 +183,7 @@ impl Reader<'_, '_> {
         if applies.is_empty() {
             self.note(UnreadReason::NoModels, self.out.span);
         }
-        self.out.is_open |= self.out.models.iter().all(|model| model.role != Role::InstalledOn);
+        self.out.is_open |= !self.names_aircraft;
         let is_limited = self.out.condition.is_some() || self.out.serials.iter().any(|serials| !serials.is_all);
         self.out.scope = match (applies.is_empty(), is_limited) {
             (true, _) => Scope::Unknown,

@@ -9,14 +9,54 @@ const LIMITS_MAX: usize = 400;
 const TRIGGER_TOKENS_MAX: usize = 9;
 /// The most tokens that join two limits: "100 hours TIS or, if later, 12 months".
 const JOIN_TOKENS_MAX: usize = 7;
+/// The most tokens between two limits of which the first says from when it counts.
+const ANCHORED_TOKENS_MAX: usize = 14;
+/// Words that say from when a limit counts.
+const ANCHORING: &[&str] = &["ad", "after", "date", "effective", "from", "issuance", "manufacture", "new", "since", "this"];
 /// How many tokens after a limit are searched for what it counts from.
 const ANCHOR_TOKENS_MAX: usize = 26;
 /// The greatest value of a limit.
 const VALUE_MAX: u32 = 1_000_000;
 
-const NUMBER_WORDS: &[&str] = &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const NUMBER_WORDS: &[&str] = &[
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+const TENS: &[&str] = &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 const RECURRING: &[&str] =
     &["each", "every", "interval", "intervals", "repeat", "repeated", "repeating", "repetitive", "repetitively", "thereafter"];
+/// Phrases that say that an action recurs.
+const EACH_TIME: &[&str] = &[
+    "at intervals",
+    "each annual",
+    "each flight",
+    "each scheduled",
+    "each shop visit",
+    "every annual",
+    "every flight",
+    "every scheduled",
+    "every shop visit",
+    "flight of each day",
+    "flight of the day",
+];
 const INITIAL: &[&str] = &["before", "by", "initially", "upon", "within"];
 /// Words after which a number is no limit of the action: "that has accumulated 3,000 hours".
 const NO_LIMIT: &[&str] = &["accumulated", "exceeded", "for", "has", "have", "if", "is", "more", "reports", "that", "used", "when", "with"];
@@ -190,7 +230,7 @@ impl Reader {
             let word = tokens.text(at);
             self.has_recurring_words |= ["repetitive", "repetitively", "thereafter"].iter().any(|known| word.eq_ignore_ascii_case(known))
                 || (tokens.is(at, "repeat") && !tokens.is(at.wrapping_sub(1), "not"))
-                || tokens.is_phrase(at, "at intervals");
+                || EACH_TIME.iter().any(|words| tokens.is_phrase(at, words));
             let is_terminating = tokens.is_phrase(at, "terminating action") || tokens.is_phrase(at, "terminates the");
             if is_terminating && self.terminating.is_none() {
                 self.terminating = Some(tokens.span(first, end - 1));
@@ -254,7 +294,9 @@ impl Reader {
                 at += 1;
                 continue;
             };
-            let is_interval = amount.is_adjective && (amount.next..amount.next + 4).any(|at| tokens.is_any(at, &["interval", "intervals"]));
+            // "at 50-hour TIS intervals", "at 100 hour intervals".
+            let interval_words = if amount.is_adjective { 4 } else { 1 };
+            let is_interval = (amount.next..amount.next + interval_words).any(|at| tokens.is_any(at, &["interval", "intervals"]));
             let by_trigger = trigger.filter(|trigger| is_near(tokens, trigger.at, at)).map(|trigger| (trigger.kind, trigger.at));
             let by_join = joined_from.filter(|from| is_joined(tokens, *from, at)).and(last_kind).map(|kind| (kind, at));
             let found = if is_interval { Some((LimitKind::Recurring, at)) } else { by_trigger.or(by_join) };
@@ -326,14 +368,21 @@ fn is_initial(tokens: &Tokens<'_>, at: usize) -> bool {
 fn is_near(tokens: &Tokens<'_>, trigger: usize, at: usize) -> bool {
     let between = trigger + 1..at;
     let is_before = tokens.is_any(trigger, &["before", "prior"]);
-    at - trigger <= TRIGGER_TOKENS_MAX && !between.into_iter().any(|at| tokens.is_any(at, NO_LIMIT) && !is_before)
+    // "intervals of no more than 100 hours".
+    let is_at_most = |at: usize| tokens.is(at, "more") && tokens.is(at + 1, "than") && tokens.is_any(at.wrapping_sub(1), &["no", "not"]);
+    at - trigger <= TRIGGER_TOKENS_MAX && !between.into_iter().any(|at| tokens.is_any(at, NO_LIMIT) && !is_before && !is_at_most(at))
 }
 
-/// Whether only words that join two limits are between them.
+/// Whether only words that join two limits are between them: also from when the first one counts, "after the effective date of this AD or".
 fn is_joined(tokens: &Tokens<'_>, from: usize, at: usize) -> bool {
-    at - from <= JOIN_TOKENS_MAX
+    let is_short = at - from <= JOIN_TOKENS_MAX
         && (from..at).all(|at| tokens.is_any(at, JOINING))
-        && (from..at).any(|at| tokens.is_any(at, &["or", "and", ","]))
+        && (from..at).any(|at| tokens.is_any(at, &["or", "and", ","]));
+    let is_anchored = at - from <= ANCHORED_TOKENS_MAX
+        && tokens.is_any(from, &["after", "from", "since"])
+        && tokens.is(at.wrapping_sub(1), "or")
+        && (from..at).all(|at| tokens.is_any(at, ANCHORING) || tokens.is_any(at, JOINING) || tokens.is_any(at, ACTIONS));
+    is_short || is_anchored
 }
 
 /// "whichever occurs first": the joiner, and the position after the phrase.
@@ -401,16 +450,17 @@ fn amount(tokens: &Tokens<'_>, at: usize, end: usize) -> Option<Amount> {
             "total" | "accumulated" => is_total |= tokens.is(next, "total"),
             "flight" => is_flight = true,
             "calendar" => is_calendar = true,
-            "additional" | "engine" | "operating" | "operational" | "consecutive" | "clock" | "more" | "airplane" => {}
+            "additional" | "engine" | "operating" | "operational" | "consecutive" | "clock" | "more" | "airplane" | "pressurization"
+            | "pressurized" | "aircraft" => {}
             _ => break,
         }
         next += 1;
     }
     let (unit, factor) = match tokens.text(next).to_ascii_lowercase().as_str() {
         "hours" | "hour" | "hrs" if is_flight => (Unit::FlightHours, 1),
-        "hours" | "hour" | "hrs" => (Unit::Hours, 1),
+        "hours" | "hour" | "hrs" | "hours-time-in-service" | "hours-in-service" => (Unit::Hours, 1),
         "fh" | "fhs" | "flight-hours" => (Unit::FlightHours, 1),
-        "cycles" | "cycle" | "fc" | "fcs" | "cis" => (Unit::Cycles, 1),
+        "cycles" | "cycle" | "fc" | "fcs" | "cis" | "cycles-in-service" | "flight-cycles" => (Unit::Cycles, 1),
         "landings" | "landing" => (Unit::Landings, 1),
         "days" | "day" => (Unit::Days, 1),
         "weeks" | "week" => (Unit::Days, 7),
@@ -449,10 +499,19 @@ fn amount(tokens: &Tokens<'_>, at: usize, end: usize) -> Option<Amount> {
     Some(Amount { value, unit, is_total, is_adjective: false, next: next.min(end) })
 }
 
-/// Reads a number: digits with commas between thousands, or a word up to twelve.
+/// Reads a number: digits with commas between thousands, or words up to ninety-nine.
 fn number_of(word: &str) -> Option<u32> {
-    if let Some(value) = NUMBER_WORDS.iter().position(|known| word.eq_ignore_ascii_case(known)) {
-        return u32::try_from(value).ok();
+    let place = |list: &[&str], word: &str| {
+        let place = list.iter().position(|known| word.eq_ignore_ascii_case(known));
+        place.and_then(|place| u32::try_from(place).ok())
+    };
+    if let Some(value) = place(NUMBER_WORDS, word) {
+        return Some(value);
+    }
+    let (tens, ones) = word.split_once('-').map_or((word, None), |(tens, ones)| (tens, Some(ones)));
+    if let Some(tens) = place(TENS, tens) {
+        let ones = ones.map_or(Some(0), |ones| place(NUMBER_WORDS, ones).filter(|ones| (1..=9).contains(ones)))?;
+        return Some((tens + 2) * 10 + ones);
     }
     let is_number = word.starts_with(|c: char| c.is_ascii_digit()) && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
     let plain = word.strip_suffix(".0").unwrap_or(word);
@@ -480,6 +539,10 @@ fn anchor_of(tokens: &Tokens<'_>, kind: LimitKind, trigger: usize, amount: &Amou
         }
         if tokens.is_phrase(at, "since new")
             || tokens.is_phrase(at, "original airworthiness")
+            || tokens.is_phrase(at, "original certificate")
+            || tokens.is_phrase(at, "original export")
+            || tokens.is_phrase(at, "original standard")
+            || tokens.is_phrase(at, "date of manufacture")
             || tokens.is_phrase(at, "first flight")
             || tokens.is_phrase(at, "since manufacture")
         {
@@ -501,92 +564,4 @@ fn anchor_of(tokens: &Tokens<'_>, kind: LimitKind, trigger: usize, amount: &Amou
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(text: &str) -> Vec<String> {
-        let compliance = read(text, &[Span::new(0, text.len())], "");
-        let kind = |limit: &Limit| if limit.kind == LimitKind::Initial { "initial" } else { "recurring" };
-        let joiner = |limit: &Limit| match limit.joiner {
-            Joiner::None => "",
-            Joiner::First => " FIRST",
-            Joiner::Later => " LATER",
-        };
-        let anchor = |limit: &Limit| match limit.anchor {
-            Anchor::EffectiveDate => "effective",
-            Anchor::LastDone => "last",
-            Anchor::Total => "total",
-        };
-        compliance
-            .limits
-            .iter()
-            .map(|limit| format!("{} {} {} {}{}", kind(limit), limit.value, limit.unit.as_str(), anchor(limit), joiner(limit)))
-            .collect()
-    }
-
-    /// Proves the wordings of limits: what is initial, what recurs, from when it counts and how limits are joined.
-    #[test]
-    fn wordings() {
-        for (text, expected) in [
-            (
-                "Within 100 hours time-in-service (TIS) after the effective date of this AD, inspect the spar.",
-                &["initial 100 hours effective"][..],
-            ),
-            (
-                "Within 500 flight hours or 6 months after the effective date of this AD, whichever occurs first, do the inspection, and repeat it thereafter at intervals not to exceed 1,500 flight hours.",
-                &["initial 500 flight_hours effective FIRST", "initial 6 months effective FIRST", "recurring 1500 flight_hours last"],
-            ),
-            (
-                "Repetitively thereafter do the actions at intervals not to exceed every 100 hours TIS or every 12 months, whichever occurs first:",
-                &["recurring 100 hours last FIRST", "recurring 12 months last FIRST"],
-            ),
-            ("Before the accumulation of 10,000 total flight cycles, replace the part.", &["initial 10000 cycles total"]),
-            ("Before accumulating 2,400 hours TIS since new, remove the disk.", &["initial 2400 hours total"]),
-            ("Do the inspection at 50-hour TIS intervals.", &["recurring 50 hours last"]),
-            ("Inspect the bolts every 12 calendar months.", &["recurring 12 calendar_months last"]),
-            ("Within ten (10) days after the effective date, inspect.", &["initial 10 days effective"]),
-            (
-                "Within 25 hours TIS after the last inspection, and thereafter at intervals of twelve months, inspect.",
-                &["initial 25 hours last", "recurring 12 months last"],
-            ),
-            (
-                "At the later of the times in paragraphs (g)(1)(i) and (ii) of this AD:\n\n(i) Before the accumulation of 5,000 landings.\n\n(ii) Within 24 months after the effective date.\n\nThen stop.",
-                &["initial 5000 landings total LATER", "initial 24 months effective LATER"],
-            ),
-            ("For airplanes that have accumulated 3,000 hours or more, inspect before further flight.", &[]),
-            ("Within 30 days after the inspection, submit a report of the findings.", &[]),
-            ("Tighten to 50 inch-pounds within 5 minutes.", &[]),
-            ("Repeat the inspection every 2 weeks.", &["recurring 14 days last"]),
-            ("Within 6 years since the original airworthiness certificate, replace the hose.", &["initial 6 years total"]),
-            ("", &[]),
-        ] {
-            assert_eq!(shown(text), expected, "{text}");
-        }
-    }
-
-    /// Proves what is said about recurrence, also when the times are in another document, and that terminating actions are found.
-    #[test]
-    fn recurrence() {
-        let of = |text: &str, summary: &str| read(text, &[Span::new(0, text.len())], summary);
-        assert_eq!(of("Within 10 days, replace the bolt.", "").recurring, Recurring::No);
-        assert_eq!(of("Repeat the inspection thereafter at the intervals in the manual.", "").recurring, Recurring::Yes);
-        let referenced =
-            of("Comply with all required actions and compliance times specified in, and in accordance with, EASA AD 2024-0237.", "");
-        assert_eq!((referenced.recurring, referenced.limits.len(), referenced.referenced.is_some()), (Recurring::Unknown, 0, true));
-        assert_eq!(
-            of("Comply with all actions specified in EASA AD 2024-0237.", "This AD requires repetitive inspections.").recurring,
-            Recurring::Yes
-        );
-        assert_eq!(read("", &[], "").recurring, Recurring::Unknown);
-        let text = "Do it every 10 hours. Installing the bolt is terminating action for the inspections.";
-        assert_eq!(of(text, "").terminating.unwrap().of(text), "Installing the bolt is terminating action for the inspections");
-    }
-
-    /// Proves that the span of a limit is its phrase.
-    #[test]
-    fn spans() {
-        let text = "Inspect every 100 hours TIS or every 12 months, whichever occurs first.";
-        let compliance = read(text, &[Span::new(0, text.len())], "");
-        assert_eq!(compliance.limits[0].span.of(text), "every 100 hours TIS or every 12 months, whichever occurs first");
-    }
-}
+mod tests;

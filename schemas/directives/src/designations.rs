@@ -1,6 +1,6 @@
 //! Reads lists of models: "A319-111, -112, and -115", "F28 Mark 0070 and 0100", "CL-600-2B16 (601-3A and 604 Variants)".
 
-use crate::aliases::compact_form;
+use crate::aliases::{compact_form, is_known_make, resolve_makes};
 use crate::directive::Span;
 use crate::tokens::Tokens;
 
@@ -213,9 +213,17 @@ pub(crate) fn read_list(tokens: &Tokens<'_>, at: usize, is_after_model: bool) ->
     let mut next = at;
     let mut is_free = is_after_model;
     let mut begin = at;
+    // How many items, up to which token, are designations even if no noun follows: names without a number need one.
+    let mut sure = (0, at);
     while let Some((item, after)) = read_item(tokens, begin, items.last(), is_free) {
-        items.push(item);
+        let is_sure = items.is_empty()
+            || item.name.bytes().any(|byte| byte.is_ascii_digit())
+            || !item.name.bytes().any(|byte| byte.is_ascii_lowercase());
+        items.extend(parts_of(item));
         next = after;
+        if is_sure {
+            sure = (items.len(), next);
+        }
         let Some(after) = separator(tokens, next) else { break };
         is_free = is_after_model;
         begin = after;
@@ -241,6 +249,10 @@ pub(crate) fn read_list(tokens: &Tokens<'_>, at: usize, is_after_model: bool) ->
         has_noun |= tokens.is_any(next, &["series", "model", "models"]);
         next += 1;
     }
+    if !has_noun && sure.0 < items.len() {
+        items.truncate(sure.0);
+        next = sure.1;
+    }
     Some(List { items, is_series, has_noun, next })
 }
 
@@ -254,8 +266,35 @@ pub(crate) fn last_noun(text: &str) -> Option<&'static str> {
     (0..tokens.len()).rev().find_map(|at| NOUNS.iter().find(|noun| tokens.is(at, noun)).copied())
 }
 
+/// The designations that a slash joins: `707` and `720` of `707/720`. A slash within a designation, `PC-12/47E`, joins parts of other shapes.
+fn parts_of(item: Item) -> Vec<Item> {
+    let parts: Vec<&str> = item.name.split('/').collect();
+    let first = parts.first().copied().unwrap_or_default();
+    let is_list = parts.len() > 1 && parts.iter().all(|part| part.len() >= 3 && is_designation(part) && shape(part) == shape(first));
+    if !is_list {
+        return vec![item];
+    }
+    parts.into_iter().map(|part| Item { name: part.to_owned(), span: item.span, also: item.also.clone() }).collect()
+}
+
+/// The letters in parentheses directly before a designation, which stand for two designations: the `L` of `(L)IO-360`.
+pub(crate) fn optional_prefix<'t>(tokens: &Tokens<'t>, at: usize) -> Option<&'t str> {
+    let letters = tokens.text(at + 1);
+    let is_prefix = tokens.text(at) == "("
+        && tokens.text(at + 2) == ")"
+        && (1..=2).contains(&letters.len())
+        && letters.bytes().all(|byte| byte.is_ascii_uppercase())
+        && tokens.end(at + 2) == tokens.start(at + 3)
+        && is_designation(tokens.text(at + 3));
+    is_prefix.then_some(letters)
+}
+
 /// Skips what separates two designations.
 fn separator(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    // "A319-100/-200" and "172A through 172S".
+    if (tokens.text(at) == "/" || tokens.is_any(at, &["through", "thru"])) && is_designation(tokens.text(at + 1).trim_start_matches('-')) {
+        return Some(at + 1);
+    }
     // "AEIO-360-, IO-360-, and O-360-series".
     let at = at + usize::from(tokens.text(at) == "-" && tokens.text(at + 1) == ",");
     let comma = usize::from(matches!(tokens.text(at), "," | ";"));
@@ -266,9 +305,19 @@ fn separator(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
 }
 
 fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool) -> Option<(Item, usize)> {
+    if let Some(prefix) = optional_prefix(tokens, at) {
+        let (mut item, next) = read_item(tokens, at + 3, base, is_free)?;
+        item.also.push(compact_form(&format!("{prefix}{}", item.name)));
+        item.span.start = item.span.start.min(tokens.start(at));
+        return Some((item, next));
+    }
     let word = tokens.text(at);
     if !tokens.is_word(at) {
         return None;
+    }
+    if let Some(name) = base.filter(|_| is_letter(word) && ends_item(tokens, at + 1)).and_then(|base| with_letter(&base.name, word)) {
+        let span = Span::new(base.map_or(tokens.start(at), |base| base.span.start), tokens.end(at));
+        return Some((Item { name, span, also: Vec::new() }, at + 1));
     }
     let mut words = vec![word];
     let mut next = at + 1;
@@ -277,7 +326,9 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
         is_shared = true;
     } else if !is_designation(word) || word.starts_with('-') {
         let shares_name = base.is_some_and(|base| base.name.split(' ').next() == Some(word));
-        if !is_free && !shares_name {
+        // "146 and Avro 146-RJ series".
+        let is_named = base.is_some() && is_list_start(tokens, at) && !is_known_make(&resolve_makes(word));
+        if !is_free && !shares_name && !is_named {
             return None;
         }
         // A name of one to three words before the number.
@@ -286,8 +337,13 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
         let number = at + names;
         if names > 0 && (is_designation(tokens.text(number)) || is_roman(tokens.text(number))) && !tokens.text(number).starts_with('-') {
             words.extend((at + 1..=number).map(|at| tokens.text(at)).filter(|word| !word.eq_ignore_ascii_case("model")));
+            // "Model Airbus SAS Model A318".
+            let make: Vec<&str> = (at..number).map(|at| tokens.text(at)).take_while(|word| !word.eq_ignore_ascii_case("model")).collect();
+            if make.len() < names && is_known_make(&resolve_makes(&make.join(" "))) {
+                words.drain(..make.len());
+            }
             next = number + 1;
-        } else if names > 0 && is_free && is_whole_name(tokens, number, base) {
+        } else if names > 0 && is_free && is_whole_name(tokens, at, number, base) {
             words.extend((at + 1..number).map(|at| tokens.text(at)));
             next = number;
         } else if !is_capitals(word) || next_is_name(tokens, next) {
@@ -318,27 +374,43 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
         // A comma before the closing mark separates the designations.
         next = if tokens.before(close, 1) == "," { close - 1 } else { close + 1 };
     }
-    if let Some(after) = read_parenthesis(tokens, next, &mut also) {
+    // "SA226-T(B)".
+    let is_letters = (1..=2).contains(&tokens.text(next + 1).len()) && tokens.text(next + 1).bytes().all(|byte| byte.is_ascii_uppercase());
+    if tokens.text(next) == "(" && tokens.text(next + 2) == ")" && is_letters && tokens.end(next - 1) == tokens.start(next) {
+        also.push(compact_form(&format!("{own}{}", tokens.text(next + 1))));
+        span.end = tokens.end(next + 2);
+        next += 3;
+    }
+    // "R172E (USAF T-41B) (USAF T-41C and D)".
+    while let Some(after) = read_parenthesis(tokens, next, &mut also) {
         span.end = tokens.span(next, after - 1).end;
         next = after;
     }
     Some((Item { name: shared.unwrap_or(own), span, also }, next))
 }
 
-/// Whether a name without a number is a designation: "Model Janus gliders". Only at the beginning of a list, or after another such name.
-fn is_whole_name(tokens: &Tokens<'_>, next: usize, base: Option<&Item>) -> bool {
-    base.is_none_or(|base| !base.name.bytes().any(|byte| byte.is_ascii_digit())) && ends_item(tokens, next)
+/// Whether a name without a number is a designation: "Model Janus gliders", "Models H 301 Libelle, Hornet, and Kestrel gliders". After a designation with a
+/// number it must not be the name of a maker.
+fn is_whole_name(tokens: &Tokens<'_>, first: usize, next: usize, base: Option<&Item>) -> bool {
+    let has_number = base.is_some_and(|base| base.name.bytes().any(|byte| byte.is_ascii_digit()));
+    let name = || (first..next).map(|at| tokens.text(at)).collect::<Vec<_>>().join(" ");
+    ends_item(tokens, next) && (!has_number || !is_known_make(&resolve_makes(&name())))
 }
 
 /// Whether a designation ends before a token.
 fn ends_item(tokens: &Tokens<'_>, at: usize) -> bool {
-    tokens.text(at) == "," || tokens.is_any(at, NOUNS) || tokens.is_any(at, &["and", "or", "series"])
+    matches!(tokens.text(at), "," | ";") || tokens.is_any(at, NOUNS) || tokens.is_any(at, &["and", "or", "series"])
 }
 
 /// Whether a list of names with numbers can begin here: the word before is no part of the name of a maker.
 pub(crate) fn is_named_list(tokens: &Tokens<'_>, at: usize) -> bool {
     let before = tokens.before(at, 1);
-    let is_start = matches!(before, ")" | "," | "." | ";" | "\n" | "") || before.starts_with(|c: char| c.is_lowercase());
+    let is_start = matches!(before, ")" | "," | "." | ";" | "\n" | "")
+        || before.starts_with(|c: char| c.is_lowercase())
+        || tokens.is_any(
+            at.wrapping_sub(1),
+            &["ag", "all", "co", "company", "corporation", "gmbh", "inc", "kg", "limited", "llc", "ltd", "s.a"],
+        );
     is_start && is_name(tokens.text(at)) && is_designation(tokens.text(at + 1)) && !tokens.text(at + 1).starts_with('-')
 }
 
@@ -383,6 +455,12 @@ fn read_parenthesis(tokens: &Tokens<'_>, at: usize, also: &mut Vec<String>) -> O
     }
     also.extend(inner.map(|at| tokens.text(at)).filter(|word| is_designation(word)).map(compact_form));
     Some(after)
+}
+
+/// `S-61A` and `D` give `S-61D`.
+fn with_letter(base: &str, letter: &str) -> Option<String> {
+    let begin = base.strip_suffix(|c: char| c.is_ascii_uppercase())?;
+    begin.ends_with(|c: char| c.is_ascii_digit() || c == '-').then(|| format!("{begin}{letter}"))
 }
 
 /// `A319-111` and `-112` give `A319-112`; `BN-2A` and `-2A-2` give `BN-2A-2`.
@@ -462,7 +540,19 @@ mod tests {
             ("R22, R22 Alpha, R22 Beta, and R22 Mariner", &["R22", "R22 Alpha", "R22 Beta", "R22 Mariner"]),
             ("A300 B4-605R, C4-605R Variant F, and F4-605R", &["A300 B4-605R", "A300 C4-605R Variant F", "A300 F4-605R"]),
             ("Stemme S 12 gliders", &["Stemme S 12"]),
-            ("Janus, Mini-Nimbus HS-7, and Standard Cirrus gliders", &["Janus", "Mini-Nimbus HS-7"]),
+            ("Janus, Mini-Nimbus HS-7, and Standard Cirrus gliders", &["Janus", "Mini-Nimbus HS-7", "Standard Cirrus"]),
+            ("H 301 Libelle, Hornet, and Standard Libelle gliders", &["H 301", "Hornet", "Standard Libelle"]),
+            ("Discus-2a, Duo Discus, Duo Discus T, and Nimbus-4 gliders", &["Discus-2a", "Duo Discus", "Duo Discus T", "Nimbus-4"]),
+            ("172S, Skyhawk and more", &["172S"]),
+            ("172S, Piper airplanes", &["172S"]),
+            ("707/720, 727, and PC-12/47E airplanes", &["707", "720", "727", "PC-12/47E"]),
+            ("A319-100/-200 and 1900/1900C airplanes", &["A319-100", "A319-200", "1900", "1900C"]),
+            ("172A through 172S, and T210L airplanes", &["172A", "172S", "T210L"]),
+            ("S-61A, D, E, and N helicopters", &["S-61A", "S-61D", "S-61E", "S-61N"]),
+            ("415-C, E, and G; and F-1 airplanes", &["415-C", "415-E", "415-G", "F-1"]),
+            ("146 and Avro 146-RJ series", &["146", "Avro 146-RJ"]),
+            ("(L)O-360, (L)TIO-540, and IO-720 engines", &["O-360", "TIO-540", "IO-720"]),
+            ("R172E (USAF T-41B) (USAF T-41C and D), R172K, and 172RG;", &["R172E", "R172K", "172RG"]),
             ("P-Mentor airplanes", &["P-Mentor"]),
             ("P.68, P.68 \"Observer,\" P.68TC \"Observer 2,\" and DHC-2 \"Beaver\" airplanes", &["P.68", "P.68", "P.68TC", "DHC-2"]),
             ("G103A TWIN II and G 103 C TWIN III SL gliders", &["G103A TWIN II", "G 103 C TWIN III SL"]),

@@ -145,8 +145,8 @@ pub struct Applicability {
     pub serials: Vec<Serials>,
     /// Where the text limits the affected aircraft other than by serial numbers: "equipped with", "on which".
     pub condition: Option<Span>,
-    /// Whether the appliance may be installed on aircraft that the text does not name: it names none, its list is "not limited to" those that it
-    /// names, or it could not be read. False for other products.
+    /// Whether the appliance may be installed on aircraft that the text does not name: it names none, or engines and propellers only, its list is "not limited
+    /// to" those that it names, or it could not be read. False for other products.
     pub is_open: bool,
 }
 
@@ -311,7 +311,7 @@ pub struct Affected {
 pub enum UnreadReason {
     /// No applicability paragraph was found.
     NoApplicability,
-    /// The applicability names no model that could be read.
+    /// The applicability names no model that could be read, or one with gaps: `( )HC-( )2Y`.
     NoModels,
     /// The layout is an older one.
     OlderLayout,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, designation_of, forms_with_name, other_forms, resolve_makes, series_of, tails};
+use crate::aliases::{compact_form, designation_of, forms_with_name, makes_of_model, other_forms, series_of, tails};
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
@@ -42,8 +42,8 @@ pub struct ResolvedModel {
 
 impl ResolvedModel {
     fn new(make: &str, model: &str) -> Self {
-        let makes = resolve_makes(make);
         let form = compact_form(model);
+        let makes = makes_of_model(make, &form);
         let mut forms = other_forms(&makes, &form);
         forms.extend(forms_with_name(&makes, &form));
         let designation = designation_of(&makes, &form, &forms);
@@ -172,7 +172,7 @@ pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
         Product::Aircraft => by_aircraft(directive, aircraft),
         Product::Engine => by_part(directive, aircraft, aircraft.engine.as_ref()),
         Product::Propeller => by_part(directive, aircraft, aircraft.propeller.as_ref()),
-        Product::Appliance => by_appliance(directive, &aircraft.airframe),
+        Product::Appliance => by_appliance(directive, aircraft),
     };
     if outcome.verdict == Verdict::None {
         outcome.cannot_decide.clear();
@@ -241,10 +241,13 @@ fn by_part(directive: &Directive, aircraft: &ResolvedAircraft, part: Option<&Res
     }
 }
 
-/// An appliance: possible for the aircraft that the text names, and for all others if it does not say that these are all.
-fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
+/// An appliance: possible for the aircraft, engines and propellers that the text names, and for all others if it does not say that these are all.
+fn by_appliance(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
+    let airframe = &aircraft.airframe;
     let models = &directive.applicability.models;
-    let model = models.iter().find(|model| model.role != Role::Excepted && is_related(model, airframe)).map(|model| model.span);
+    let parts = || [Some(airframe), aircraft.engine.as_ref(), aircraft.propeller.as_ref()].into_iter().flatten();
+    let is_place = |model: &NamedModel| model.role != Role::Excepted && parts().any(|part| is_related(model, part));
+    let model = models.iter().find(|model| is_place(model)).map(|model| model.span);
     let possible = |reason: Reason, span: Option<Span>| Outcome {
         verdict: Verdict::Possible,
         reasons: vec![reason],
@@ -252,7 +255,7 @@ fn by_appliance(directive: &Directive, airframe: &ResolvedModel) -> Outcome {
         is_span_of_summary: false,
         cannot_decide: vec![CannotDecide::Appliance, CannotDecide::InstalledPart],
     };
-    if let Some(span) = model.or_else(|| mention_of(directive, airframe)) {
+    if let Some(span) = model.or_else(|| parts().find_map(|part| mention_of(directive, part))) {
         return possible(Reason::InstalledOn, Some(span));
     }
     if let Some(model) = models.iter().find(|model| model.role == Role::Excepted && is_named(model, airframe)) {

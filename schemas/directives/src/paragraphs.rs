@@ -5,6 +5,8 @@ use crate::tokens::Tokens;
 
 /// How many tokens before and after the letter of a paragraph show its heading.
 const HEADING_TOKENS: usize = 12;
+/// How many tokens of a paragraph show the question that it answers.
+const QUESTION_TOKENS: usize = 24;
 /// The most tokens that are searched for the next roman number.
 const ROMAN_TOKENS_MAX: usize = 4_000;
 
@@ -51,11 +53,36 @@ pub(crate) struct Parts {
 /// Finds the parts of the directive whose tokens these are.
 pub(crate) fn parts(tokens: &Tokens<'_>) -> Parts {
     let markers = markers(tokens);
+    if let Some(parts) = questions(tokens, &markers) {
+        return parts;
+    }
     if markers.len() >= 3 && mentions_application(tokens, markers[2], markers.get(3).copied()) {
         lettered(tokens, &markers)
     } else {
         older(tokens)
     }
+}
+
+/// The layout of the years around 2000, whose lettered paragraphs are questions: "(a) What airplanes are affected by this AD?". It counts as an older one:
+/// its tables can be read wrongly.
+fn questions(tokens: &Tokens<'_>, markers: &[usize]) -> Option<Parts> {
+    let end_of = |index: usize| markers.get(index + 1).copied().unwrap_or(tokens.len());
+    let has = |index: usize, phrases: &[&str]| {
+        let first = markers.get(index).copied().unwrap_or(tokens.len());
+        (first..end_of(index).min(first + QUESTION_TOKENS)).any(|at| phrases.iter().any(|phrase| tokens.is_phrase(at, phrase)))
+    };
+    let paragraph =
+        |index: usize| markers.get(index).map_or_else(Span::default, |first| tokens.span(*first, end_of(index).saturating_sub(1)));
+    let affected = (0..markers.len().min(4)).find(|index| has(*index, &["affected by this ad", "affected by this airworthiness"]))?;
+    let unsafe_condition = (affected + 1..markers.len()).find(|index| has(*index, &["what problem"]));
+    let actions = (affected + 1..markers.len()).filter(|index| has(*index, &["what actions", "what must i do", "must i accomplish"]));
+    Some(Parts {
+        layout: Some(Layout::Older),
+        applicability: paragraph(affected),
+        unsafe_condition: unsafe_condition.map_or_else(Span::default, paragraph),
+        actions: actions.map(paragraph).collect(),
+        ..Parts::default()
+    })
 }
 
 /// The positions of the letters (a), (b), (c) …, each after the one before it in the alphabet.
@@ -140,6 +167,9 @@ fn lettered(tokens: &Tokens<'_>, markers: &[usize]) -> Parts {
 /// The words around the letter of a paragraph, in lower case: the heading is after the letter, or before it in older documents.
 fn heading(tokens: &Tokens<'_>, at: usize) -> String {
     let mut words: Vec<String> = Vec::new();
+    if let Some(first) = heading_before(tokens, at) {
+        words.extend((first..at).map(|at| tokens.text(at).to_ascii_lowercase()));
+    }
     let first =
         (at.saturating_sub(HEADING_TOKENS)..at).rev().take_while(|at| !matches!(tokens.text(*at), "." | "\n" | ":" | ")" | "|")).last();
     for at in first.unwrap_or(at)..at {
@@ -153,6 +183,16 @@ fn heading(tokens: &Tokens<'_>, at: usize) -> String {
     }
     words.retain(|word| word.starts_with(|c: char| c.is_alphanumeric()));
     words.join(" ")
+}
+
+/// Where a heading in a paragraph of its own before the letter begins, as in documents of 2004 to 2009: some words without a point.
+fn heading_before(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    let end = at.checked_sub(1).filter(|end| tokens.is_break(*end))?;
+    let first = (end.saturating_sub(HEADING_TOKENS)..end).rev().find(|at| tokens.is_break(*at)).map_or(0, |at| at + 1);
+    let is_heading = (first..end).all(|at| !matches!(tokens.text(at), "." | "|" | ":" | ";"))
+        && end - first < HEADING_TOKENS
+        && tokens.text(first).starts_with(|c: char| c.is_uppercase());
+    is_heading.then_some(first)
 }
 
 /// Whether a text of words contains these words one after the other.
@@ -224,11 +264,29 @@ mod tests {
         assert!(found.unsafe_condition.of(text).contains("cracks"));
         assert_eq!(found.actions.iter().map(|span| span.of(text).contains("Do it")).collect::<Vec<_>>(), [true]);
 
+        // The headings are paragraphs of their own.
+        let text = "2005-01-02 Acme: Amendment 39-1.\n\nEffective Date\n\n(a) This AD becomes effective May 1, 2009.\n\nAffected ADs\n\n(b) None.\n\n\
+            Applicability\n\n(c) This AD applies to Model X-1 airplanes.\n\nUnsafe Condition\n\n(d) It could crack.\n\nCompliance\n\n(e) Do it.\n\n\
+            Alternative Methods of Compliance (AMOCs)\n\n(f) The Manager may approve one within 10 days.";
+        let tokens = Tokens::of(text, 0..text.len());
+        let found = parts(&tokens);
+        assert!(found.unsafe_condition.of(text).contains("could crack"));
+        assert_eq!(found.actions.iter().map(|span| span.of(text).contains("Do it")).collect::<Vec<_>>(), [true]);
+
         let text = "95-01-02 Acme: Amendment 39-1. Docket 94-NM-1-AD. Applicability: Model X-1 airplanes.\n\nCompliance: Required as indicated.\n\n(a) Within 10 days.";
         let tokens = Tokens::of(text, 0..text.len());
         let found = parts(&tokens);
         assert_eq!((found.layout, found.actions.len()), (Some(Layout::Older), 1));
         assert!(found.applicability.of(text).contains("Model X-1") && !found.applicability.of(text).contains("Required"));
+
+        let text = "2001-01-02 Acme: Amendment 39-1; Docket No. 2000-CE-1-AD.\n\n(a) What airplanes are affected by this AD? This AD affects Models X-1 and X-2 \
+            airplanes, all serial numbers.\n\n(b) Who must comply with this AD? Anyone who operates one.\n\n(c) What problem does this AD address? Failure of \
+            the brake application.\n\n(d) What actions must I accomplish to address this problem? Within 100 hours, inspect.\n\n(e) Can I comply in any other way? Yes.";
+        let tokens = Tokens::of(text, 0..text.len());
+        let found = parts(&tokens);
+        assert_eq!((found.layout, found.actions.len()), (Some(Layout::Older), 1));
+        assert!(found.applicability.of(text).contains("Models X-1") && found.unsafe_condition.of(text).contains("Failure"));
+        assert!(found.actions[0].of(text).contains("100 hours") && !found.actions[0].of(text).contains("Can I"));
 
         let text = "74-01-02 Acme: Amendment 39-1. Applies to Model X-1. Compliance required as indicated. Within 50 hours.";
         let tokens = Tokens::of(text, 0..text.len());

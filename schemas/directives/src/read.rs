@@ -211,12 +211,13 @@ fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Pr
         return Product::Appliance;
     }
     // "Various Airplanes, Helicopters, and Engines".
+    let title = unqualified(title);
     let names = title.split_once(';').map_or(title, |(_, names)| names);
     let is_aircraft = |noun: &str| is_noun(noun) && product_of_noun(&noun.to_lowercase()) == Product::Aircraft;
     if is_kind(names) && names.split([' ', ',']).any(is_aircraft) {
         return Product::Aircraft;
     }
-    if let Some(noun) = last_noun(title) {
+    if let Some(noun) = last_noun(title).filter(|noun| !is_in_name(title, noun)) {
         return product_of_noun(noun);
     }
     if !title.trim().is_empty() {
@@ -233,6 +234,32 @@ fn product_of(title: &str, tokens: &Tokens<'_>, parts: &Parts, text: &str) -> Pr
         _ => {}
     }
     product_in(&part).unwrap_or(Product::Appliance)
+}
+
+/// The title before what its products have: "Boeing Model 747 Series Airplanes" of "Boeing Model 747 Series Airplanes Equipped With General Electric Engines".
+fn unqualified(title: &str) -> &str {
+    let is = |list: &[&str], word: &str| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let mut end = 0;
+    let mut words = title.split_inclusive(' ').peekable();
+    while let Some(word) = words.next() {
+        end += word.len();
+        let next = words.peek().map_or("", |next| next.trim());
+        if is(NOUNS, word.trim()) && is(QUALIFIERS, next) {
+            break;
+        }
+    }
+    title.get(..end).unwrap_or(title).trim_end()
+}
+
+/// Whether a noun of a title is a part of the name of a maker whose products follow: "Cameron Balloons Ltd. Burners", but not "MD Helicopters, Inc.,
+/// Helicopters" and not "Piper Aircraft, Inc.", which names no product.
+fn is_in_name(title: &str, noun: &str) -> bool {
+    let words: Vec<&str> = title.split_whitespace().map(|word| word.trim_matches([',', '.', ';'])).collect();
+    let last = words.iter().rposition(|word| word.eq_ignore_ascii_case(noun));
+    let next = last.and_then(|last| words.get(last + 1)).copied().unwrap_or_default();
+    let product = last.and_then(|last| words.get(last + 2)).copied().unwrap_or_default();
+    let has_product = product.starts_with(|c: char| c.is_alphabetic());
+    has_product && FORMS.iter().any(|form| next.eq_ignore_ascii_case(form.trim().trim_end_matches('.')))
 }
 
 fn product_of_noun(noun: &str) -> Product {
@@ -256,7 +283,9 @@ fn product_in(part: &Tokens<'_>) -> Option<Product> {
             return Some(Product::Appliance);
         }
         let is_installed = ["installed on", "installed in", "used on", "used in"].iter().any(|words| part.is_phrase(at, words));
-        let noun = || NOUNS.iter().find(|noun| part.is(at, noun)).map(|noun| product_of_noun(noun));
+        // "Cameron Balloons Ltd. fuel cylinders".
+        let is_in_name = FORMS.iter().any(|form| part.is(at + 1, form.trim().trim_end_matches('.')));
+        let noun = || NOUNS.iter().find(|noun| part.is(at, noun) && !is_in_name).map(|noun| product_of_noun(noun));
         if is_installed { Some(Product::Appliance) } else { noun() }
     })
 }
@@ -276,6 +305,7 @@ fn is_part(title: &str) -> bool {
 /// The keys of the makes that the header, the title and, for aircraft, the applicability name.
 fn makes_of(holder: &str, title: &str, product: Product, part: &Tokens<'_>) -> Vec<String> {
     let mut makes = BTreeSet::new();
+    let title = unqualified(title);
     let title = title.split_once(';').map_or(title, |(_, names)| names);
     for names in [holder, without_nouns(title)] {
         for name in names_in(names) {
@@ -287,6 +317,12 @@ fn makes_of(holder: &str, title: &str, product: Product, part: &Tokens<'_>) -> V
         for at in models {
             makes.extend(make_before(part, at));
         }
+        makes.extend(makes_of_cells(part));
+    }
+    // "Various Restricted Category Helicopters (Including …)": aircraft of other makers have the models as well.
+    let kinds = without_nouns(title.split('(').next().unwrap_or_default());
+    if product == Product::Aircraft && !kinds.is_empty() && is_kind(kinds) {
+        makes.clear();
     }
     makes.into_iter().collect()
 }
@@ -362,6 +398,20 @@ fn make_before(part: &Tokens<'_>, at: usize) -> Vec<String> {
         }
     }
     Vec::new()
+}
+
+/// The known makes that the first cells of the rows of a table name.
+fn makes_of_cells(part: &Tokens<'_>) -> BTreeSet<String> {
+    let mut makes = BTreeSet::new();
+    for at in (0..part.len()).filter(|at| part.is_break(at.wrapping_sub(1))).take(MAKES_READ_MAX) {
+        let words: Vec<&str> =
+            (at..at + MAKE_WORDS_MAX + 1).map(|at| part.text(at)).take_while(|word| *word != "|" && *word != "\n").collect();
+        if words.len() <= MAKE_WORDS_MAX && part.text(at + words.len()) == "|" {
+            let keys = resolve_makes(&words.join(" "));
+            makes.extend(keys.into_iter().filter(|key| is_known(key)));
+        }
+    }
+    makes
 }
 
 /// The first day in the paragraph on the effective date.

@@ -128,6 +128,11 @@ impl<'t> Tokens<'t> {
         self.all.get(at).map_or_else(|| self.all.last().map_or(0, |token| token.end), |token| token.start)
     }
 
+    /// The offset after a token.
+    pub(crate) fn end(&self, at: usize) -> usize {
+        self.all.get(at).map_or_else(|| self.start(at), |token| token.end)
+    }
+
     /// The position after the sign that closes a parenthesis; at most `limit` tokens are looked at.
     pub(crate) fn after_parenthesis(&self, open: usize, limit: usize) -> Option<usize> {
         if self.text(open) != "(" {

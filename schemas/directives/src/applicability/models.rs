@@ -4,15 +4,22 @@ use std::collections::BTreeSet;
 
 use super::Reader;
 use super::words::EXCEPTED_IF;
-use crate::aliases::{compact_form, other_forms, series_of, written_series};
+use crate::aliases::{compact_form, is_known_make, other_forms, resolve_makes, series_of, written_series};
 use crate::designations::{self, List, NOUNS};
-use crate::directive::{Mention, NamedModel, Role, Span, UnreadReason};
+use crate::directive::{Mention, NamedModel, Product, Role, Span, UnreadReason};
 use crate::serials;
 
 /// The most models, and the most mentions, of one directive.
 const MODELS_MAX: usize = 2_000;
+/// Nouns for what an aircraft has, in which a part may be installed.
+const PARTS_OF_AIRCRAFT: &[&str] = &["engine", "engines", "powerplants", "propeller", "propellers"];
 /// The most words of a name without a number.
 const NAME_WORDS_MAX: usize = 3;
+
+/// Whether a designation begins with a letter, as those of engines and propellers mostly do and serial numbers and part numbers mostly do not.
+fn has_letter_first(item: &designations::Item) -> bool {
+    item.name.starts_with(|c: char| c.is_ascii_uppercase())
+}
 
 impl Reader<'_, '_> {
     /// Reads designations that no "Model" precedes. They are models if "series", "model" or a noun for products follows.
@@ -25,6 +32,20 @@ impl Reader<'_, '_> {
             self.mention(&item.name, item.span);
         }
         list.next
+    }
+
+    /// Reads the rest of a list whose designations are each followed by serial numbers in parentheses: "F33A (S/N CE-1 through CE-9), V35B (S/N D-1)".
+    pub(super) fn after_serials(&mut self, at: usize) -> Option<usize> {
+        let tokens = self.tokens;
+        if !std::mem::take(&mut self.is_in_serials) || self.role != Role::Applies {
+            return None;
+        }
+        let next = at + usize::from(matches!(tokens.text(at), "," | ";"));
+        let next = next + usize::from(tokens.is_any(next, &["and", "or"]));
+        if next == at || !designations::is_designation(tokens.text(next)) {
+            return None;
+        }
+        designations::read_list(tokens, next, true).map(|list| self.add(list))
     }
 
     /// Reads the designations of a numbered item.
@@ -48,15 +69,38 @@ impl Reader<'_, '_> {
             return None;
         }
         let end = (at..tokens.len()).find(|at| tokens.is_break(*at)).unwrap_or(tokens.len());
-        let cell = (at..end).find(|at| tokens.text(*at) == "|")?;
-        let first = at + usize::from(tokens.is_any(at, &["model", "models"]));
+        let next_cell = |at: usize| (at..end).find(|at| tokens.text(*at) == "|");
+        let mut cell = next_cell(at)?;
+        let mut first = at + usize::from(tokens.is_any(at, &["model", "models"]));
+        // "Diamond Aircraft Industries GmbH | DA20-A1 | 912 A3".
+        let name: Vec<&str> = (at..cell).map(|at| tokens.text(at)).collect();
+        if is_known_make(&resolve_makes(&name.join(" "))) && !designations::is_designation(tokens.text(at)) {
+            first = cell + 1;
+            cell = next_cell(first).unwrap_or(end);
+        }
         let list = designations::read_list(tokens, first, true).filter(|list| list.next <= cell)?;
         self.add(list);
-        let (serials, next) = serials::read_cell(tokens, cell + 1);
-        if serials.is_all || !serials.ranges.is_empty() {
-            self.attach(serials);
+        if self.product == Product::Aircraft {
+            let (serials, next) = serials::read_cell(tokens, cell + 1);
+            if serials.is_all || !serials.ranges.is_empty() {
+                self.attach(serials);
+            }
+            return Some(next.max(cell + 1).min(end));
         }
-        Some(next.max(cell + 1).min(end))
+        // Tables of engines and propellers have designations in all cells.
+        while cell < end {
+            first = cell + 1;
+            cell = next_cell(first).unwrap_or(end);
+            let list =
+                designations::read_list(tokens, first, false).filter(|list| list.next >= cell && list.items.iter().all(has_letter_first));
+            match list {
+                Some(list) => {
+                    self.add(list);
+                }
+                None => return Some(first),
+            }
+        }
+        Some(end)
     }
 
     fn mention(&mut self, name: &str, span: Span) {
@@ -71,6 +115,8 @@ impl Reader<'_, '_> {
     pub(super) fn add(&mut self, list: List) -> usize {
         let mut list = list;
         loop {
+            let noun = self.tokens.text(list.next.wrapping_sub(1)).to_ascii_lowercase();
+            self.names_aircraft |= self.role == Role::InstalledOn && !PARTS_OF_AIRCRAFT.contains(&noun.as_str());
             let mut role = self.role;
             if role == Role::Excepted {
                 let after = list.next + usize::from(self.tokens.text(list.next) == ",");
@@ -127,6 +173,9 @@ impl Reader<'_, '_> {
         let written = written_series(&item.name);
         let series = if form.starts_with(&known) && known.len() < form.len() && known.len() >= 2 { known } else { written };
         let mut also: BTreeSet<String> = other_forms(self.makes, &form);
+        // "Mooney M10" in a list of several makers.
+        let without_make = item.name.split_once(' ').filter(|(make, _)| is_known_make(&resolve_makes(make)));
+        also.extend(without_make.map(|(_, rest)| compact_form(rest)).filter(|form| form.len() >= 2));
         also.extend(item.also.iter().filter(|form| form.len() >= 2).cloned());
         // "(c)(1)" and other numbers of items are no models; one letter or digit is only a model of a known series.
         self.out.models.push(NamedModel {

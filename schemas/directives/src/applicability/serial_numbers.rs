@@ -11,6 +11,7 @@ impl Reader<'_, '_> {
     /// Reads a list of serial numbers at its label. Returns the position after it.
     pub(super) fn serials(&mut self, at: usize) -> usize {
         let (serials, next) = serials::read(self.tokens, at);
+        self.is_in_serials = self.depth > 0;
         // Serial numbers in an exception exclude aircraft that the list before names.
         if self.role == Role::Excepted {
             for model in self.out.models.iter_mut().rev().take_while(|model| model.role == Role::Excepted) {

@@ -51,6 +51,22 @@ fn wordings() {
             "Piper Aircraft, Inc. model airplanes that are certificated in any category:\n\nModel | Serial numbers\nPA-28-140 | 28-20001 through 28-26946, and 28-7125001 through 28-7725290\nPA-28-150 and PA-28-160 | 28-1 through 28-4377",
             &["PA-28-140", "PA-28-150", "PA-28-160"],
         ),
+        (
+            "Beech",
+            "Models F33A (S/N CE-1 through CE-1000), V35B (S/N D-9000 through D-10400) and A36 (S/N E-1 and E-2) airplanes certificated in any category.",
+            &["F33A", "V35B", "A36"],
+        ),
+        (
+            "Various",
+            "All aircraft listed in the table.\n\nType certificate holder | Model | Engine\nDiamond Aircraft Industries GmbH | DA20-A1 | 912 A3\nPiper Aircraft, Inc. | PA-28-140 | O-320",
+            &["DA20-A1", "PA-28-140"],
+        ),
+        ("Airbus", "certain Airbus SAS Model Airbus SAS Model A318 series airplanes", &["A318"]),
+        (
+            "Continental",
+            "This AD applies to Technify Motors GmbH TAE 125-02-99 and TAE 125-02-114 reciprocating engines.",
+            &["TAE 125-02-99", "TAE 125-02-114"],
+        ),
         ("Dassault", "Dassault Aviation Model FALCON 900EX airplanes, except Model FALCON 2000 airplanes.", &["FALCON 900EX"]),
         (
             "Bell",

@@ -292,6 +292,9 @@ fn kinds_of_products() {
     let installed = "This AD applies to cylinders, part number 1-2, installed on, but not limited to, Piper Model PA-28-140 airplanes.";
     for (title, applicability, expected) in [
         ("Cameron Balloons Ltd. Fuel Cylinders", installed, Product::Appliance),
+        ("Cameron Balloons Ltd. Burners", installed, Product::Appliance),
+        ("Boeing Model 747 Series Airplanes Equipped With General Electric CF6-80C2 Series Engines", airplanes, Product::Aircraft),
+        ("Various Aircraft Equipped With Rotax Aircraft Engines 912 A Series Engine", airplanes, Product::Aircraft),
         ("McCauley Propeller Systems Governors", installed, Product::Appliance),
         ("Thommen Aircraft Equipment AG Digital Air Data Computers", installed, Product::Appliance),
         (

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+mod cases;
 mod contract;
 mod fuzz;
 mod layouts;
