@@ -3,15 +3,17 @@
 //! Promises: name and aircraft of a fleet are encrypted under a secret of the account and one of the fleet before they reach the log. A deleted fleet
 //! cannot be read again: its secret is destroyed. An account finds only its own fleets.
 
+use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::hash::hex;
+use schemas::key;
 use schemas::views::accounts::ItemRequest;
-use schemas::views::watches::SavedItem;
+use schemas::views::watches::{SavedItem, TABLES, kind};
 use serde_json::{Value, json};
 
 use super::append::CommandPolicy;
-use super::saved::SavedItems;
+use super::saved::{self, SavedItems};
 use super::webhook::Sealing;
 
 /// The largest fleet that is stored, in bytes of JSON. Encrypted and twice in a change, it stays below the size of a record of the log.
@@ -110,17 +112,35 @@ impl SavedItems<'_> {
 
     /// Decrypts a fleet; `None` if its secret was destroyed.
     async fn open_fleet(&self, item: &SavedItem) -> Result<Option<StoredFleet>, Problem> {
-        let Some(sealing) = Sealing::load_for_item(self.ctx, &item.account, &item.id).await? else { return Ok(None) };
-        let contents = sealing.open_contents(item).and_then(|text| read_contents(&text));
-        let fleet =
-            |(name, aircraft)| StoredFleet { id: item.id.clone(), name, aircraft, made_at: item.made_at, changed_at: item.changed_at };
-        Ok(contents.map(fleet))
+        open_fleet(self.ctx, item).await
     }
 
     /// The id of the fleet with a name. An account has one fleet per name and service.
     fn fleet_id(&self, name: &str) -> String {
         format!("fleet_{}", self.hash_of_name(name))
     }
+}
+
+/// Finds a fleet of an account by its id, for a watch that names it; `None` if the account has none with that id, or if it was deleted.
+///
+/// # Errors
+/// When the row cannot be read.
+pub async fn fleet_of(ctx: &Context, account: &str, id: &str) -> Result<Option<StoredFleet>, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
+    let item = row.map(|bytes| saved::read(&bytes)).transpose()?;
+    match item.filter(|item| !item.gone && item.account == account && item.kind == kind::FLEET) {
+        Some(item) => open_fleet(ctx, &item).await,
+        None => Ok(None),
+    }
+}
+
+/// Decrypts a fleet; `None` if its secret was destroyed.
+async fn open_fleet(ctx: &Context, item: &SavedItem) -> Result<Option<StoredFleet>, Problem> {
+    let Some(sealing) = Sealing::load_for_item(ctx, &item.account, &item.id).await? else { return Ok(None) };
+    let contents = sealing.open_contents(item).and_then(|text| read_contents(&text));
+    let fleet = |(name, aircraft)| StoredFleet { id: item.id.clone(), name, aircraft, made_at: item.made_at, changed_at: item.changed_at };
+    Ok(contents.map(fleet))
 }
 
 fn no_such_fleet(name: &str) -> Problem {

@@ -233,6 +233,12 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         std::future::ready(Ok(None))
     }
 
+    /// Whether a watch needs [`look_up`](Self::look_up) to find its changes: the filter means something that changes elsewhere. Until then
+    /// [`matches`](Self::matches) selects at least the changes that the resolved filter selects.
+    fn needs_look_up(&self) -> bool {
+        false
+    }
+
     /// Whether what a field names was found by [`look_up`](Self::look_up); `None` if a search has to find it.
     fn resolves(&self, _field: &str) -> Option<bool> {
         None

@@ -1,5 +1,6 @@
 //! What a service implements so that filters of its feed can be saved and entities watched.
 
+use operation::Call;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
@@ -57,6 +58,31 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     /// `unavailable` when the store fails.
     fn resolve(_ctx: &Context, filter: Self::Filter) -> impl Future<Output = Result<Self::Filter, Problem>> + Send {
         std::future::ready(Ok(filter))
+    }
+
+    /// Replaces what a new watch names by what is stored of the caller, so that no private name is stored with the watch: the id of a stored fleet for its
+    /// name. `filter` is the one of [`Self::parse_entity`].
+    ///
+    /// # Errors
+    /// `not-found`, naming the field; `unavailable` when the store fails.
+    fn bind(
+        _call: &Call,
+        entity: Self::WatchedEntity,
+        filter: Self::Filter,
+    ) -> impl Future<Output = Result<(Self::WatchedEntity, Self::Filter), Problem>> + Send {
+        std::future::ready(Ok((entity, filter)))
+    }
+
+    /// The entity of a stored watch as its owner named it: the inverse of [`Self::bind`].
+    ///
+    /// # Errors
+    /// `unavailable` when the store fails.
+    fn shown_entity(
+        _ctx: &Context,
+        _account: &str,
+        entity: Self::WatchedEntity,
+    ) -> impl Future<Output = Result<Self::WatchedEntity, Problem>> + Send {
+        std::future::ready(Ok(entity))
     }
 
     /// An example filter.

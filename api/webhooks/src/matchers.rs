@@ -2,6 +2,7 @@
 //!
 //! A service that supports watches implements [`WebhookFeed`]; its registration passes the result of [`matcher`] to the sender.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -147,6 +148,14 @@ pub trait WebhookFeed: Send + Sync + 'static {
 
     /// Finds the selected changes after `after` that fit into one message, and the last change up to which they are complete.
     fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
+
+    /// The watch as its owner named what it watches, where that is not what is stored; `None` where it is.
+    ///
+    /// # Errors
+    /// When what it names cannot be read.
+    fn shown_watch(_ctx: &Context, _watch: &SavedItem) -> impl Future<Output = Result<Option<SavedItem>, Problem>> + Send {
+        std::future::ready(Ok(None))
+    }
 
     /// Renders the message; `None` if the watch cannot be read.
     fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value>;
@@ -322,7 +331,8 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
         if changes.is_empty() {
             return Ok(None);
         }
-        let message = S::message(watch, changes).ok_or_else(|| unreadable(&watch.id))?;
+        let shown = S::shown_watch(ctx, watch).await?;
+        let message = S::message(shown.as_ref().unwrap_or(watch), changes).ok_or_else(|| unreadable(&watch.id))?;
         Ok(Some(Bytes::from(message.to_string())))
     }
 }
@@ -361,6 +371,13 @@ impl<S: WatchMessages> WebhookFeed for S {
         find::<S>(ctx, filter, after, upto, S::CHANGES_MAX).await
     }
 
+    async fn shown_watch(ctx: &Context, watch: &SavedItem) -> Result<Option<SavedItem>, Problem> {
+        let stored = serde_json::from_str(&watch.entity).map_err(|_| unreadable(&watch.id))?;
+        let shown = S::shown_entity(ctx, &watch.account, stored).await?;
+        let entity = serde_json::to_string(&shown).map_err(|_| unreadable(&watch.id))?;
+        Ok(Some(SavedItem { entity, ..watch.clone() }))
+    }
+
     fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let entity = serde_json::from_str(&watch.entity).ok()?;
         Some(<S as WatchMessages>::message(entity, shown(changes)))
@@ -390,6 +407,10 @@ pub async fn find<S: WatchableFeed>(
     let at = position(ctx, &S::FEED.source, None).await?;
     if at.seq < upto {
         return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
+    }
+    let mut filter = Cow::Borrowed(filter);
+    if filter.needs_look_up() {
+        filter.to_mut().look_up(ctx, &at, Seq(0)).await?;
     }
     let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.news()]).await?;
     let found = selection.find(after, upto, changes_max, Direction::Forwards).await?;

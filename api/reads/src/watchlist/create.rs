@@ -61,7 +61,9 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::WatchedEnt
     S::check(&call.context, &filter).await?;
     let webhook = parse_webhook(&call.context, "webhook", webhook.as_deref(), secret.as_deref()).await?;
     let filter = S::resolve(&call.context, filter).await?;
+    let (named, filter) = S::bind(&call, named, filter).await?;
     let note = note_of::<S>(&call, &filter).await?;
     let watch = create(&call, &S::FEED.source, Request { named, filter: filter.canonical(), webhook, secret }).await?;
+    let watch = watch.shown::<S>(&call).await?;
     Ok(Answer { status: 201, ..Answer::json(&Watch { note, ..watch })? })
 }

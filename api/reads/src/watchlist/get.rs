@@ -105,7 +105,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     metrics::count_published(service, found.changes.len());
     let next = has_more.then(|| cursor::encode(secrets, service, found.to, &own));
     Answer::json(&Matches {
-        watch: Watch::<S::WatchedEntity>::of(&kept, saved.sealing().await?.as_ref())?,
+        watch: Watch::<S::WatchedEntity>::of(&kept, saved.sealing().await?.as_ref())?.shown::<S>(&call).await?,
         matches: shown::<_, S::Shown>(found.changes),
         has_more,
         next: next.clone(),

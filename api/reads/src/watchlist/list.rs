@@ -41,6 +41,10 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 }
 
 async fn answer<S: WatchableFeed>(call: Call, page: ListPage) -> Result<Answer, Problem> {
-    let (watches, next) = list(&call, S::FEED.source.service, &page).await?;
+    let (stored, next) = list::<S::WatchedEntity>(&call, S::FEED.source.service, &page).await?;
+    let mut watches = Vec::with_capacity(stored.len());
+    for watch in stored {
+        watches.push(watch.shown::<S>(&call).await?);
+    }
     Answer::json(&Watches::<S::WatchedEntity> { watches, next })
 }

@@ -23,6 +23,7 @@ use access::sign::SigningSecret;
 use access::webhook::{Sealing, Webhook};
 use feed::Source;
 use feed::position::position;
+use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::problem::Problem;
 use operation::schema::Repeated;
@@ -122,6 +123,14 @@ pub async fn delete(call: &Call, service: &'static str, id: &str) -> Result<Stri
     let kept = saved.watch(id).await?;
     saved.delete(&kept).await?;
     Ok(kept.id)
+}
+
+impl<N> Watch<N> {
+    /// The watch as the caller named what it watches.
+    async fn shown<S: WatchableFeed<WatchedEntity = N>>(self, call: &Call) -> Result<Self, Problem> {
+        let named = S::shown_entity(&call.context, &call.caller.account, self.named).await?;
+        Ok(Self { named, ..self })
+    }
 }
 
 impl<N: DeserializeOwned> Watch<N> {

@@ -16,7 +16,8 @@ use super::compared::DirectiveLists;
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
 use super::followed::Aviation;
-use super::stored_fleets::{fleet_default, fleet_name, store};
+use super::stored_fleets::store;
+use super::watched_fleet::{fleet_default, fleet_name};
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader};
 

@@ -19,7 +19,8 @@ use table_file::{Column, Format, Kind};
 use super::compared::DirectiveLists;
 use super::fleet::{AssessedDirective, CheckedItem};
 use super::followed::Aviation;
-use super::stored_fleets::{fleet_default, fleet_name, stored};
+use super::stored_fleets::stored;
+use super::watched_fleet::{fleet_default, fleet_name};
 use reads::files::{FileRows, Wanted, file};
 use reads::read::Reader;
 

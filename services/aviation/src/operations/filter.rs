@@ -1,13 +1,20 @@
 //! The filter of the aviation service's feeds.
 
+use std::collections::BTreeSet;
+
 use directives::{Aircraft, ResolvedAircraft, StoredDirective, Verdict, compare, keys_for, resolve_makes};
 use schemars::JsonSchema;
+use schemas::position::Seq;
 use schemas::views::aviation::{AirworthinessDirective, STATUSES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
+use super::watched_fleet::{FleetOfWatch, aircraft_of};
 use crate::Change;
+use access::fleets::fleet_of;
 use feed::filter::{self, Named, TermQuery};
+use feed::position::Position;
+use operation::context::Context;
 use operation::problem::Problem;
 
 /// The kinds of products.
@@ -43,28 +50,51 @@ pub struct Filter {
     /// because they are no news.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
+    /// The stored fleet of a watch. Only watches name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub(crate) fleet: Option<FleetOfWatch>,
+    /// The aircraft of the fleet as it is stored now; `None` until it is looked up.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) fleet_aircraft: Option<Vec<ResolvedAircraft>>,
 }
 
-/// What make and model of a filter select.
-struct Wanted {
-    makes: Vec<String>,
-    aircraft: Option<ResolvedAircraft>,
+/// The most keys by which the changes for a fleet are searched. For more, all changes are read.
+const FLEET_KEYS_MAX: usize = 300;
+
+/// What make and model, or the fleet, of a filter select.
+enum Wanted {
+    Makes(Vec<String>),
+    Aircraft(Vec<ResolvedAircraft>),
+    /// A fleet that was not looked up: everything may be for it.
+    Unknown,
 }
 
 impl Wanted {
     fn takes(&self, record: &AirworthinessDirective) -> bool {
-        match &self.aircraft {
-            Some(aircraft) => compare(&StoredDirective::of(record).directive, aircraft).verdict > Verdict::None,
-            None => record.makes.iter().any(|make| self.makes.contains(make)),
+        match self {
+            Self::Makes(makes) => record.makes.iter().any(|make| makes.contains(make)),
+            Self::Aircraft(aircraft) => {
+                let stored = StoredDirective::of(record);
+                aircraft.iter().any(|one| compare(&stored.directive, one).verdict > Verdict::None)
+            }
+            Self::Unknown => true,
         }
     }
 }
 
 impl Filter {
     fn wanted(&self) -> Option<Wanted> {
+        if self.fleet.is_some() {
+            return Some(self.fleet_aircraft.clone().map_or(Wanted::Unknown, Wanted::Aircraft));
+        }
         let make = self.make.as_deref()?;
         let aircraft = |model: &str| ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() });
-        Some(Wanted { makes: resolve_makes(make), aircraft: self.model.as_deref().map(aircraft) })
+        Some(match self.model.as_deref() {
+            Some(model) => Wanted::Aircraft(vec![aircraft(model)]),
+            None => Wanted::Makes(resolve_makes(make)),
+        })
     }
 
     fn takes(&self, record: &AirworthinessDirective) -> bool {
@@ -98,6 +128,9 @@ impl filter::Filter for Filter {
     const NAMED: &'static [Named] = &[Named::name("make", "make")];
 
     fn normalize(mut self) -> Result<Self, Problem> {
+        if self.fleet.is_some() {
+            return Err(Problem::parameter("fleet", "fleet: only a watch names a stored fleet"));
+        }
         self.product = word_of("product", self.product, &PRODUCTS)?;
         self.recurring = word_of("recurring", self.recurring, &RECURRING)?;
         self.status = word_of("status", self.status, &STATUSES)?;
@@ -125,12 +158,28 @@ impl filter::Filter for Filter {
         self.include_backfill
     }
 
+    fn needs_look_up(&self) -> bool {
+        self.fleet.is_some() && self.fleet_aircraft.is_none()
+    }
+
+    /// Reads the aircraft of the fleet as it is stored now: none if it was deleted.
+    async fn look_up(&mut self, ctx: &Context, _at: &Position, _after: Seq) -> Result<Option<String>, Problem> {
+        let Some(fleet) = &self.fleet else { return Ok(None) };
+        let stored = fleet_of(ctx, &fleet.account, &fleet.id).await?;
+        self.fleet_aircraft = Some(stored.map(|stored| aircraft_of(&stored)).transpose()?.unwrap_or_default());
+        Ok(None)
+    }
+
     fn term_queries(&self) -> Vec<TermQuery> {
         let exact = |dimension, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
         let values = |values: Vec<String>| values.iter().map(|value| normal(value)).collect();
-        let wanted = self.wanted().map(|wanted| match wanted.aircraft {
-            Some(aircraft) => TermQuery::Exact("key", values(keys_for(&aircraft))),
-            None => TermQuery::Exact("make", values(wanted.makes)),
+        let wanted = self.wanted().and_then(|wanted| match wanted {
+            Wanted::Makes(makes) => Some(TermQuery::Exact("make", values(makes))),
+            Wanted::Aircraft(aircraft) => {
+                let keys: BTreeSet<String> = aircraft.iter().flat_map(keys_for).collect();
+                (keys.len() <= FLEET_KEYS_MAX).then(|| TermQuery::Exact("key", values(keys.into_iter().collect())))
+            }
+            Wanted::Unknown => None,
         });
         let others = [exact("product", &self.product), exact("recurring", &self.recurring), exact("status", &self.status)];
         std::iter::once(wanted).chain(others).flatten().collect()
@@ -167,6 +216,22 @@ mod tests {
         }
         let queries = of(json!({ "make": "Piper", "recurring": "yes" })).unwrap().term_queries();
         assert_eq!(queries, [("make", "piper"), ("recurring", "yes")].map(|(name, value)| TermQuery::Exact(name, vec![value.to_owned()])));
+        // The fleet of a watch: everything may be for it until its aircraft are known, then what is for one of them. A query names none.
+        let fleet = FleetOfWatch { account: "acct_1".to_owned(), id: "fleet_1".to_owned() };
+        let watch = Filter { fleet: Some(fleet), ..Filter::default() };
+        assert_eq!(Filter::from_canonical(&watch.canonical()).as_ref(), Some(&watch));
+        assert!(watch.matches(&change) && watch.needs_look_up() && watch.term_queries().is_empty());
+        let of = |make, model| ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() });
+        for (aircraft, expected) in
+            [(vec![], false), (vec![of("Cessna", "172S")], false), (vec![of("Cessna", "172S"), of("Piper", "PA-28-140")], true)]
+        {
+            let known = Filter { fleet_aircraft: Some(aircraft), ..watch.clone() };
+            assert_eq!((known.matches(&change), known.criteria().selects(&change), known.needs_look_up()), (expected, expected, false));
+            assert_eq!((known.canonical(), known.term_queries().len()), (watch.canonical(), 1));
+        }
+        assert_eq!(watch.normalize().unwrap_err().parameter, "fleet");
+
+        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, parameter) in [
             (json!({ "product": "wing" }), "product"),
             (json!({ "model": "PA-28" }), "make"),

@@ -9,3 +9,4 @@ pub mod followed;
 pub mod match_ads;
 pub mod recurring;
 pub mod stored_fleets;
+pub mod watched_fleet;

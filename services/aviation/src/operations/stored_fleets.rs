@@ -2,6 +2,7 @@
 
 use access::fleets::StoredFleet;
 use access::saved::SavedItems;
+use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
@@ -11,26 +12,10 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::filter::Filter;
 use super::fleet::{CheckedItem, FleetItem, check_items};
 use crate::SOURCE;
 use reads::list_page::ListPage;
-
-/// The name of a fleet that is given none.
-pub(crate) fn fleet_default() -> String {
-    "default".to_owned()
-}
-
-/// The name of a fleet without spaces around it.
-///
-/// # Errors
-/// `parameter-invalid` for a name that is empty or has control characters.
-pub(crate) fn fleet_name(given: &str) -> Result<String, Problem> {
-    let name = given.trim();
-    if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(Problem::parameter("fleet", "fleet: is empty, or holds control characters"));
-    }
-    Ok(name.to_owned())
-}
 
 /// Stores the aircraft of a call as the fleet of this name.
 pub(crate) async fn store(call: &Call, name: &str, aircraft: &[CheckedItem]) -> Result<(), Problem> {
@@ -128,7 +113,7 @@ pub fn operations() -> Vec<Operation> {
         method: Method::Delete,
         path: "/v1/fleet/{name}",
         summary: "Deletes a stored fleet.",
-        description: "Its aircraft cannot be read again: the secret that they are encrypted with is destroyed.",
+        description: "Its aircraft cannot be read again: the secret that they are encrypted with is destroyed. Its watches are deleted.",
         price: Price::Tier(FLEETS_MIN_TIER),
         errors: &[],
         example: json!({ "name": "default" }),
@@ -148,6 +133,23 @@ async fn list_fleets(call: Call, page: ListPage) -> Result<Answer, Problem> {
 
 async fn delete_fleet(call: Call, arguments: Name) -> Result<Answer, Problem> {
     let name = arguments.name.trim();
+    // Its watches end first: one that is left would begin again with the next fleet of that name. A fleet that cannot be read any more, because an earlier
+    // deletion was interrupted, has none left.
+    if let Ok(fleet) = SavedItems::fleets(&call, SOURCE.service).fleet(name).await {
+        end_watches(&call, &fleet.id).await?;
+    }
     SavedItems::fleets(&call, SOURCE.service).delete_fleet(name).await.map_err(|problem| problem.about("name"))?;
     Answer::json(&Deleted { deleted: name.to_owned() })
+}
+
+/// Deletes the watches of a fleet.
+async fn end_watches(call: &Call, fleet_id: &str) -> Result<(), Problem> {
+    let watches = SavedItems::watches(call, SOURCE.service);
+    for watch in watches.list().await? {
+        let of_fleet = Filter::from_canonical(&watch.filter).and_then(|filter| filter.fleet);
+        if of_fleet.is_some_and(|of| of.id == fleet_id) {
+            watches.delete(&watch).await?;
+        }
+    }
+    Ok(())
 }
