@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use directives::ResolvedModel;
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;
 use operation::{Definition, Method, Price, Surface};
@@ -16,6 +17,7 @@ use super::compared::DirectiveLists;
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
 use super::followed::Aviation;
+use super::match_ads::unknown_make_of;
 use super::stored_fleets::store;
 use super::watched_fleet::{fleet_default, fleet_name};
 use crate::{DISCLAIMER, rule};
@@ -28,6 +30,8 @@ const AIRCRAFT_PRO: usize = 5;
 const AIRCRAFT_FLEET: usize = 50;
 const AIRCRAFT_FLEET_PLUS: usize = 200;
 const AIRCRAFT_PAID: usize = 25;
+/// The most unknown makes that a note names.
+const UNKNOWN_SHOWN_MAX: usize = 5;
 
 /// Arguments of `assess_fleet`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -106,6 +110,32 @@ async fn assess(checked: &[CheckedItem], reader: &Reader<Aviation>) -> Result<Ve
     Ok(all)
 }
 
+/// A note about makes that nothing is known of, where an assessment has no directive of their products: a misspelt name must not look like an aircraft without
+/// directives. It names the first aircraft and how many more there are.
+fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<String> {
+    let unknown = |(checked, assessment): (&CheckedItem, &Assessment)| {
+        let (item, aircraft) = (&checked.item, &checked.aircraft);
+        let has = |product: &str| assessment.directives.iter().any(|one| one.directive.product == product);
+        let of_part =
+            |make: Option<&String>, part: Option<&ResolvedModel>, product: &str| unknown_make_of(make?, part.filter(|_| !has(product))?);
+        let airframe = unknown_make_of(&item.make, &aircraft.airframe).filter(|_| !has("aircraft"));
+        let parts = [
+            airframe,
+            of_part(item.engine_make.as_ref(), aircraft.engine.as_ref(), "engine"),
+            of_part(item.prop_make.as_ref(), aircraft.propeller.as_ref(), "propeller"),
+        ];
+        parts.into_iter().flatten().map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = checked.iter().zip(assessed).flat_map(unknown).collect();
+    let more = all.len().saturating_sub(UNKNOWN_SHOWN_MAX);
+    let shown = all.get(..all.len() - more)?.join(". ");
+    match (shown.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(shown),
+        (false, more) => Some(format!("{shown}. {more} more are not known either")),
+    }
+}
+
 /// Whether to store the fleet of a call.
 ///
 /// # Errors
@@ -135,11 +165,12 @@ impl Arguments {
         Ok(Some(json!({ "count": assessed.len(), "directives": directives, "counts": counts, "disclaimer": DISCLAIMER })))
     }
 
-    async fn answer(self, surface: Surface, reader: &Reader<Aviation>) -> Result<Answer, Problem> {
+    async fn answer(self, surface: Surface, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         let fleet = fleet_name(&self.fleet)?;
         let stored = surface == Surface::Route && is_to_store(self.store, reader)?;
         let checked = check(self.aircraft, reader)?;
         let aircraft = assess(&checked, reader).await?;
+        reader.note(unknown_makes(&checked, &aircraft));
         if stored {
             store(reader.call(), &fleet, &checked).await?;
         }
@@ -228,5 +259,37 @@ impl Read for ToolArguments {
             reader.note("the tool stores nothing; POST /v1/assess stores a fleet".to_owned());
         }
         self.0.answer(Surface::Tool, reader).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// Proves that a make, or the make of an engine, that nothing is known of is noted with the nearest known ones, that known ones are not, and that many are
+    /// cut.
+    #[test]
+    fn unknown_makes_are_noted() {
+        let of = |tail: &str, make: &str, engine: Option<&str>| FleetItem {
+            tail: tail.to_owned(),
+            make: make.to_owned(),
+            model: "PA-28-140".to_owned(),
+            engine_make: engine.map(str::to_owned),
+            engine_model: engine.map(|_| "O-320-E2A".to_owned()),
+            ..FleetItem::default()
+        };
+        let note = |items: Vec<FleetItem>| {
+            let checked = check_items(items).unwrap();
+            let assessed: Vec<Assessment> = checked.iter().map(|item| item.assess(Vec::new(), date(2026, 11, 20))).collect();
+            unknown_makes(&checked, &assessed)
+        };
+        assert_eq!(note(vec![of("N1", "Piper", Some("Lycoming"))]), None);
+        let noted = note(vec![of("N1", "Piper", None), of("N2", "Pipper", Some("Lycomming"))]).unwrap();
+        assert!(noted.starts_with("N2: the make \"Pipper\" is not known; the nearest known makes are PIPER"), "{noted}");
+        assert!(noted.contains("\"Lycomming\"") && noted.contains("LYCOMING") && !noted.contains("N1"), "{noted}");
+        let many = (1..=9).map(|number| of(&format!("N{number}"), "Qqqqqqqqqq", None)).collect();
+        assert!(note(many).unwrap().ends_with("4 more are not known either"));
     }
 }

@@ -305,7 +305,10 @@ fn hours_number(hours: Hours) -> Number {
 /// The number of a directive in the form in which numbers are compared: without `AD`, dashes and blanks, in capitals. `ad 87-20-03 r2` is `872003R2`.
 fn normal_number(number: &str) -> String {
     let compact: String = number.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
-    compact.strip_prefix("AD").unwrap_or(&compact).to_owned()
+    let compact = compact.strip_prefix("AD").unwrap_or(&compact);
+    // Some lists write the years of the last century with four digits: `1987-20-03R2`.
+    let is_long = compact.len() >= 8 && compact.bytes().take(8).all(|byte| byte.is_ascii_digit());
+    compact.strip_prefix("19").filter(|_| is_long).unwrap_or(compact).to_owned()
 }
 
 #[cfg(test)]
@@ -326,7 +329,7 @@ mod tests {
     /// Proves that the number of a directive is found in every spelling, and that other numbers stay others.
     #[test]
     fn numbers_of_directives() {
-        for spelling in ["87-20-03 R2", "AD 87-20-03 R2", "ad87-20-03r2", "AD-87-20-03  R2", "87\u{2011}20\u{2011}03 R2"] {
+        for spelling in ["87-20-03 R2", "AD 87-20-03 R2", "1987-20-03R2", "ad87-20-03r2", "AD-87-20-03  R2", "87\u{2011}20\u{2011}03 R2"] {
             assert_eq!(normal_number(spelling), "872003R2", "{spelling}");
         }
         let others = ["87-20-03", "1987-20-03", "87-20-03 R1", "87-20-30 R2"].map(normal_number);

@@ -1,6 +1,6 @@
 //! `GET /v1/match` and the tool `match_ads`: the airworthiness directives that may apply to a make and model.
 
-use directives::{Aircraft, ResolvedAircraft, Verdict, is_known_make, nearest_makes};
+use directives::{Aircraft, ResolvedAircraft, ResolvedModel, Verdict, is_known_make, nearest_makes};
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -170,7 +170,12 @@ fn rest_after(found: Vec<Compared>, after: Option<&str>) -> Result<Vec<Compared>
 
 /// A note about a make that nothing is known of.
 pub(crate) fn unknown_make(make: &str, resolved: &ResolvedAircraft) -> Option<String> {
-    if is_known_make(&resolved.airframe.makes) {
+    unknown_make_of(make, &resolved.airframe)
+}
+
+/// A note about the make of an airframe, an engine or a propeller that nothing is known of.
+pub(crate) fn unknown_make_of(make: &str, resolved: &ResolvedModel) -> Option<String> {
+    if is_known_make(&resolved.makes) {
         return None;
     }
     let nearest = nearest_makes(make);
