@@ -108,6 +108,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
     SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.v1.avsc") },
     SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.v1.avsc") },
+    SchemaText { topic: "directives", json: include_str!("../avro/directives.v1.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v1.avsc") },
     SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.v1.avsc") },
     SchemaText { topic: "parcels", json: include_str!("../avro/parcels.v1.avsc") },

@@ -12,6 +12,7 @@ pub mod cook;
 pub mod cpsc;
 pub mod drift;
 pub mod edgar;
+pub mod faa_drs;
 pub mod federal_register;
 mod field_counts;
 pub mod fmcsa;
@@ -50,6 +51,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &cook::Cook,
     &cpsc::Cpsc,
     &edgar::Edgar,
+    &faa_drs::FaaDrs,
     &federal_register::FederalRegister,
     &fmcsa::Fmcsa,
     &fsis::Fsis,

@@ -9,9 +9,9 @@ use crate::canonical::{Order, canonical};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DirectiveFact {
-    /// The stream: `federal_register.ads`.
+    /// The stream: `federal_register.ads` or `faa_drs`.
     pub stream: String,
-    /// The number of the document, `2026-17553`. Before 2016 some numbers were used twice, on different days.
+    /// The number of the document, `2026-17553`. Before 2016 some numbers were used twice, on different days. In `faa_drs` that of the directive, `78-10-03`.
     pub number: String,
     /// Title: `Airworthiness Directives; Piper Aircraft, Inc. Airplanes`.
     pub title: String,
@@ -35,6 +35,14 @@ pub struct DirectiveFact {
     pub text: String,
     /// Whether the text is longer than what is kept.
     pub is_cut: bool,
+    /// The makes that the upstream lists.
+    pub makes: Vec<String>,
+    /// The models that the upstream lists, in its order: it splits a model with a comma in two.
+    pub models: Vec<String>,
+    /// The kinds of products that the upstream lists: `Aircraft`, `Engine`, `Propeller`, `Appliance`.
+    pub product_types: Vec<String>,
+    /// The number of the directive that replaces this one, as the upstream says.
+    pub superseded_by: String,
 }
 
 impl DirectiveFact {
@@ -73,6 +81,10 @@ mod tests {
             url: "l".into(),
             text: "m\n\nn".into(),
             is_cut: true,
+            makes: vec!["o".into()],
+            models: vec!["p".into(), "q".into()],
+            product_types: vec!["r".into()],
+            superseded_by: "s".into(),
         };
         let data = FactData::Directive(Box::new(record.clone()));
         testing::assert_reads_back(record, &data);

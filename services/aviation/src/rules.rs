@@ -4,9 +4,10 @@
 //! counts, else the latest document; all of them are listed. A directive that another one replaces is superseded, whichever comes first.
 //! Nothing that a document says is lost: what cannot be read is in the record as `unread`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use directives::{ANY_AIRCRAFT, Source, read, record_of, split};
+use directives::{ANY_AIRCRAFT, Directive, Source, read, record_of, split};
 use jiff::civil::Date;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -53,7 +54,9 @@ impl Rules for AviationRules {
     fn reads(fact: &Fact<DirectiveFact>) -> Vec<Read> {
         let Some(document) = &fact.data else { return Vec::new() };
         let mut reads = vec![Read::Source(document_key(&document.number))];
-        if let Ok(found) = split(&document.text) {
+        let replaced = Some(&document.superseded_by).filter(|by| !by.is_empty()).map(|_| Read::Record(document.number.clone()));
+        reads.extend(replaced);
+        if let Ok(found) = split(&text_of(document).1) {
             reads.extend(found.into_iter().flat_map(|one| [Read::Source(replaced_key(&one.number)), Read::Record(one.number)]));
         } else {
             reads.push(Read::Source(document_key(&document.correction_of)));
@@ -92,7 +95,8 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
         url: fact.url.clone(),
     };
     let effective_on: Option<Date> = fact.effective_on.parse().ok();
-    let source = Source { title: &fact.title, summary: &fact.summary, text: &fact.text, effective_on };
+    let (title, text) = text_of(fact);
+    let source = Source { title: &title, summary: &fact.summary, text: &text, effective_on };
     let Ok(found) = read(&source) else { return observe_correction(state, &fact.correction_of, own) };
 
     let key = document_key(&fact.number);
@@ -103,7 +107,7 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
         state.remember(&key, Some(&document))?;
     }
     for one in &found {
-        let mut record = record_of(one, &fact.text, &fact.summary);
+        let mut record = record_of(one, &text, &fact.summary);
         record.title.clone_from(&fact.title);
         record.url.clone_from(&fact.url);
         record.document_number.clone_from(&fact.number);
@@ -121,7 +125,39 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
         let documents = document.corrections.iter().chain([&own]).cloned();
         put(state, record, documents.collect())?;
     }
+    if !fact.superseded_by.is_empty() {
+        replace(state, &fact.number, &fact.superseded_by, true)?;
+    }
     Ok(())
+}
+
+/// The most makes that a text made of lists names before its models.
+const LISTED_MAKES_MAX: usize = 12;
+
+/// The title and the text in which a document's directives are read. Where the upstream lists makes and models, and the text prints no directive or names no
+/// model, it is a text made of those lists, in the layout before lettered paragraphs, with what is printed as its actions.
+fn text_of(fact: &DirectiveFact) -> (Cow<'_, str>, Cow<'_, str>) {
+    let own = || (Cow::Borrowed(fact.title.as_str()), Cow::Borrowed(fact.text.as_str()));
+    if fact.makes.is_empty() || fact.models.is_empty() {
+        return own();
+    }
+    let source = Source { title: &fact.title, summary: "", text: &fact.text, effective_on: None };
+    let names_models = |found: Vec<Directive>| found.iter().any(|one| !one.applicability.models.is_empty());
+    if read(&source).is_ok_and(names_models) {
+        return own();
+    }
+    let has = |kind: &str| fact.product_types.iter().any(|given| given.eq_ignore_ascii_case(kind));
+    let noun = match () {
+        () if has("aircraft") => "aircraft",
+        () if has("engine") => "engines",
+        () if has("propeller") => "propellers",
+        () => "appliances",
+    };
+    let makes: Vec<String> = fact.makes.iter().take(LISTED_MAKES_MAX).map(|make| make.replace(':', " ")).collect();
+    // A model with a comma in it was split there, so that the items together are the list as it was.
+    let (makes, models) = (makes.join(" and "), fact.models.join(", "));
+    let text = format!("{} {makes}: Amendment 39-0.\n\nApplicability: Model {models} {noun}.\n\nCompliance: {}", fact.number, fact.text);
+    (Cow::Owned(format!("Airworthiness Directives; {makes} {noun}")), Cow::Owned(text))
 }
 
 /// Adds a correction that prints no directive to the directives of the document that it corrects, which may still come.

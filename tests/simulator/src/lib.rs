@@ -16,6 +16,7 @@ mod cpsc;
 mod days;
 mod edgar;
 mod expected;
+mod faa_drs;
 mod faults;
 mod federal_register;
 mod fsis;
@@ -73,6 +74,7 @@ pub const UPSTREAMS: &[&str] = &[
     "cook",
     "cpsc",
     "edgar",
+    "faa_drs",
     "federal_register",
     "fmcsa",
     "fsis",
@@ -89,7 +91,7 @@ pub const UPSTREAMS: &[&str] = &[
 ];
 
 /// The simulated upstreams that answer only to a key, which is [`KEY`].
-pub const UPSTREAMS_WITH_KEY: &[&str] = &["sam_exclusions", "uspto_trademarks"];
+pub const UPSTREAMS_WITH_KEY: &[&str] = &["faa_drs", "sam_exclusions", "uspto_trademarks"];
 /// The key that [`UPSTREAMS_WITH_KEY`] take.
 pub const KEY: &str = "simulated-key";
 

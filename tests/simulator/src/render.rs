@@ -5,7 +5,7 @@ use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
 use crate::{
-    allegheny, businesses, clinical_trials, cook, cpsc, edgar, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter, openfda,
+    allegheny, businesses, clinical_trials, cook, cpsc, edgar, faa_drs, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter, openfda,
     sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
 };
 
@@ -31,6 +31,7 @@ pub(crate) enum Endpoint {
     Business(businesses::Register),
     Cpsc,
     Edgar(edgar::Route),
+    FaaDrs,
     FederalRegister,
     FederalRegisterText,
     OpenFda(Feed),
@@ -62,6 +63,7 @@ impl Endpoint {
             "/odi/ffdd/rcl/FLAT_RCL_PRE_2010.zip" => Self::FlatPre,
             "/fsis/api/recall/v/1" => Self::Fsis,
             nih_reporter::PATH => Self::NihReporter,
+            faa_drs::PATH => Self::FaaDrs,
             federal_register::PATH => Self::FederalRegister,
             hacker_news::PATH => Self::HackerNews,
             path if federal_register::is_text(path) => Self::FederalRegisterText,
@@ -94,6 +96,7 @@ impl Endpoint {
             Self::Business(register) => register.name(),
             Self::Cpsc => "cpsc",
             Self::Edgar(route) => route.name(),
+            Self::FaaDrs => "faa_drs",
             Self::FederalRegister => "federal_register.fda",
             Self::FederalRegisterText => "federal_register.ads",
             Self::OpenFda(Feed::Drug) => "openfda.drug",
@@ -123,6 +126,7 @@ impl Endpoint {
             Self::Business(register) => register.date_field(),
             Self::Cpsc => "RecallDate",
             Self::Edgar(_) => "filingDate",
+            Self::FaaDrs => "drs:effectiveDate",
             Self::FederalRegister | Self::FederalRegisterText => "publication_date",
             Self::OpenFda(_) => "report_date",
             Self::Parcels(roll) => roll.date_field(),
@@ -165,6 +169,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::Business(register) => businesses::answer(world, register, &query, request.key, plan),
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
         Endpoint::Edgar(route) => edgar::answer(world, route, &query, plan),
+        Endpoint::FaaDrs => faa_drs::answer(&query, request.key),
         Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
         Endpoint::FederalRegisterText => federal_register::text(world, request.path),
         Endpoint::Parcels(roll) => cook::answer(world, roll, &query, request.key, plan),

@@ -41,6 +41,7 @@ fn simulated_upstreams_answer() {
         "/submissions/CIK0000900001.json",
         "/LATEST/search-index",
         "/files/company_tickers.json",
+        "/api/drs/data-pull/ADFRAWD",
         "/api/v1/documents.json",
         "/v2/projects/search",
         "/api/v2/studies",

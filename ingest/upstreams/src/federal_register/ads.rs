@@ -265,8 +265,7 @@ fn hit_of(stream: &Stream, document: &Document<'_>, today: Date) -> Result<Hit, 
         citation: text::cut(document.citation.clean(), TEXT_PATH_BYTES_MAX),
         correction_of: corrected_number(&document.correction_of.clean()),
         url: text::https(document.html_url.text(), ORIGIN),
-        text: String::new(),
-        is_cut: false,
+        ..DirectiveFact::default()
     };
     Ok(Hit { fact, path })
 }

@@ -10,6 +10,7 @@ mod cook;
 mod cpsc;
 mod directives;
 mod edgar;
+mod faa_drs;
 mod federal_register;
 mod fmcsa;
 mod fsis;

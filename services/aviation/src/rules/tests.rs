@@ -141,3 +141,45 @@ fn nothing_is_lost() {
     assert!(engine.try_decide(&fact(document("3", "2026-02-12", "No directive.".into()))).is_err());
     assert_eq!((last_of(&["87-20-03".to_owned(), "2011-10-09".to_owned()].into())).as_str(), "2011-10-09");
 }
+
+/// Proves that a directive of which the upstream lists makes and models is found by them, where its text prints no header or names no model, with the limits
+/// of the text and the directive that replaces it; and that a text that names models is read as it is.
+#[test]
+fn makes_and_models_of_lists() {
+    let listed = |number: &str, text: &str| DirectiveFact {
+        stream: "faa_drs".into(),
+        number: number.into(),
+        title: "Control wheel shaft".into(),
+        published: "1978-05-11".into(),
+        text: text.into(),
+        makes: vec!["Piper Aircraft, Inc.".into()],
+        models: vec!["PA-28-140".into(), "A45 (T-34A".into(), "B-45)".into(), "D45 (T-34B)".into()],
+        product_types: vec!["Aircraft".into()],
+        superseded_by: "2011-10-09".into(),
+        ..DirectiveFact::default()
+    };
+    let mut engine = Engine::default();
+    engine.decide(&fact(listed(
+        "78-10-03",
+        "Inspect the shaft within 25 hours time in service, and thereafter at intervals not to exceed 100 hours.",
+    )));
+    engine.decide(&fact(listed("78-10-04", "")));
+    engine.decide(&fact(listed(
+        "78-10-05",
+        "78-10-05 PIPER: Amendment 39-1. Applies to Models PA-23 airplanes. Compliance required as indicated.",
+    )));
+    let names = |number: &str| record(&engine, number).models.into_iter().map(|model| model.name).collect::<Vec<_>>();
+    for number in ["78-10-03", "78-10-04"] {
+        assert_eq!(names(number), ["PA-28-140", "A45", "D45"]);
+        let found = record(&engine, number);
+        assert_eq!(
+            (&*found.product, &*found.title, &*found.status, &*found.superseded_by),
+            ("aircraft", "Control wheel shaft", SUPERSEDED, "2011-10-09")
+        );
+        assert!(found.makes.iter().any(|make| make == "PIPER"), "{:?}", found.makes);
+    }
+    assert_eq!(
+        (names("78-10-05"), record(&engine, "78-10-03").limits.len(), record(&engine, "78-10-04").limits.len()),
+        (vec!["PA-23".to_owned()], 2, 0)
+    );
+}
