@@ -39,6 +39,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "meetings", json: include_str!("../avro/meetings.avsc") },
     SchemaText { topic: "mentions", json: include_str!("../avro/mentions.avsc") },
     SchemaText { topic: "parcels", json: include_str!("../avro/parcels.avsc") },
+    SchemaText { topic: "permits", json: include_str!("../avro/permits.avsc") },
     SchemaText { topic: "recalls", json: include_str!("../avro/recalls.avsc") },
     SchemaText { topic: "sales", json: include_str!("../avro/sales.avsc") },
     SchemaText { topic: "statements", json: include_str!("../avro/statements.avsc") },

@@ -58,6 +58,8 @@ pub const MENTIONS: Topic = Topic { name: "mentions", kind: TopicKind::Facts, pa
 /// Parcels as assessors published them, and which assessments are complete. One partition, so that the fact of a cycle follows the values that it is
 /// about.
 pub const PARCELS: Topic = Topic { name: "parcels", kind: TopicKind::Facts, partitions: 1, private: false };
+/// Permits for construction as assessors and cities published them, one record for each parcel.
+pub const PERMITS: Topic = Topic { name: "permits", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Sales of parcels as assessors published them, and the townships that were read. One partition, so that the fact of a township follows its sales.
@@ -134,6 +136,7 @@ pub const ALL: &[Topic] = &[
     MEETINGS,
     MENTIONS,
     PARCELS,
+    PERMITS,
     RECALLS,
     SALES,
     STATEMENTS,

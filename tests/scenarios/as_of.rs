@@ -25,7 +25,7 @@ const FIRST: Date = date(2026, 10, 28);
 const DAYS: i64 = 16;
 const QUESTIONS: usize = 2_400;
 /// How many kinds of questions there are.
-const KINDS: usize = 81;
+const KINDS: usize = 83;
 /// The hour at which a day's snapshot is taken, in UTC.
 const SNAPSHOT_HOUR: i8 = 22;
 
@@ -191,7 +191,7 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
         47 => ("cadence", "predict_restock", json!({ "niche": niche, "query": "2", "variant": random.pick(&["S", "M", "L"]) })),
         48 => ("cadence", "whats_changed_since", feed_of(random, json!({ "niche": niche, "before": true }))),
         49 => ("cadence", "whats_changed_since", feed_of(random, json!({ "restocks": true, "query": word }))),
-        50..=80 => listed_later(random, n % KINDS, &feed_of),
+        50..=82 => listed_later(random, n % KINDS, &feed_of),
         // The caller fills in the id of a record.
         32 | 33 => (service, "record", json!({})),
         34 | 35 => (service, "record_history", json!({ "limit": limit })),
@@ -240,6 +240,9 @@ fn listed_later(random: &mut Random, kind: usize, feed_of: &impl Fn(&mut Random,
         77 => ("phrases", "phrase_velocity", json!({ "phrase": phrase, "windowHours": hours })),
         78 => ("phrases", "phrase_radar", json!({ "phrase": phrase })),
         79 => ("exclusions", "contradiction_check", json!({ "ticker": random.pick(&["DEMOA", "demob", "DEMOC"]) })),
+        80 => ("parcels", "construction_window_leads", json!({ "days": random.pick(&[365, 730]), "limit": limit })),
+        81 => ("parcels", "stalled_surety", json!({ "minAmount": random.pick(&[0, 250_000]), "limit": limit })),
+        82 => ("parcels", "x402_pay", json!({ "tool": random.pick(&["construction_window_leads", "stalled_surety"]), "limit": limit })),
         _ => ("phrases", "whats_changed_since", feed_of(random, json!({}))),
     }
 }

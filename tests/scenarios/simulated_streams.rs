@@ -21,7 +21,7 @@ const DAILY: &[&str] = &[
 ];
 
 /// Upstreams of which every stream has records on the first day.
-const FILLED: &[&str] = &["allegheny", "cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
+const FILLED: &[&str] = &["allegheny", "chicago", "cook", "fmcsa", "hacker_news", "sam_exclusions", "sos", "uspto_trademarks", "wikimedia"];
 
 /// Returns how many records each stream saw and appended. None may be rejected.
 fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {

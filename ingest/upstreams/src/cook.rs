@@ -1,4 +1,5 @@
-//! Parcels of Cook County, Illinois, from the open data of its assessor on Socrata: assessed values, the universe of parcels, addresses, appeals and sales.
+//! Parcels of Cook County, Illinois, from the open data of its assessor on Socrata: assessed values, the universe of parcels, addresses,
+//! appeals, sales and permits.
 //!
 //! The datasets have no time of change for a row, so each run reads them whole, in pages by `row_id`, and the hash of a row says whether it changed. Values
 //! and sales are read township by township: the page that ends a township is followed by facts that say so. For sales that is one fact. For values it is
@@ -8,6 +9,7 @@
 //! What is unreliable: numbers are texts (`"37000.0"`), the first zero of a PIN is lost in some rows, a stage that is not done is absent or 0, and classes have
 //! marks in them. Owners, buyers, sellers, agents and mailing addresses are not requested.
 
+pub(crate) mod permits;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -16,10 +18,10 @@ use std::time::Duration;
 use jiff::civil::Date;
 use schemas::cook::TOWNSHIPS;
 use schemas::position::UpstreamCursor;
-use schemas::topics::{PARCELS, SALES, Topic};
+use schemas::topics::{PARCELS, PERMITS, SALES, Topic};
 use serde::{Deserialize, Serialize};
 
-use self::rows::Stages;
+use self::rows::{Rows, Stages};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
@@ -29,6 +31,7 @@ const VALUES: &str = "cook.values";
 const UNIVERSE: &str = "cook.universe";
 const ADDRESSES: &str = "cook.addresses";
 const APPEALS: &str = "cook.appeals";
+const PERMITS_STREAM: &str = "cook.permits";
 /// The rows of a page.
 const PAGE_ROWS: usize = 5_000;
 /// How many years before the current one are read of values.
@@ -37,6 +40,8 @@ const VALUE_YEARS: i16 = 2;
 const SALE_YEARS: i16 = 5;
 /// How many years before the current one are read of appeals.
 const APPEAL_YEARS: i16 = 3;
+/// How many years before the current one are read of permits.
+const PERMIT_YEARS: i16 = 5;
 /// Datasets that change twice a month are read again after so many days.
 const EVERY_DAYS: u64 = 14;
 
@@ -60,6 +65,7 @@ static MANIFEST: Manifest = Manifest {
         stream(APPEALS, &PARCELS),
         stream(UNIVERSE, &PARCELS),
         stream(VALUES, &PARCELS),
+        stream(PERMITS_STREAM, &PERMITS),
     ],
     full_after: Duration::from_secs(30 * 86_400),
 };
@@ -91,6 +97,7 @@ static DATASETS: &[Dataset] = &[
     dataset(APPEALS, "y282-6ig3", ("year", APPEAL_YEARS), false),
     dataset(UNIVERSE, "pabr-t5kh", ("year", 1), false),
     dataset(VALUES, "uzyt-m557", ("year", VALUE_YEARS), true),
+    dataset(PERMITS_STREAM, "6yjf-dfxs", ("date_issued", PERMIT_YEARS), false),
 ];
 
 /// How many parcels of an area are on the roll of a year, and how many have a value at each stage, by year. Years are texts, since cursors are read as
@@ -132,17 +139,21 @@ impl Upstream for Cook {
             conditions.push(format!("township_code = {}", socrata::quoted(cursor.township(stream)?)));
         }
         conditions.extend(dataset.keyset.after(&cursor.after)?);
-        let (select, order, limit) = (rows::columns(stream.name).join(","), dataset.keyset.order(), PAGE_ROWS.to_string());
+        let columns = if stream.name == PERMITS_STREAM { permits::COLUMNS } else { rows::columns(stream.name) };
+        let (select, order, limit) = (columns.join(","), dataset.keyset.order(), PAGE_ROWS.to_string());
         let condition = conditions.join(" AND ");
         let parameters = [("$select", &*select), ("$where", &*condition), ("$order", &*order), ("$limit", &*limit)];
         Ok(socrata::reasoned(socrata::request(ORIGIN, dataset.id, &parameters, settings)))
     }
 
-    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, _today: Date) -> Result<Page, UpstreamError> {
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
         let (mut cursor, dataset): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, dataset_of(stream)?);
         let mut page = Page::default();
         let body = socrata::rows_or_reason(stream.name, answer, &mut page.warnings)?;
-        let read = rows::map(stream.name, &body, &mut page)?;
+        let read = match stream.name {
+            PERMITS_STREAM => Rows { keys: permits::map(stream.name, &body, today, &mut page)?, counted: Vec::new() },
+            _ => rows::map(stream.name, &body, &mut page)?,
+        };
         for (neighborhood, year, stages) in &read.counted {
             cursor.counts.entry(neighborhood.clone()).or_default().entry(year.to_string()).or_default().add(stages);
         }

@@ -6,6 +6,7 @@
 
 pub mod allegheny;
 mod archive;
+pub mod chicago;
 pub mod ckan;
 pub mod clinical_trials;
 pub mod cook;
@@ -47,6 +48,7 @@ pub use upstream::{
 /// THE LIST of upstreams.
 pub static ALL: &[&dyn Upstream] = &[
     &allegheny::Allegheny,
+    &chicago::Chicago,
     &clinical_trials::ClinicalTrials,
     &cook::Cook,
     &cpsc::Cpsc,

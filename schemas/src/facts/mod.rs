@@ -15,6 +15,7 @@ pub mod marks;
 pub mod meetings;
 pub mod mentions;
 pub mod parcels;
+pub mod permits;
 pub mod recalls;
 pub mod sales;
 pub mod statements;
@@ -77,6 +78,7 @@ kinds! {
     Meeting(meetings::MeetingFact) = MEETINGS;
     Mention(mentions::MentionFact) = MENTIONS;
     Parcel(parcels::ParcelFact) = PARCELS;
+    Permit(permits::PermitFact) = PERMITS;
     Recall(recalls::RecallFact) = RECALLS;
     Sale(sales::SaleFact) = SALES;
     Statement(statements::StatementFact) = STATEMENTS;

@@ -1,15 +1,15 @@
-//! Parcels: how a parcel is assessed compared to sold parcels of its class around it, from public records of two counties; and of Allegheny County the tax
-//! liens of a parcel and flags of exemptions.
+//! Parcels: how a parcel is assessed compared to sold parcels of its class around it, from public records of two counties; permits for construction in Cook
+//! County; and of Allegheny County the tax liens of a parcel and flags of exemptions.
 
 pub mod county;
 pub mod operations;
 pub mod record;
 pub mod rules;
 
-use crate::operations::{check, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay};
+use crate::operations::{check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled};
 use crate::record::{Parcel, RULE, TABLES};
 use schemas::cook;
-use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, SALES};
+use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES};
 use serde_json::json;
 
 use feed::Source;
@@ -20,13 +20,15 @@ use reads::registration::Registration;
 use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS]).redacted::<Parcel>();
+pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// The price of a call for leads in millionths of a US dollar.
 const LEADS_MICROS: u64 = 200_000;
+/// The price of a call for permits in millionths of a US dollar.
+const PERMITS_MICROS: u64 = 20_000;
 /// The price of a report on liens in millionths of a US dollar.
 const LIENS_MICROS: u64 = 500_000;
 /// The price of a call for flags of exemptions in millionths of a US dollar.
@@ -65,10 +67,11 @@ pub fn service() -> Registration {
         "Parcels",
         "Parcels of Cook County, Illinois, and of Allegheny County, Pennsylvania, that are assessed higher than sold parcels of their class around \
             them. Each names its ratio, the median, number and dispersion of its peers, the sale that it is compared to and the row at the \
-            publisher. Medians are frozen until a cycle of the assessment closes, so that a change means something. Of Allegheny County also the \
+            publisher. Medians are frozen until a cycle of the assessment closes, so that a change means something. Of Cook County also \
+            permits for construction, fresh or long after their window; of Allegheny County the \
             tax liens of a parcel that survive, and exemptions next to something unusual in the same record. Public-record inference, not an appraisal, title report, legal or tax advice. \
             Without a paid key: true counts, masked samples, and the check of one parcel. With a key of tier pro or above, or 0.20 USD per call: \
-            whole rows.",
+            whole rows. Permits cost 0.02 USD per call.",
     )
     .with_page(PAGE)
     .with(vec![
@@ -77,6 +80,8 @@ pub fn service() -> Registration {
         read::operation::<delta::Arguments>(),
         read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
         read::operation::<leads::ToolArguments>(),
+        read::operation::<construction::Arguments>(),
+        read::operation::<stalled::Arguments>(),
         read::operation::<lien_bundle::Arguments>(),
         read::operation::<exemption_flags::Arguments>(),
         read::operation::<county_coverage::Arguments>(),

@@ -1,7 +1,8 @@
-//! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers.
+//! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers, and one per permit, tax lien and flag.
 
 pub mod flag;
 pub mod lien;
+pub mod permit;
 
 use std::cmp::Ordering;
 
@@ -17,6 +18,8 @@ use schemas::suppression::{Hides, RECORD};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
 use schemas::{allegheny, cook};
+
+use self::permit::{Permit, RedactedPermit};
 
 /// The tiers of over-assessment, the strongest first.
 pub const TIERS: [&str; 3] = ["high", "medium", "low"];
@@ -48,12 +51,12 @@ const R_MAX: i64 = 10_000_000_000;
 /// How many characters of a PIN a redacted row shows.
 const SHOWN_PIN_CHARS: usize = 5;
 
-/// A parcel with its assessment. `""` and null mean unknown. Public-record inference, not an appraisal, title report, legal or tax advice.
+/// A parcel with its assessment, or a permit for construction on a parcel. `""` and null mean unknown. Public-record inference, not an appraisal, title report, legal or tax advice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Parcel {
-    /// Id of the record: county and PIN, `cook-il/16012160010000`; of a tax lien `lien/` and 24 hex digits; of a flag
-    /// `flag/`, PIN and rule.
+    /// Id of the record: county and PIN, `cook-il/16012160010000`; of a permit with `/permit/` and its number; of a tax lien `lien/` and 24 hex digits; of a
+    /// flag `flag/`, PIN and rule.
     pub id: String,
     /// The number of the parcel: 14 digits in Cook County, 16 characters in Allegheny County.
     pub pin: String,
@@ -113,8 +116,11 @@ pub struct Parcel {
     pub history: Vec<ParcelYear>,
     /// Why the tier is what it is.
     pub reasons: Vec<String>,
-    /// The row of the assessed values at the publisher.
+    /// The row of the assessed values, or of the permit, at the publisher.
     pub url: String,
+    /// The permit, if the record is one: the fields about the assessment, from `neighborhood` to `reasons`, are then empty. Only then present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permit: Option<Box<Permit>>,
     /// Of a record that is no parcel but a tax lien: the lien.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lien: Option<Box<Lien>>,
@@ -195,6 +201,9 @@ pub struct RedactedParcel {
     pub method: String,
     /// The cycle.
     pub cycle: String,
+    /// The permit, if the record is one; only then present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permit: Option<RedactedPermit>,
     /// True if fields are hidden on request; only then present.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub suppressed: bool,
@@ -330,9 +339,9 @@ impl Record for Parcel {
         &self.id
     }
 
-    /// A flag that no longer applies is in no list.
+    /// A permit that is withdrawn, and a flag that no longer applies, are in no list.
     fn is_listed(&self) -> bool {
-        self.flag.as_ref().is_none_or(|flag| !flag.is_over)
+        self.permit.as_ref().is_none_or(|permit| !permit.withdrawn) && self.flag.as_ref().is_none_or(|flag| !flag.is_over)
     }
 
     fn terms(&self) -> Vec<Term> {
@@ -341,6 +350,9 @@ impl Record for Parcel {
     }
 
     fn places(&self) -> Vec<Place> {
+        if let Some(permit) = &self.permit {
+            return permit.places(self);
+        }
         if let Some(lien) = &self.lien {
             return lien.places(&self.pin);
         }
@@ -389,6 +401,7 @@ impl Redact for Parcel {
             stage: self.stage.clone(),
             method: self.method.clone(),
             cycle: self.cycle.clone(),
+            permit: self.permit.as_ref().map(|permit| permit.redacted()),
             suppressed: self.suppressed,
         }
     }
@@ -400,9 +413,10 @@ impl Redact for Parcel {
     }
 }
 
-/// The keys that hide a parcel. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
+/// The keys that hide a parcel, a permit, a lien or a flag. The ratio with the value that the assessment implies would give the price of the sale, and so would `r`
+/// with the median.
 const HIDES: &[Hides] =
-    &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "url", "lien", "flag"] }];
+    &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "permit", "url", "lien", "flag"] }];
 
 schemas::record_tables!("parcels", places, hides: HIDES);
 
@@ -412,7 +426,7 @@ mod tests {
     use schemas::views::testing;
 
     fn parcel() -> Parcel {
-        Parcel { lien: None, flag: None, ..with_every_field() }
+        Parcel { permit: None, lien: None, flag: None, ..with_every_field() }
     }
 
     /// A record with a value in every field.
@@ -450,6 +464,30 @@ mod tests {
             history: vec![ParcelYear { year: 2026, class: text("517"), mailed: Some(1), certified: Some(2), board: Some(3) }],
             reasons: vec![text("a")],
             url: text("https://example.com"),
+            permit: Some(Box::new(Permit {
+                number: text("101000040"),
+                streams: vec![text("cook.permits")],
+                status: text("OPEN"),
+                city_status: text("ACTIVE"),
+                closed: true,
+                assessable: true,
+                major: true,
+                issued: text("2026-03-02"),
+                amount: Some(1_234_567),
+                job_code: text("COMMERCIAL PERMIT: NEW BUILDING"),
+                description: text("d"),
+                municipality: text("e"),
+                parcels: Some(2),
+                building: permit::Building {
+                    year: Some(2025),
+                    value: Some(4),
+                    latest_year: Some(2026),
+                    latest_value: Some(5),
+                    risen_in: Some(2026),
+                },
+                remarks: vec![text("f")],
+                withdrawn: true,
+            })),
             lien: Some(Box::new(Lien {
                 dtd: text("DTD-03-037477"),
                 description: text("City & School Tax Lien"),

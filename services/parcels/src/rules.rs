@@ -1,4 +1,4 @@
-//! Parcels: how each is assessed compared to its peers.
+//! Parcels: how each is assessed compared to its peers, and the permits for construction on it.
 //!
 //! All facts about a parcel are kept together ([`roll`]), and its record follows from them and from the statistics of its neighbourhood and township.
 //! These are frozen when a cycle closes ([`cycle`]): when nearly all parcels have the values of a stage. So a sale or a corrected value decides its own
@@ -7,6 +7,8 @@
 mod cycle;
 mod exemptions;
 mod liens;
+mod permits;
+mod projects;
 mod ratio;
 mod roll;
 
@@ -19,11 +21,12 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::liens::LienFact;
 use schemas::facts::parcels::{self, ParcelFact};
+use schemas::facts::permits::PermitFact;
 use schemas::facts::sales::{self, SaleFact};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;
-use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, SALES, Topic};
+use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES, Topic};
 use schemas::views::records::RecordTables;
 
 use self::cycle::{Closing, remember_neighborhood, sold_key, stats_key};
@@ -42,6 +45,8 @@ pub struct ParcelsRules;
 pub enum ParcelsFact {
     /// A fact of the topic `parcels`.
     Parcel(Box<ParcelFact>),
+    /// A fact of the topic `permits`.
+    Permit(Box<PermitFact>),
     /// A fact of the topic `sales`.
     Sale(Box<SaleFact>),
     /// A fact of the topic `liens`.
@@ -54,12 +59,14 @@ impl Rules for ParcelsRules {
 
     const NAME: &'static str = "parcels";
     const TABLES: &'static RecordTables = &TABLES;
-    const INPUTS: &'static [Topic] = &[PARCELS, SALES, LIENS];
+    const INPUTS: &'static [Topic] = &[PARCELS, SALES, LIENS, PERMITS];
     const CHANGES: &'static Topic = &CHANGES_PARCELS;
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ParcelsFact>, avro::Error> {
         if topic.name == PARCELS.name {
             avro::decode(topic.name, value).map(|fact: Fact<ParcelFact>| fact.map(|data| ParcelsFact::Parcel(Box::new(data))))
+        } else if topic.name == PERMITS.name {
+            avro::decode(topic.name, value).map(|fact: Fact<PermitFact>| fact.map(|data| ParcelsFact::Permit(Box::new(data))))
         } else if topic.name == LIENS.name {
             avro::decode(topic.name, value).map(|fact: Fact<LienFact>| fact.map(|data| ParcelsFact::Lien(Box::new(data))))
         } else {
@@ -82,12 +89,17 @@ impl Rules for ParcelsRules {
                 let stats = [&area, &township].map(|area| Read::Source(stats_key(area)));
                 of_parcel(&data.pin).into_iter().chain(stats).collect()
             }
+            Some(ParcelsFact::Permit(data)) if data.pin.is_empty() => Vec::new(),
+            Some(ParcelsFact::Permit(data)) => of_parcel(&data.pin),
             Some(ParcelsFact::Sale(data)) if data.kind == sales::SALE => {
                 of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
             }
             Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
             Some(ParcelsFact::Sale(data)) => vec![Read::Source(cycle::township_key(&data.township))],
-            None => vec![Read::Source(owner_key(&fact.key))],
+            None => match projects::pin_of(&fact.key) {
+                Some(pin) => of_parcel(pin),
+                None => vec![Read::Source(owner_key(&fact.key))],
+            },
         }
     }
 
@@ -113,6 +125,7 @@ impl Rules for ParcelsRules {
                 parcels::UNIVERSE => Ok(()),
                 kind => Err(Undecided::Poison(format!("a record of the kind {kind:?}"))),
             },
+            (FactKind::Observed, Some(ParcelsFact::Permit(data))) => projects::observe(state, &fact.key, data),
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::READ => {
                 cycle::sales_read(state, &data.township, fact.observed_at)
             }
@@ -130,6 +143,9 @@ impl Rules for ParcelsRules {
             (FactKind::Observed, Some(ParcelsFact::Lien(data))) => liens::decide(state, &fact.key, data),
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
+                if let Some(pin) = projects::pin_of(&fact.key) {
+                    return projects::withdraw(state, &fact.key, pin);
+                }
                 let owner = owner_key(&fact.key);
                 let Some(Owner { pin, sale }) = state.source(&owner)? else { return Ok(()) };
                 state.remember::<Owner>(&owner, None)?;
@@ -200,7 +216,8 @@ fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&m
         }
     }
     state.remember(&roll_key(pin), Some(&now))?;
-    decide_again(state, pin)
+    decide_again(state, pin)?;
+    projects::decide(state, pin, &before, &now)
 }
 
 /// Whether a parcel has a record that was compared in a cycle.

@@ -1,5 +1,6 @@
 //! What callers without a paid key see of parcels, in every form in which answers have them; and that the two faces of the paid tool agree.
 
+use crate::record::permit::Permit;
 use crate::record::{Appeal, Basis, Parcel, ParcelYear};
 use feed::free::FreeWindow;
 use feed::redaction::Redaction;
@@ -51,6 +52,7 @@ fn parcel(number: u64) -> Parcel {
         history: vec![ParcelYear { year: 2026, class: "517".into(), mailed: Some(amount + 2), certified: None, board: None }],
         reasons: vec![text("reason")],
         url: text("https://example.com/"),
+        permit: None,
         lien: None,
         flag: None,
         suppressed: false,
@@ -98,6 +100,40 @@ fn unpaid_forms_have_no_protected_value() {
     }
 }
 
+/// Proves that a permit has the same redacted form everywhere, without its full PIN, number, day, amount, description and address.
+#[test]
+fn unpaid_forms_of_permits() {
+    let text = |name: &str| format!("{name}7654321");
+    let permit = Permit {
+        number: text("number"),
+        status: "RECHECK".into(),
+        issued: "2024-03-17".into(),
+        amount: Some(7_654_321),
+        job_code: "COMMERCIAL PERMIT: NEW BUILDING".into(),
+        description: text("description"),
+        remarks: vec![text("remark")],
+        ..Permit::default()
+    };
+    let whole = Parcel {
+        id: "cook-il/16012167654321/permit/number7654321".into(),
+        pin: "16012167654321".into(),
+        county: "cook-il".into(),
+        township: "West Chicago".into(),
+        address: text("street"),
+        url: text("https://example.com/"),
+        permit: Some(Box::new(permit)),
+        ..Parcel::default()
+    };
+    let forms = forms(&whole);
+    assert!(forms.len() == 4 && forms.iter().all(|form| *form == forms[0]), "{forms:?}");
+    let shown = forms[0].to_string();
+    assert!(!shown.contains("7654321") && !shown.contains("2024-03"), "{shown}");
+    assert_eq!(
+        forms[0]["permit"],
+        json!({ "status": "RECHECK", "jobCode": "COMMERCIAL PERMIT: NEW BUILDING", "issuedYear": 2024, "amountFrom": 1_000_000 })
+    );
+}
+
 /// Proves that the schema of redacted rows names no field that only paying callers see.
 #[test]
 fn the_schema_of_redacted_rows_has_no_protected_field() {
@@ -123,17 +159,25 @@ fn paid_calls() {
     let service = service().service;
     let settings = ServiceSettings::new(String::new(), String::new());
     let pay = service.operations.iter().find(|operation| operation.name == "x402_pay").unwrap();
-    for (tool, price) in [("overassessment_leads", Some(200_000)), (lien_bundle::NAME, Some(500_000)), ("exemption_flags", Some(20_000))] {
-        assert_eq!(pay.price_of(&settings, Some(&json!({ "tool": tool }))), price);
-        let own = service.operations.iter().find(|operation| operation.name == tool).unwrap();
-        assert_eq!(own.price_micros(&settings), price);
+    for (tool, micros) in pay::PRICES {
+        assert_eq!(pay.price_of(&settings, Some(&json!({ "tool": tool }))), Some(*micros));
+        let own = service.operations.iter().find(|operation| operation.name == *tool).unwrap();
+        assert_eq!(own.price_micros(&settings), Some(*micros));
     }
+    assert_eq!(pay::PRICES.iter().map(|(_, micros)| *micros).collect::<Vec<_>>(), [200_000, 500_000, 20_000, 20_000, 20_000]);
+    assert_eq!(lien_bundle::NAME, "lien_bundle_report");
     let tools: Vec<&str> = service.operations.iter().filter(|operation| operation.has_tool()).map(|operation| operation.name).collect();
-    for built in ["exemption_flags", "lien_bundle_report", "overassessment_leads", "parcel_overassessment", "county_coverage", "changes"] {
+    let tools_of_contract = [
+        "construction_window_leads",
+        "county_coverage",
+        "exemption_flags",
+        "lien_bundle_report",
+        "overassessment_leads",
+        "parcel_overassessment",
+        "stalled_surety",
+    ];
+    for built in tools_of_contract.into_iter().chain(["changes"]) {
         assert!(tools.contains(&built), "{built} in {tools:?}");
-    }
-    for missing in ["construction_window_leads", "stalled_surety"] {
-        assert!(service.operations.iter().all(|operation| operation.name != missing), "{missing}");
     }
 }
 

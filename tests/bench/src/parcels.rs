@@ -2,7 +2,7 @@
 //! all facts, and a cycle of one township.
 //!
 //! A parcel has the values of three years; one in five was sold. The last township gets the values of the newest year, and its cycle, only after
-//! everything else is decided. Liens, permits and exemptions are not read yet, so they are not measured.
+//! everything else is decided. Liens and exemptions are not read yet, and permits are not loaded, so they are not measured.
 
 use std::time::Instant;
 
@@ -64,7 +64,7 @@ const RESIDENTIAL: [&str; 6] = ["203", "205", "211", "234", "278", "299"];
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let county = County::of(settings);
     heading(&format!("parcels: {} parcels in {} townships, one connection", county.parcels, county.townships));
-    line("  liens, permits and exemptions are not read yet: the lien bundle is not measured");
+    line("  liens and exemptions are not read yet, permits are not loaded: neither is measured");
     let loaded = run_child(settings, "parcels-child", &[])?;
     loads::report(&loaded);
     if number(&loaded, "appended") > 0.0 {

@@ -17,6 +17,8 @@ use crate::world::World;
 const PEERS: u64 = 63;
 /// The ratios of further parcels of the neighbourhood, in thousandths.
 const SPECIAL: [i64; 8] = [1_400, 1_250, 1_160, 1_080, 700, 700, 700, 700];
+/// The parcels, from the first, whose building was finished last year.
+pub(crate) const REBUILT: u64 = 32;
 /// The parcels of a neighbourhood with too few sales.
 const FEW: u64 = 8;
 
@@ -125,6 +127,8 @@ struct Parcel {
     price: Option<i64>,
     /// The ratio of the mailed value, and that of the certified one, in thousandths; `None` for a parcel that is not assessed.
     ratios: Option<(i64, i64)>,
+    /// Whether its building was finished last year.
+    is_rebuilt: bool,
 }
 
 const WEST: (&str, &str) = ("77", "West Chicago");
@@ -148,6 +152,7 @@ fn parcels() -> Vec<Parcel> {
             neighborhood: "010",
             price: Some(price),
             ratios: Some((mailed, certified)),
+            is_rebuilt: number < REBUILT,
         });
     }
     for number in 0..FEW {
@@ -159,10 +164,18 @@ fn parcels() -> Vec<Parcel> {
             neighborhood: "020",
             price: Some(200_000),
             ratios: Some((ratio, ratio)),
+            is_rebuilt: false,
         });
     }
-    let other =
-        |pin: &str, class, price, ratios| Parcel { pin: pin.to_owned(), class, township: HYDE_PARK, neighborhood: "030", price, ratios };
+    let other = |pin: &str, class, price, ratios| Parcel {
+        pin: pin.to_owned(),
+        class,
+        township: HYDE_PARK,
+        neighborhood: "030",
+        price,
+        ratios,
+        is_rebuilt: false,
+    };
     all.extend([
         other("01012160010000", "2.1-1)A", Some(300_000), Some((1_000, 1_000))),
         other("20111030020000", "211A", None, Some((900, 900))),
@@ -195,8 +208,9 @@ impl Parcel {
         });
         let Some((mailed, certified)) = self.ratios else { return row };
         let mut add = |stage: &str, total: i64| {
-            row[format!("{stage}_bldg")] = format!("{}.0", total / 2).into();
-            row[format!("{stage}_land")] = (total - total / 2).to_string().into();
+            let building = if self.is_rebuilt && is_past { total / 3 } else { total / 2 };
+            row[format!("{stage}_bldg")] = format!("{building}.0").into();
+            row[format!("{stage}_land")] = (total - building).to_string().into();
             row[format!("{stage}_tot")] = total.to_string().into();
         };
         add("mailed", self.assessed(mailed));

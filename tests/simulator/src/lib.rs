@@ -26,6 +26,7 @@ mod json;
 mod nhtsa;
 mod nih_reporter;
 mod openfda;
+mod permits;
 mod query;
 mod random;
 mod render;
@@ -70,6 +71,7 @@ use world::{Feed, Round, World};
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &[
     "allegheny",
+    "chicago",
     "clinical_trials",
     "cook",
     "cpsc",

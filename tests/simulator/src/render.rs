@@ -5,8 +5,8 @@ use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
 use crate::{
-    allegheny, businesses, clinical_trials, cook, cpsc, edgar, faa_drs, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter, openfda,
-    sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
+    allegheny, businesses, clinical_trials, cook, cpsc, edgar, faa_drs, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter,
+    openfda, permits, sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
 };
 
 /// A request.
@@ -36,6 +36,7 @@ pub(crate) enum Endpoint {
     FederalRegisterText,
     OpenFda(Feed),
     Parcels(cook::Roll),
+    Permits(permits::Register),
     Socrata,
     FlatPost,
     FlatPre,
@@ -77,10 +78,12 @@ impl Endpoint {
                 let business = || businesses::Register::at(path).map(Self::Business);
                 let allegheny = || allegheny::Action::at(path).map(Self::Allegheny);
                 let parcels = || cook::Roll::at(path).map(Self::Parcels);
+                let permits = || permits::Register::at(path).map(Self::Permits);
                 return edgar()
                     .or_else(business)
                     .or_else(|| iowa::Route::at(path).map(Self::Iowa))
                     .or_else(parcels)
+                    .or_else(permits)
                     .or_else(allegheny)
                     .or_else(trademarks)
                     .or_else(trials)
@@ -103,6 +106,7 @@ impl Endpoint {
             Self::OpenFda(Feed::Device) => "openfda.device",
             Self::OpenFda(_) => "openfda.food",
             Self::Parcels(roll) => roll.name(),
+            Self::Permits(register) => register.name(),
             Self::Socrata => "nhtsa.socrata",
             Self::FlatPost => "nhtsa.flat",
             Self::FlatPre => "nhtsa.flat_pre_2010",
@@ -130,6 +134,7 @@ impl Endpoint {
             Self::FederalRegister | Self::FederalRegisterText => "publication_date",
             Self::OpenFda(_) => "report_date",
             Self::Parcels(roll) => roll.date_field(),
+            Self::Permits(register) => register.date_field(),
             Self::Socrata => "report_received_date",
             Self::FlatPost | Self::FlatPre => "RCDATE",
             Self::Fsis => "field_recall_date",
@@ -173,6 +178,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
         Endpoint::FederalRegisterText => federal_register::text(world, request.path),
         Endpoint::Parcels(roll) => cook::answer(world, roll, &query, request.key, plan),
+        Endpoint::Permits(register) => permits::answer(world, register, &query, request.key, plan),
         Endpoint::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
         Endpoint::Socrata => nhtsa::socrata(world, &query, plan),
         Endpoint::FlatPost => nhtsa::flat(world, true, plan, build),

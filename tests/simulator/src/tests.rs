@@ -63,6 +63,7 @@ fn simulated_upstreams_answer() {
         "/resource/4ykn-tg5h.json",
         "/api/v1/datasets/554/rows.json",
         "/resource/uzyt-m557.json",
+        "/resource/ydr8-5enu.json",
         "/robots.txt",
     ];
     let streams = PATHS.into_iter().chain(others).map(|path| Endpoint::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());

@@ -241,7 +241,7 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
     Ok(rows)
 }
 
-fn short(field: &Field<'_>) -> String {
+pub(super) fn short(field: &Field<'_>) -> String {
     text::cut(field.clean(), TEXT_CHARS_MAX)
 }
 

@@ -30,13 +30,42 @@ fn requests() {
         ("cook.sales", &["/resource/wvhk-k5uv.json", "sale_date%20%3E%3D%20%272021-01-01T00%3A00%3A00%27%20AND%20township_code"]),
         ("cook.universe", &["/resource/pabr-t5kh.json", "$where=year%20%3E%3D%20%272025%27&", "$limit=5000"]),
         ("cook.appeals", &["/resource/y282-6ig3.json", "$where=year%20%3E%3D%20%272023%27&"]),
+        ("cook.permits", &["/resource/6yjf-dfxs.json", "$where=date_issued%20%3E%3D%20%272021-01-01T00%3A00%3A00%27&", "$order=row_id"]),
         ("cook.addresses", &["/resource/3723-97qp.json", "$where=year%20%3E%3D%20%272025%27&"]),
     ] {
         let path = path(stream, &start(stream, &window()));
         assert!(parts.iter().all(|part| path.contains(part)), "{path}");
-        for private in ["owner", "mail_address", "buyer", "seller", "agent", "name"] {
+        for private in ["owner", "mail_address", "buyer", "seller", "agent", "applicant", "mailing", "name"] {
             assert!(!path.replace("township_name", "").replace("city_name", "").contains(private), "{private} in {path}");
         }
+    }
+}
+
+/// Proves which facts permits become: one for each parcel, with the day in its key, since a number is used again; and a permit without a number has that of the
+/// city, or a hash.
+#[test]
+fn permits() {
+    let keys = |case: &str| fixture("cook", case).unwrap().observations.into_iter().map(|observation| observation.key).collect::<Vec<_>>();
+    let ordinary = keys("permits_ordinary");
+    assert_eq!(ordinary[..2], ["cook.permits/16012160010000/2026-000123/2026-03-02", "cook.permits/01012160010000/B-77/2025-07-01"]);
+    let hashed: Vec<&str> = ordinary[2].split('/').collect();
+    assert_eq!((hashed[1], hashed[2].len(), hashed[3]), ("16012160020000", 16, "2024-05-06"));
+    assert_eq!(
+        keys("permits_pins"),
+        [
+            "cook.permits/16012160010000/P10/2026-01-05",
+            "cook.permits/16012160020000/P11/2026-01-06",
+            "cook.permits/16012160030000/P11/2026-01-06",
+            "cook.permits/16012160040000/P11/2026-01-06",
+            "cook.permits/none/P12/2026-01-07",
+            "cook.permits/16012160010000/P13 a/none",
+        ]
+    );
+    let rejected = fixture("cook", "permits_rejected").unwrap();
+    assert_eq!((rejected.observations.len(), rejected.rejects.len()), (0, 3));
+    for reject in rejected.rejects {
+        let raw = String::from_utf8(reject.raw).unwrap();
+        assert!(!raw.contains("MAIN ST") && !raw.contains("PAT"), "{raw}");
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod allegheny;
+mod chicago;
 mod clinical_trials;
 mod common;
 mod company_facts;

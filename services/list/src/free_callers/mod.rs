@@ -215,6 +215,19 @@ async fn parcels_are_hidden() {
         "url": "https://data.example/16012160010000", "method": "sales",
     });
     let other = |pin: &str, fields: Value| with(&with(&parcel, json!({ "id": format!("cook-il/{pin}"), "pin": pin })), fields);
+    let permit = |pin: &str, fields: Value| {
+        let permit = json!({
+            "number": "101000040", "streams": ["cook.permits"], "status": "OPEN", "cityStatus": "ACTIVE", "assessable": true, "major": true,
+            "issued": "2026-03-15", "amount": 1_234_567, "jobCode": "COMMERCIAL PERMIT: NEW BUILDING", "description": "ERECT STORE",
+            "municipality": "CITY OF CHICAGO", "parcels": 2, "building": { "year": 2026, "value": 5_000, "latestYear": 2026, "latestValue": 5_000 },
+            "remarks": ["none"],
+        });
+        json!({
+            "id": format!("cook-il/{pin}/permit/101000040"), "pin": pin, "county": "cook-il", "class": "517", "classLabel": "Store",
+            "township": "West Chicago", "townshipCode": "77", "address": "5 MAIN ST", "permit": with(&permit, fields),
+            "url": "https://data.example/101000040",
+        })
+    };
     redacted::<parcels::record::Parcel>(
         parcels::service(),
         &parcels::record::TABLES,
@@ -222,7 +235,11 @@ async fn parcels_are_hidden() {
             recorded(60 * 24, other("16012160020000", json!({ "r": 1.1834, "tier": "medium" }))),
             recorded(200, other("16012160030000", json!({ "r": 1.3401, "address": "3 MAIN ST" }))),
             recorded(100, other("16012160040000", json!({ "tier": "none", "r": 0.98, "tierBefore": "low" }))),
+            recorded(90, permit("16012160050000", json!({}))),
+            recorded(80, permit("16012160060000", json!({ "issued": "2022-05-15", "status": "RECHECK" }))),
+            recorded(70, permit("16012160070000", json!({ "closed": true, "status": "CLOSED" }))),
             recorded(30, parcel.clone()),
+            recorded(10, permit("16012160050000", json!({ "description": "ERECT STORES" }))),
             recorded(2, with(&parcel, json!({ "address": "1 MAIN STREET" }))),
         ],
     )

@@ -1,6 +1,7 @@
 //! The operations of the service, one file each, and what they share.
 
 pub mod check;
+pub mod construction;
 pub(crate) mod counts;
 pub mod county_coverage;
 pub mod delta;
@@ -11,3 +12,7 @@ pub mod lead;
 pub mod leads;
 pub mod lien_bundle;
 pub mod pay;
+pub mod permit_lead;
+#[cfg(test)]
+mod permit_tests;
+pub mod stalled;

@@ -13,19 +13,26 @@ use super::filter::Filter;
 use super::followed::Parcels;
 use super::leads::{self, PaidLeads};
 use super::lien_bundle::{self, LienBundle};
-use crate::{FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS};
+use super::{construction, stalled};
+use crate::{FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS};
 use reads::read::{Read, Reader, properties_of};
 
 /// The name of the tool that is sold by default.
 const LEADS: &str = "overassessment_leads";
 /// The paid tools, with what a call costs in millionths of a US dollar.
-pub const PRICES: &[(&str, u64)] = &[(LEADS, LEADS_MICROS), (lien_bundle::NAME, LIENS_MICROS), (exemption_flags::NAME, FLAGS_MICROS)];
+pub const PRICES: &[(&str, u64)] = &[
+    (LEADS, LEADS_MICROS),
+    (lien_bundle::NAME, LIENS_MICROS),
+    (exemption_flags::NAME, FLAGS_MICROS),
+    (construction::NAME, PERMITS_MICROS),
+    (stalled::NAME, PERMITS_MICROS),
+];
 /// The names of the paid tools.
-const TOOLS: [&str; PRICES.len()] = [LEADS, lien_bundle::NAME, exemption_flags::NAME];
+const TOOLS: [&str; PRICES.len()] = [LEADS, lien_bundle::NAME, exemption_flags::NAME, construction::NAME, stalled::NAME];
 
 /// Arguments of `x402_pay`: the name of a tool, and its arguments.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Arguments {
     /// The paid tool.
     #[serde(default = "tool_default")]
@@ -40,6 +47,12 @@ pub struct Arguments {
     /// Of `exemption_flags`: only flags of this rule, `X1` to `X6`.
     #[schemars(length(min = 1, max = 10))]
     pub rule: Option<String>,
+    /// Of `construction_window_leads`: permits that were issued in the last so many days.
+    #[schemars(range(min = 1, max = 730))]
+    pub days: Option<i64>,
+    /// Of `construction_window_leads` and `stalled_surety`: the least reported cost in dollars.
+    #[schemars(range(min = 0))]
+    pub min_amount: Option<i64>,
     /// Where to continue: the `next` of an earlier answer to the same query.
     #[schemars(length(min = 1, max = 2000))]
     pub after: Option<String>,
@@ -59,6 +72,10 @@ pub enum Paid {
     Liens(Box<LienBundle>),
     /// Of `exemption_flags`.
     Flags(Box<Flags>),
+    /// Of `construction_window_leads`.
+    Construction(Box<construction::Leads>),
+    /// Of `stalled_surety`.
+    Stalled(Box<stalled::Stalled>),
 }
 
 /// One object with the fields of every answer, none of them required, so that the list of leads is one of its fields.
@@ -69,12 +86,20 @@ impl JsonSchema for Paid {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = PaidLeads::json_schema(generator);
-        for mut other in [LienBundle::json_schema(generator), Flags::json_schema(generator)] {
+        let others = [
+            LienBundle::json_schema(generator),
+            Flags::json_schema(generator),
+            construction::Leads::json_schema(generator),
+            stalled::Stalled::json_schema(generator),
+        ];
+        for mut other in others {
             for (name, property) in std::mem::take(properties_of(&mut other)) {
                 properties_of(&mut schema).entry(name).or_insert(property);
             }
         }
-        // Of flags the total can be unknown.
+        // The rows of each tool are others.
+        properties_of(&mut schema).insert("leads".to_owned(), json!({ "type": "array", "description": "The rows, as the tool has them." }));
+        // Of flags and permits the total can be unknown.
         properties_of(&mut schema)
             .insert("total".to_owned(), json!({ "type": ["integer", "null"], "description": "How many rows match, over all pages." }));
         schema.remove("required");
@@ -87,6 +112,8 @@ enum Sold {
     Leads(leads::ToolArguments),
     Liens(lien_bundle::Arguments),
     Flags(exemption_flags::Arguments),
+    Construction(construction::Arguments),
+    Stalled(stalled::Arguments),
 }
 
 impl Arguments {
@@ -107,18 +134,33 @@ impl Arguments {
     fn sold(self, filter: &Filter) -> Result<Sold, Problem> {
         let of_leads = [("township", filter.township.is_some()), ("class", filter.class.is_some()), ("minTier", filter.min_tier.is_some())];
         let (county, pin, rule) = (("county", self.county.is_some()), ("pin", self.pin.is_some()), ("rule", self.rule.is_some()));
+        let (days, min_amount) = (("days", self.days.is_some()), ("minAmount", self.min_amount.is_some()));
         if self.tool == lien_bundle::NAME {
-            self.refuse(&[county, rule, ("after", self.after.is_some())])?;
+            self.refuse(&[county, rule, days, min_amount, ("after", self.after.is_some())])?;
             self.refuse(&of_leads)?;
             return Ok(Sold::Liens(lien_bundle::Arguments { pin: self.required("pin", &self.pin)? }));
         }
         if self.tool == exemption_flags::NAME {
-            self.refuse(&[pin])?;
+            self.refuse(&[pin, days, min_amount])?;
             self.refuse(&of_leads)?;
             let county = self.required("county", &self.county)?;
             return Ok(Sold::Flags(exemption_flags::Arguments { county, rule: self.rule, after: self.after }));
         }
         self.refuse(&[pin, rule])?;
+        if self.tool == construction::NAME {
+            self.refuse(&[county])?;
+            self.refuse(&of_leads[1..])?;
+            let days = self.days.unwrap_or(construction::DAYS);
+            return Ok(Sold::Construction(construction::Arguments { days, min_amount: self.min_amount, after: self.after }));
+        }
+        self.refuse(&[days])?;
+        if self.tool == stalled::NAME {
+            self.refuse(&[county])?;
+            self.refuse(&of_leads[1..])?;
+            let min_amount = self.min_amount.unwrap_or(stalled::MIN_AMOUNT);
+            return Ok(Sold::Stalled(stalled::Arguments { min_amount, after: self.after }));
+        }
+        self.refuse(&[min_amount])?;
         Ok(Sold::Leads(leads::ToolArguments { county: self.required("county", &self.county)?, after: self.after }))
     }
 }
@@ -134,9 +176,12 @@ impl Read for Arguments {
         Definition {
             name: "x402_pay",
             path: "/x402/pay",
-            summary: "The answer of a paid tool, paid per call: `overassessment_leads`, `lien_bundle_report` for 0.50 USD, or `exemption_flags` for 0.02 USD, with its arguments.",
+            summary: "The answer of a paid tool with its arguments, paid per call: `overassessment_leads`, `lien_bundle_report` for 0.50 USD, or for 0.02 USD \
+                `exemption_flags`, `construction_window_leads` or `stalled_surety`.",
+            description: "Arguments, answer, price and preview are those of the tool that `tool` names. An argument that the tool does not have is refused.",
             surface: Surface::Route,
             example: json!({ "tool": "overassessment_leads", "county": "cook-il", "limit": 10 }),
+            aliases: &[("min_tier", "minTier"), ("min_amount", "minAmount")],
             ..leads::paid_definition()
         }
     }
@@ -146,6 +191,8 @@ impl Read for Arguments {
             Sold::Leads(tool) => tool.filter(given),
             Sold::Liens(tool) => tool.filter(given),
             Sold::Flags(tool) => tool.filter(given),
+            Sold::Construction(tool) => tool.filter(given),
+            Sold::Stalled(tool) => tool.filter(given),
         }
     }
 
@@ -154,6 +201,8 @@ impl Read for Arguments {
             Sold::Leads(tool) => tool.preview(filter, reader).await,
             Sold::Liens(tool) => tool.preview(filter, reader).await,
             Sold::Flags(tool) => tool.preview(filter, reader).await,
+            Sold::Construction(tool) => tool.preview(filter, reader).await,
+            Sold::Stalled(tool) => tool.preview(filter, reader).await,
         }
     }
 
@@ -162,6 +211,8 @@ impl Read for Arguments {
             Sold::Leads(tool) => Paid::Leads(Box::new(tool.answer(filter, reader).await?)),
             Sold::Liens(tool) => Paid::Liens(Box::new(tool.answer(filter, reader).await?)),
             Sold::Flags(tool) => Paid::Flags(Box::new(tool.answer(filter, reader).await?)),
+            Sold::Construction(tool) => Paid::Construction(Box::new(tool.answer(filter, reader).await?)),
+            Sold::Stalled(tool) => Paid::Stalled(Box::new(tool.answer(filter, reader).await?)),
         })
     }
 }
@@ -178,6 +229,28 @@ mod tests {
     #[test]
     fn each_tool_has_its_arguments() {
         let refused = |value: Value| arguments(value).sold(&Filter::default()).err().map(|problem| problem.parameter);
+        {
+            for value in [
+                json!({ "county": "cook-il" }),
+                json!({ "tool": "construction_window_leads" }),
+                json!({ "tool": "construction_window_leads", "days": 30, "minAmount": 0 }),
+                json!({ "tool": "stalled_surety", "minAmount": 1_000 }),
+            ] {
+                assert_eq!(refused(value.clone()), None, "{value}");
+            }
+            for (value, parameter) in [
+                (json!({}), "county"),
+                (json!({ "county": "cook-il", "days": 30 }), "days"),
+                (json!({ "county": "cook-il", "minAmount": 30 }), "minAmount"),
+                (json!({ "tool": "construction_window_leads", "county": "cook-il" }), "county"),
+                (json!({ "tool": "stalled_surety", "days": 30 }), "days"),
+            ] {
+                assert_eq!(refused(value.clone()).as_deref(), Some(parameter), "{value}");
+            }
+            let filter = Filter { class: Some("517".into()), ..Filter::default() };
+            let of_permits = arguments(json!({ "tool": "stalled_surety" }));
+            assert_eq!(of_permits.filter(filter).unwrap_err().parameter, "class");
+        }
         assert_eq!(refused(json!({ "county": "cook-il" })), None);
         assert_eq!(refused(json!({ "tool": "lien_bundle_report", "pin": "0028F00194000000" })), None);
         for (value, parameter) in [

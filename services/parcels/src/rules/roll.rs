@@ -9,6 +9,7 @@ use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
 
+use super::permits::Permits;
 use super::ratio::{self, SALES_MIN, Stats};
 
 /// The newest sales of a parcel that are kept.
@@ -39,6 +40,9 @@ pub(super) struct Roll {
     pub(super) appeal: Option<LastAppeal>,
     /// The sales, by their numbers.
     pub(super) sales: BTreeMap<String, Sale>,
+    /// The permits for construction, and the values of the building.
+    #[serde(skip_serializing_if = "Permits::is_empty")]
+    pub(super) permits: Permits,
     /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_listed: bool,
@@ -185,6 +189,7 @@ impl Roll {
             totals: [fact.mailed, fact.certified, fact.board],
         };
         self.years.insert(fact.year, year);
+        self.permits.build(fact);
         while self.years.len() > YEARS_MAX {
             self.years.pop_first();
         }
@@ -254,6 +259,11 @@ impl Roll {
     pub(super) fn area(&self) -> Option<Area> {
         let (_, year) = self.years.last_key_value()?;
         Some(Area { township: year.township.clone(), neighborhood: year.neighborhood.clone() })
+    }
+
+    /// The class, in the newest year; `None` before its first assessment.
+    pub(super) fn class(&self) -> Option<&str> {
+        self.years.last_key_value().map(|(_, year)| &*year.class)
     }
 
     /// Whether it has a sale that can count.

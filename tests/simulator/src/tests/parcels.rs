@@ -1,4 +1,4 @@
-//! Properties of the simulated roll of parcels: its stages, and the peculiarities of its rows.
+//! Properties of the simulated roll of parcels and of permits on them: stages, what a later day brings, and the peculiarities of the rows.
 
 use super::*;
 
@@ -25,4 +25,28 @@ fn the_roll_moves_on() {
     for odd in ["is_multisale", "sale_filter_less_than_10k", "sale_filter_deed_type", "sale_filter_same_sale_within_365"] {
         assert_eq!(sales.iter().filter(|row| row[odd] == true).count(), 1, "{odd}");
     }
+}
+
+/// Proves that permits name parcels in each of the forms of the datasets, that the city completes one permit and issues another on a later day, and that a condition
+/// selects by the day of issue.
+#[test]
+fn permits_on_parcels() {
+    let sim = Simulator::new(options(60));
+    let texts = |rows: &[serde_json::Value], field: &str| {
+        rows.iter().map(|row| row[field].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let assessed =
+        list(&get(&sim, "/resource/6yjf-dfxs.json", "$where=date_issued%20%3E%3D%20'2021-01-01T00:00:00'&$order=row_id&$limit=5000"));
+    let pins = texts(&assessed, "pin");
+    for form in ["", "1012160010000", "1601216054", "16-01-216-053-0000", "16-01-216-055-0000 | 16012160550000 | 1601216056"] {
+        assert!(pins.iter().any(|pin| pin == form), "{form:?}");
+    }
+    assert!(texts(&assessed, "date_issued").iter().any(|day| day.starts_with("2210")));
+    assert_eq!(texts(&assessed, "permit_number").iter().filter(|number| *number == "M1").count(), 3);
+    let city = || list(&get(&sim, "/resource/ydr8-5enu.json", "$where=issue_date%20%3E%3D%20'2026-09-01T00:00:00'&$order=id&$limit=5000"));
+    let first = city();
+    assert!(texts(&first, "permit_status").iter().all(|status| status == "ACTIVE") && texts(&first, "pin_list").contains(&String::new()));
+    sim.set_today(date(2026, 11, 30));
+    let later = city();
+    assert_eq!((later.len(), texts(&later, "permit_status").iter().filter(|status| *status == "COMPLETE").count()), (first.len() + 1, 1));
 }

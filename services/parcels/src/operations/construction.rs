@@ -1,0 +1,132 @@
+//! The tool `construction_window_leads`, paid per call: permits for new construction and major improvements that were issued lately.
+
+use crate::record::permit::{WINDOW_RULE, window_list};
+use feed::places::{Ranked, Segment, Walk};
+use jiff::ToSpan;
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use reads::read::{Read, Reader};
+use schemars::JsonSchema;
+use schemas::cook;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::followed::Parcels;
+use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large};
+use crate::record::Parcel;
+use crate::{DISCLAIMER, PERMITS_MICROS};
+
+/// The days in which a permit was issued, by default.
+pub(super) const DAYS: i64 = 365;
+/// The name of the tool.
+pub(super) const NAME: &str = "construction_window_leads";
+
+/// Arguments of the tool `construction_window_leads`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Permits that were issued in the last so many days.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 730))]
+    pub days: i64,
+    /// The least reported cost in dollars. With it, permits of unknown cost are left out.
+    #[schemars(range(min = 0))]
+    pub min_amount: Option<i64>,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+fn days_default() -> i64 {
+    DAYS
+}
+
+/// Permits in their construction window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ConstructionWindowLeads")]
+pub struct Leads {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// How many permits match, over all pages; null if they were not all counted.
+    pub total: Option<u64>,
+    /// The number of permits in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The permits, the latest issue first.
+    pub leads: Vec<PermitLead>,
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// The rule.
+    pub rule: &'static str,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+impl Arguments {
+    async fn page(&self, filter: &Filter, reader: &Reader<Parcels>, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+        let list = window_list(cook::COUNTY, filter.township.as_deref());
+        let today = reader.today();
+        let part = Segment::newest_first(&(today.saturating_sub(self.days.days())..=today));
+        let bound = format!("days {} amount {:?}", self.days, self.min_amount);
+        let selects = |record: &Parcel| is_large(record, self.min_amount);
+        reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, Some(&selects)).await
+    }
+}
+
+impl Read for Arguments {
+    type Service = Parcels;
+    type Answer = Leads;
+
+    const FILTER: &'static [&'static str] = &["township"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: NAME,
+            summary: "Fresh assessable construction permits of Cook County in the financing window, with the months that such projects take.",
+            when: "Use it to find projects that need construction loans or builder's risk cover.",
+            description: "New construction and major improvements that the assessor calls assessable, or the city new construction, that are not closed and whose \
+                building has no higher assessed value since. `window` begins with the issue and has the median months to the first rise of that value \
+                for the job code, or 24 where fewer than 30 projects are finished. A permit on several parcels has a row for each. Permits for which no \
+                parcel is published are left out. Unpaid calls get the payment terms with a preview: the number of permits of the last 365 days, of any \
+                amount, and 3 rows without PIN, day and amount.",
+            list: "leads",
+            surface: Surface::Tool,
+            price: Price::PerCall { micros: PERMITS_MICROS, free_from: Tier::Pro },
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "days": 365, "limit": 10 }),
+            aliases: &[("min_amount", "minAmount")],
+            ..Definition::read()
+        }
+    }
+
+    /// The days and amounts that the caller gives would tell those of rows that hide them, so the preview has the usual ones.
+    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        let usual = Self { days: DAYS, min_amount: None, after: None };
+        let found = usual.page(&filter, reader, PREVIEW_WALK).await?;
+        Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items) })))
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
+        let limit = reader.limit();
+        let medians = Medians::read(&reader.at).await?;
+        medians.note(reader);
+        let found = self.page(&filter, reader, limit).await?;
+        reader.note_empty_page(found.items.len(), found.next.as_deref());
+        Ok(Leads {
+            updated: reader.updated().await?,
+            total: found.total,
+            count: found.items.len(),
+            next: found.next,
+            leads: found.items.into_iter().map(|record| medians.lead(record)).collect(),
+            tier: reader.tier(),
+            rule: WINDOW_RULE,
+            disclaimer: DISCLAIMER,
+        })
+    }
+}

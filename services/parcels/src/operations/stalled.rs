@@ -1,0 +1,181 @@
+//! The tool `stalled_surety`, paid per call: large permits that are not closed long after their window.
+
+use crate::record::Parcel;
+use crate::record::permit::{LARGE_AMOUNT, STALLED_RULE, stalled_list};
+use feed::places::{Ranked, Segment, Walk};
+use jiff::civil::Date;
+use operation::problem::Problem;
+use operation::{Definition, Price, Surface};
+use reads::read::{Read, Reader};
+use schemars::JsonSchema;
+use schemas::cook;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use super::followed::Parcels;
+use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large, later};
+use crate::{DISCLAIMER, PERMITS_MICROS};
+
+/// What every row says about itself.
+pub(crate) const INFERENCE: &str = "an inference from status and recency, not a verified work stoppage";
+/// The least amount, by default.
+pub(super) const MIN_AMOUNT: i64 = LARGE_AMOUNT;
+/// The name of the tool.
+pub(super) const NAME: &str = "stalled_surety";
+/// The first day of issue that a list can have.
+const FIRST_DAY: Date = Date::constant(1900, 1, 1);
+
+/// Arguments of the tool `stalled_surety`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// The least reported cost in dollars.
+    #[serde(default = "min_amount_default")]
+    #[schemars(range(min = 0))]
+    pub min_amount: i64,
+    /// Where to continue: the `next` of an earlier answer to the same query.
+    #[schemars(length(min = 1, max = 2000))]
+    pub after: Option<String>,
+}
+
+fn min_amount_default() -> i64 {
+    MIN_AMOUNT
+}
+
+/// A permit that is past its window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StalledPermit {
+    /// The permit.
+    #[serde(flatten)]
+    pub permit: PermitLead,
+    /// The day six months after its window ended.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    pub past_since: String,
+    /// What the row is not.
+    pub statement: &'static str,
+}
+
+/// Permits that are past their window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "StalledPermits")]
+pub struct Stalled {
+    /// Day of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// How many permits match, over all pages; null if they were not all counted.
+    pub total: Option<u64>,
+    /// The number of permits in this answer.
+    pub count: usize,
+    /// Send it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+    /// The permits, the earliest issue first.
+    pub leads: Vec<StalledPermit>,
+    /// The tier of the caller's key; `free` without a key.
+    pub tier: &'static str,
+    /// The rule.
+    pub rule: &'static str,
+    /// What leads are not.
+    pub disclaimer: &'static str,
+}
+
+impl Arguments {
+    async fn page(&self, filter: &Filter, medians: &Medians, reader: &Reader<Parcels>, limit: usize) -> Result<Ranked<Parcel>, Problem> {
+        let list = stalled_list(cook::COUNTY, filter.township.as_deref(), self.min_amount >= LARGE_AMOUNT);
+        let today = reader.today();
+        // No window is shorter, so later permits need not be read.
+        let last = later(today, -(medians.months_min() + MONTHS_PAST));
+        let part = Segment::soonest_first(&(FIRST_DAY..=last));
+        let bound = format!("amount {}", self.min_amount);
+        let selects = |record: &Parcel| {
+            let is_past = record.permit.as_ref().is_some_and(|permit| medians.is_past(permit, today));
+            is_large(record, Some(self.min_amount)) && (is_past || record.suppressed)
+        };
+        reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, Some(&selects)).await
+    }
+}
+
+/// The row of a permit that is past its window.
+fn stalled(medians: &Medians, record: Parcel) -> StalledPermit {
+    let permit = medians.lead(record);
+    let issued: Option<Date> = permit.issued.parse().ok();
+    let past_since = issued.map(|issued| later(issued, permit.window.months + MONTHS_PAST).to_string()).unwrap_or_default();
+    StalledPermit { permit, past_since, statement: INFERENCE }
+}
+
+impl Read for Arguments {
+    type Service = Parcels;
+    type Answer = Stalled;
+
+    const FILTER: &'static [&'static str] = &["township"];
+    const LIMIT: Option<usize> = Some(50);
+
+    fn definition() -> Definition {
+        Definition {
+            name: NAME,
+            summary: "Large assessable permits of Cook County that are not closed more than six months after their build window: an inference from status and \
+                recency, not a verified work stoppage.",
+            when: "Use it to find projects that may need a completing contractor or a look at a bond.",
+            description: "Permits of at least `minAmount` dollars that the assessor calls assessable, or the city new construction, that are not closed, whose \
+                building has no higher assessed value since, and whose window ended more than six months ago. The window begins with the issue and has \
+                the median months to the first rise of that value for the job code, or 24 where fewer than 30 projects are finished. Every row says \
+                that it is an inference. Unpaid calls get the payment terms with a preview: the number of permits of at least 250,000 dollars, and 3 \
+                rows without PIN, day and amount.",
+            list: "leads",
+            surface: Surface::Tool,
+            price: Price::PerCall { micros: PERMITS_MICROS, free_from: Tier::Pro },
+            errors: &[ErrorCode::AsOfInvalid, ErrorCode::CursorInvalid],
+            example: json!({ "minAmount": LARGE_AMOUNT, "limit": 10 }),
+            aliases: &[("min_amount", "minAmount")],
+            ..Definition::read()
+        }
+    }
+
+    /// The amount that the caller gives would tell those of rows that hide them, so the preview has the usual one.
+    async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
+        let usual = Self { min_amount: MIN_AMOUNT, after: None };
+        let medians = Medians::read(&reader.at).await?;
+        let found = usual.page(&filter, &medians, reader, PREVIEW_WALK).await?;
+        Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items), "statement": INFERENCE })))
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Stalled, Problem> {
+        let limit = reader.limit();
+        let medians = Medians::read(&reader.at).await?;
+        medians.note(reader);
+        let found = self.page(&filter, &medians, reader, limit).await?;
+        reader.note_empty_page(found.items.len(), found.next.as_deref());
+        Ok(Stalled {
+            updated: reader.updated().await?,
+            total: found.total,
+            count: found.items.len(),
+            next: found.next,
+            leads: found.items.into_iter().map(|record| stalled(&medians, record)).collect(),
+            tier: reader.tier(),
+            rule: STALLED_RULE,
+            disclaimer: DISCLAIMER,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::permit::Permit;
+
+    /// Proves that every row, also one that is suppressed, says that it is an inference, and since when it is past its window.
+    #[test]
+    fn rows_say_that_they_are_inferences() {
+        let medians = Medians::default();
+        for (permit, past_since) in
+            [(Some(Permit { issued: "2023-01-31".into(), ..Permit::default() }), "2025-07-31"), (Some(Permit::default()), ""), (None, "")]
+        {
+            let row = stalled(&medians, Parcel { permit: permit.map(Box::new), ..Parcel::default() });
+            assert_eq!((&*row.past_since, row.statement), (past_since, INFERENCE));
+        }
+        assert_eq!(INFERENCE, "an inference from status and recency, not a verified work stoppage");
+    }
+}

@@ -1,0 +1,134 @@
+//! Projects: the records of permits for construction, and how long projects of a job code take.
+//!
+//! The months from the issue of a permit until the value of the building rises are counted for each job code; the median of at least 30 finished projects is the
+//! length of its window. Nothing depends on today: readers compute windows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::Parcel;
+use crate::record::permit::{Median, medians_name, permit_id};
+use schemas::cook;
+use schemas::facts::permits::PermitFact;
+
+use super::permits::CITY;
+use super::roll::Roll;
+use super::{ParcelsRules, State, change};
+use fold::service::Undecided;
+
+/// The median of a job code needs so many cases.
+const CASES_MIN: i64 = 30;
+/// The most job codes with a median.
+const CODES_MAX: usize = 500;
+
+/// The record of a project of a parcel; `None` if nothing is known of it.
+fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
+    let facts = roll.permits.projects.get(number)?;
+    let permit = roll.permits.permit(facts, number);
+    let text = |text: fn(&PermitFact) -> &String| facts.values().map(text).find(|text| !text.is_empty()).cloned().unwrap_or_default();
+    let published = || cook::township_code(&text(|fact| &fact.township)).unwrap_or_default().to_owned();
+    let township_code = roll.area().map_or_else(published, |area| area.township);
+    let address = text(|fact| &fact.address);
+    let class = roll.class().unwrap_or_default().to_owned();
+    let is_of_city = permit.streams.iter().all(|stream| stream.starts_with(CITY));
+    let url = match is_of_city {
+        true => format!("https://data.cityofchicago.org/resource/ydr8-5enu.json?permit_={number}"),
+        false => format!("https://datacatalog.cookcountyil.gov/resource/6yjf-dfxs.json?pin={pin}"),
+    };
+    Some(Parcel {
+        id: permit_id(cook::COUNTY, pin, number),
+        pin: pin.to_owned(),
+        county: cook::COUNTY.to_owned(),
+        class_label: cook::class_label(&class).to_owned(),
+        class,
+        township: cook::township_name(&township_code).unwrap_or_default().to_owned(),
+        township_code,
+        address: if address.is_empty() { roll.address.1.clone() } else { address },
+        url: url.replace(' ', "%20"),
+        permit: Some(Box::new(permit)),
+        ..Parcel::default()
+    })
+}
+
+/// Takes a fact about a permit. One without a parcel is in no record.
+pub(super) fn observe(state: &mut State<'_, ParcelsRules>, key: &str, fact: &PermitFact) -> Result<(), Undecided> {
+    if fact.pin.is_empty() {
+        return Ok(());
+    }
+    change(state, &fact.pin, |roll| roll.permits.take(key, fact))
+}
+
+/// The parcel of a fact about a permit, by its key: `STREAM/PIN/NUMBER`.
+pub(super) fn pin_of(key: &str) -> Option<&str> {
+    let (stream, rest) = key.split_once('/')?;
+    let (pin, _) = rest.split_once('/').filter(|_| stream.ends_with(".permits"))?;
+    (pin.len() == cook::PIN_DIGITS).then_some(pin)
+}
+
+/// Forgets a fact about a permit that is withdrawn.
+pub(super) fn withdraw(state: &mut State<'_, ParcelsRules>, key: &str, pin: &str) -> Result<(), Undecided> {
+    change(state, pin, |roll| roll.permits.remove(key))
+}
+
+/// Decides the records of the projects of a parcel again, and counts those that are finished.
+pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: &Roll, now: &Roll) -> Result<(), Undecided> {
+    let numbers = before.permits.projects.keys().chain(now.permits.projects.keys());
+    let numbers: BTreeSet<&String> = numbers.collect();
+    for number in numbers {
+        let (old, new) = (before.permits.case(number), now.permits.case(number));
+        if old != new {
+            count(state, old, -1)?;
+            count(state, new, 1)?;
+        }
+        match record(now, pin, number) {
+            Some(record) => state.put(record)?,
+            None => {
+                let Some(mut record) = state.record(&permit_id(cook::COUNTY, pin, number))? else { continue };
+                if let Some(permit) = &mut record.permit {
+                    permit.withdrawn = true;
+                }
+                state.put(record)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts a finished project, and sets the median of its job code.
+fn count(state: &mut State<'_, ParcelsRules>, case: Option<(String, i64)>, change: i64) -> Result<(), Undecided> {
+    let Some((code, months)) = case else { return Ok(()) };
+    let key = format!("cases/{}/{code}", cook::COUNTY);
+    let mut cases: BTreeMap<i64, i64> = state.source(&key)?.unwrap_or_default();
+    *cases.entry(months).or_default() += change;
+    cases.retain(|_, count| *count > 0);
+    state.remember(&key, Some(&cases).filter(|cases| !cases.is_empty()))?;
+    let median = median(&cases);
+    let name = medians_name(cook::COUNTY);
+    let mut medians: BTreeMap<String, Median> = state.source(&name)?.unwrap_or_default();
+    // The number of cases alone is no reason to write the row again: it has a version for each change.
+    if medians.get(&code).map(|known| known.months) == median.map(|median| median.months) {
+        return Ok(());
+    }
+    match median {
+        Some(median) if medians.len() < CODES_MAX || medians.contains_key(&code) => _ = medians.insert(code, median),
+        Some(_) => return Ok(()),
+        None => _ = medians.remove(&code),
+    }
+    state.remember(&name, Some(&medians))
+}
+
+/// The median of the months of cases, rounded up; `None` for fewer than 30.
+fn median(cases: &BTreeMap<i64, i64>) -> Option<Median> {
+    let total: i64 = cases.values().sum();
+    let at = |place: i64| {
+        let mut passed = 0;
+        cases.iter().find(|(_, count)| {
+            passed += **count;
+            passed > place
+        })
+    };
+    let ((low, _), (high, _)) = at((total - 1) / 2).zip(at(total / 2)).filter(|_| total >= CASES_MIN)?;
+    Some(Median { months: (low + high + 1) / 2, cases: total })
+}
+
+#[cfg(test)]
+mod tests;
