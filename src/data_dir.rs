@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use operation::secrets;
-use reads::memory::Memory;
 use schemas::receipt::SigningKeys;
+use transparency::memory::Memory;
 use view_store::ViewStore;
 
 use crate::config::{self, Config, LogBackend, StoreBackend};

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 
 use operation::context::{Context, Part};
 use operation::secrets;
-use reads::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
+use transparency::witness::{KnownLog, OwnWitness, RecordPlace, Witness, Witnessing};
 
 use crate::config::{Config, KnownLogEntry, WitnessEntry};
 use crate::data_dir;

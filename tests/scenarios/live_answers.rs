@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operation::{Method, Operation, Service};
-use reads::memory::Memory;
 use reads::registration::{TaskContext, TaskRole};
 use receipts::operations::pubkey;
 use receipts::operations::signer::Signer;
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use transparency::memory::Memory;
 
 use crate::api::{HttpApi, LocalApi};
 use crate::child::run_check;

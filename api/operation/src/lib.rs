@@ -575,4 +575,4 @@ pub struct File {
 }
 
 /// Finds the page or file at a path below the service's base URL, without the first slash; `None` if there is none.
-pub type Files = fn(Arc<Context>, String) -> Pin<Box<dyn Future<Output = Result<Option<File>, Problem>> + Send>>;
+pub type Files = Arc<dyn Fn(Arc<Context>, String) -> Pin<Box<dyn Future<Output = Result<Option<File>, Problem>> + Send>> + Send + Sync>;

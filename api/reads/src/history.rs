@@ -4,11 +4,12 @@
 use feed::{Source, changes, stream};
 
 use super::exports::{self, RecordTable};
+use super::health;
 use super::health::{HealthFields, NoFields};
 use super::numbers::{FindIds, no_ids};
 use super::records::{self, Addressed};
-use super::{checkpoints, health};
 use crate::registration::Bundle;
+use transparency::checkpoints;
 
 /// The operations of one service, whose records are `R`.
 #[must_use]

@@ -1,9 +1,6 @@
 //! Operations and shells that services share. Some operations are the same in every service, others in every service whose feed is filtered.
 
-mod change_tree;
 pub mod changes_since;
-pub mod checkpoints;
-pub mod consistency;
 pub mod exports;
 pub mod files;
 pub mod filters;
@@ -14,14 +11,11 @@ pub mod keys;
 pub mod last_entry;
 pub mod last_run;
 pub mod list_page;
-pub mod memory;
 pub mod number;
 pub mod numbers;
-pub mod prover;
 pub mod read;
 pub mod records;
 pub mod registration;
 mod unknown;
 pub mod watchlist;
-pub mod witness;
 pub mod yearly;

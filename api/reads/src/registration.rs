@@ -7,12 +7,12 @@ use futures_util::future::BoxFuture;
 use operation::context::Context;
 use operation::{Files, Operation, RecordPage, Service};
 use schemas::data_file::ShownFile;
+use transparency::change_tree::ChangeTree;
+use transparency::checkpoints;
+use transparency::prover::{CheckpointSigner, SignedTree};
 use webhooks::NewMatcher;
 
-use crate::change_tree::ChangeTree;
 use crate::exports::RecordTable;
-use crate::prover::CheckpointSigner;
-use crate::prover::SignedTree;
 
 /// Operations, and what must run for them. Adding the operations to a registration adds that as well.
 pub struct Bundle {
@@ -36,7 +36,7 @@ impl Bundle {
         Self { matcher: Some(matcher), ..Self::from(operations) }
     }
 
-    /// Operations over a service's changes, their signed checkpoints, and the table of its records.
+    /// Operations over a service's changes, their signed checkpoints with the files of their tree, and the table of its records.
     #[must_use]
     pub fn of_changes(operations: Vec<Operation>, source: Source, table: RecordTable) -> Self {
         Self { checkpoints: Some(source), table: Some(table), ..Self::from(operations) }
@@ -114,7 +114,8 @@ impl Registration {
         self.table = self.table.or(table);
         if let Some(source) = checkpoints {
             self.checkpoints = Some(source);
-            self = self.with_tree(ChangeTree(source.service));
+            let files: Files = Arc::new(move |ctx, path| Box::pin(checkpoints::file(ctx, source, path)));
+            self = self.with_tree(ChangeTree(source.service)).with_files(files);
         }
         self
     }

@@ -297,7 +297,7 @@ impl Mount {
         if let Some(found) = self.documents.get(path) {
             return document(context, base_url, found, request);
         }
-        if let Some(files) = self.mounted.service.files
+        if let Some(files) = &self.mounted.service.files
             && let Some(response) = file(files, context, base_url, path, request).await
         {
             return response;
@@ -316,7 +316,7 @@ fn document(context: &Context, base_url: &str, document: &Document, request: &Re
 }
 
 /// A page or file of a service, or the refusal of a method; `None` if there is none at the path.
-async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
+async fn file(files: &Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
     if let Err(problem) = Access::of(context).admit_open(context, Open::File, request.address) {
         return Some(reply::problem(base_url, &problem));
     }

@@ -14,9 +14,9 @@ use http::{Method, StatusCode};
 use operation::context::Context;
 use operation::context::Part;
 use operation::problem::Problem;
-use reads::witness::Witnessing;
-use reads::witness::{OwnWitness, Refusal};
 use schemas::error_code::ErrorCode;
+use transparency::witness::Witnessing;
+use transparency::witness::{OwnWitness, Refusal};
 use warp::reply::Response;
 
 use super::reply::Document;

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn labelled_pairs() {
         let pairs: Vec<&str> = include_str!("../data/business_pairs.txt").lines().filter(|line| !line.starts_with('#')).collect();
-        let (mut found, mut wrong, mut missed) = (0, Vec::new(), Vec::new());
+        let (mut found, mut wrong, mut missed) = (0, Vec::<&&str>::new(), Vec::<&&str>::new());
         for pair in &pairs {
             let [label, one, other] = pair.split(" || ").collect::<Vec<_>>().try_into().unwrap();
             let key = |text: &str, source: &str| {

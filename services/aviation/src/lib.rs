@@ -12,7 +12,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. The match is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
@@ -70,7 +70,6 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::operations::<AirworthinessDirective>(SOURCE))
     .with_data(directives::shown_aliases())
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

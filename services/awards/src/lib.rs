@@ -12,7 +12,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
@@ -62,7 +62,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Awards>())
     .with(keys::operations())
     .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

@@ -13,7 +13,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. The board is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
@@ -60,7 +60,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Cadence>())
     .with(keys::operations())
     .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

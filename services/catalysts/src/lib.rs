@@ -15,7 +15,7 @@ use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes.
 pub const SOURCE: Source =
@@ -73,7 +73,6 @@ pub fn service() -> Registration {
     .with(history::with_numbers::<Catalyst>(SOURCE, |_, at, text| Box::pin(filter::ids_of(at, text))))
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

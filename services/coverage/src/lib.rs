@@ -16,7 +16,7 @@ use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
 pub const SOURCE: Source = Source::of_records("coverage", &TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
@@ -72,7 +72,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Coverage>())
     .with(keys::operations())
     .with(history::operations::<Lead>(SOURCE))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(sources::licences())
     .with_data(mandates::shown())
     .with_data(shown_company_forms())

@@ -13,7 +13,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Its completeness is that of the list of exclusions and of the awards; obligations by fiscal year are read monthly,
 /// and would make everything else look as old.
@@ -78,7 +78,6 @@ pub fn service() -> Registration {
     .with(history::operations::<Exclusion>(SOURCE))
     .with_data(matching::shown_company_forms())
     .with_data(schemas::crosswalk::shown())
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

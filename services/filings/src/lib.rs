@@ -13,7 +13,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("filings", &TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
@@ -66,7 +66,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Filings>())
     .with(keys::operations())
     .with(history::operations::<Filing>(SOURCE))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

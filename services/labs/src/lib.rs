@@ -16,7 +16,7 @@ use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Below tier pro, leads are shown as the samples are.
 pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
@@ -67,7 +67,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Labs>())
     .with(keys::operations())
     .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(LEXICON.shown("lexicon"))
 }
 

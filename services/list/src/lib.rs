@@ -23,8 +23,8 @@ use operation::context::Context;
 use operation::document_receipt::ReceiptIssuer;
 use projector::runtime::{ProjectedService, projected};
 use projector::service_def::ServiceDef;
-use reads::prover::SignedTree;
 use schemas::tables::ViewDef;
+use transparency::prover::SignedTree;
 use webhooks::Matchers;
 
 use reads::registration::{Registration, TaskContext, TaskRole};
@@ -136,8 +136,12 @@ pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static,
         TaskRole::Api => tasks.push(Box::pin(webhooks::sender::run(Arc::clone(&given.context), matchers(), given.holder.clone()))),
         TaskRole::Project => {
             let sources = registered().iter().filter_map(|registration| registration.checkpoints).collect();
-            tasks.push(Box::pin(reads::checkpoints::run(Arc::clone(given), sources)));
-            tasks.push(Box::pin(reads::witness::run(Arc::clone(&given.context), given.holder.clone())));
+            let given_to_trees = Arc::clone(given);
+            tasks.push(Box::pin(async move {
+                let TaskContext { context, signer, holder } = &*given_to_trees;
+                transparency::checkpoints::run(context, &**signer, holder, sources).await;
+            }));
+            tasks.push(Box::pin(transparency::witness::run(Arc::clone(&given.context), given.holder.clone())));
         }
     }
     tasks
@@ -166,7 +170,7 @@ mod tests {
                 "exclusions (name, nameKeys, otherNames, uei, cage, comments, exclusions)",
                 "filings (owners, company, cik)",
                 "labs (pi)",
-                "parcels (address, basis, ratio, peerMedian, url)",
+                "parcels (address, basis, ratio, peerMedian, permit, url, lien, flag)",
                 "phrases (phrase)",
                 "research (pi, investigators)",
             ]

@@ -13,7 +13,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::{Registration, Task, TaskRole};
-use reads::{changes_since, checkpoints, filters, history, keys, read, yearly};
+use reads::{changes_since, filters, history, keys, read, yearly};
 
 /// The source of the service's changes. The check is free, so everybody sees all changes.
 pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("names", &TABLES, &CHANGES_NAMES, &[MARKS]) };
@@ -59,7 +59,6 @@ pub fn service() -> Registration {
     .with(yearly::operations::<followed::Names>())
     .with(history::operations_with_health::<Trademark, health::Extent>(SOURCE))
     .with_data(marks::words::shown())
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])
 }
 

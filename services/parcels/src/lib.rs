@@ -17,7 +17,7 @@ use feed::query::Feed;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
 pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
@@ -90,7 +90,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Parcels>())
     .with(keys::operations())
     .with(history::operations::<Parcel>(SOURCE))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_data(cook::shown_classes())
 }
 

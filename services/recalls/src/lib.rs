@@ -10,7 +10,7 @@ use schemas::views::recalls::{FEED, HISTORY, PARKED, RECALLS, Recall, THROUGH, V
 use feed::Source;
 use operation::RecordPage;
 use reads::registration::{Registration, Task, TaskRole};
-use reads::{checkpoints, history, keys};
+use reads::{history, keys};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source {
@@ -55,7 +55,6 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(webhook::operations())
     .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])
 }
 

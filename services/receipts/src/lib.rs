@@ -60,7 +60,7 @@ pub fn service() -> Registration {
         health::operation::<health::NoFields>(SOURCE),
     ])
     .with_tree(consistency::ReceiptTree)
-    .with_files(|ctx, path| Box::pin(file(ctx, path)))
+    .with_files(Arc::new(|ctx, path| Box::pin(file(ctx, path))))
     .with_tasks(&[
         Task { role: TaskRole::Project, run: |given| Box::pin(seal::run(given)) },
         Task { role: TaskRole::Project, run: |given| Box::pin(pubkey::keep_first_named(given)) },

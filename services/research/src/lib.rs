@@ -13,7 +13,7 @@ use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
-use reads::{changes_since, checkpoints, followed::operations, history, keys, read};
+use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source::of_records("research", &TABLES, &CHANGES_RESEARCH, &[GRANTS, TRIALS]);
@@ -59,7 +59,6 @@ pub fn service() -> Registration {
     .with(operations::<followed::Research>())
     .with(keys::operations())
     .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
-    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.

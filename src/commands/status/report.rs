@@ -3,12 +3,12 @@
 use event_log::volume::volume;
 use operation::context::Part;
 use operation::signing_state::SigningState;
-use reads::witness::{self, CosignatureStatus};
 use schemas::clock::rfc3339;
 use schemas::reason::reason;
 use schemas::topics::{self, TopicKind};
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use serde::Serialize;
+use transparency::witness::{self, CosignatureStatus};
 use view_store::View;
 
 use super::super::receipts;

@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reads::memory::Memory;
 use reads::registration::TaskContext;
 use receipts::operations::signer::Signer;
 use receipts::operations::{pubkey, seal};
@@ -16,6 +15,7 @@ use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 use surfaces::server::Server;
+use transparency::memory::Memory;
 
 use crate::child_server::api_context;
 use crate::engine::Engine;

@@ -27,7 +27,7 @@ const ARGUMENTS: &str = "arguments";
 
 /// The most tools of a service.
 #[cfg(test)]
-pub(crate) const TOOLS_MAX: usize = 10;
+pub(crate) const TOOLS_MAX: usize = 11;
 
 /// What a call of a tool asks for.
 #[derive(Debug, PartialEq)]

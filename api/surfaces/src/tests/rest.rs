@@ -208,7 +208,7 @@ async fn encodings_of_bodies() {
 #[tokio::test]
 async fn methods_of_files() {
     let fixture = Fixture::new(|_| {});
-    let files: operation::Files = |_, path| {
+    let files: operation::Files = Arc::new(|_, path: String| {
         let tile = || operation::File {
             bytes: Bytes::from_static(b"tile"),
             content_type: "application/octet-stream",
@@ -216,8 +216,8 @@ async fn methods_of_files() {
             policy: "",
         };
         Box::pin(async move { Ok((path == "tile/0/000").then(tile)) })
-    };
-    let services = fixture.services().into_iter().map(|service| Service { files: Some(files), ..service }).collect();
+    });
+    let services = fixture.services().into_iter().map(|service| Service { files: Some(Arc::clone(&files)), ..service }).collect();
     let site = Arc::new(Site::new(Arc::clone(&fixture.context), services, Arc::new(|| Ok(()))).unwrap());
     for (method, status, body) in [("GET", 200, "tile"), ("HEAD", 200, "tile"), ("OPTIONS", 204, "")] {
         let read = ask().method(method).path("/fake/tile/0/000").reply(Arc::clone(&site)).await;

@@ -59,9 +59,12 @@ struct Row<'a> {
     satisfied: Field<'a>,
 }
 
+/// A column that rows have, and whether a row has it.
+type Expected = (&'static str, fn(&Row<'_>) -> bool);
+
 /// Maps the rows of a page. Facts and rejected rows are in the page.
 pub(super) fn map(stream: &'static str, records: Records<'_>, today: Date, page: &mut Page) -> Result<(), UpstreamError> {
-    let expected: &[(&'static str, fn(&Row<'_>) -> bool)] = &[
+    let expected: &[Expected] = &[
         ("dtd", |row| row.dtd.is_filled()),
         ("lien_description", |row| row.lien_description.is_filled()),
         ("satisfied", |row| row.satisfied.is_filled()),

@@ -95,6 +95,6 @@ mod tests {
         let price = |name: &str| operations.iter().find(|operation| operation.name == name).unwrap().price;
         assert!(matches!(price("watch"), Price::Tier(Tier::Business)) && matches!(price("save_filter"), Price::Tier(Tier::Pro)));
         assert_eq!(Coverage::CHANGES_MAX, 200);
-        assert!(<Coverage as WatchMessages>::IS_DAILY);
+        const { assert!(<Coverage as WatchMessages>::IS_DAILY) };
     }
 }

@@ -2,6 +2,7 @@
 
 use operation::problem::Problem;
 use operation::{Body, Call, Form, Operation, Price, Stage};
+use reads::registration::Registration;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::Serialize;

@@ -9,8 +9,8 @@ use crate::{Receipts, SOURCE};
 use operation::Operation;
 use operation::context::Context;
 use operation::problem::Problem;
-use reads::consistency;
-use reads::prover::{Prover, SignedTree};
+use transparency::consistency;
+use transparency::prover::{Prover, SignedTree};
 
 /// The operation.
 #[must_use]

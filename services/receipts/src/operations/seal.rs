@@ -16,7 +16,7 @@ use crate::Receipts;
 use access::append::{CommandPolicy, append_command};
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
-use reads::prover::CheckpointSigner;
+use transparency::prover::CheckpointSigner;
 
 /// The pause between two checks for new receipts: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::signing_state::RefusedTrees;
-use reads::checkpoints::SEAL_LEASE;
+use transparency::checkpoints::SEAL_LEASE;
 
 /// The pause between two exchanges, which is how late a node shows a refusal.
 const EXCHANGE_INTERVAL: Duration = Duration::from_secs(2);

@@ -24,8 +24,8 @@ use operation::context::Context;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
-use reads::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
-use reads::prover::{CheckpointSigner, Prover};
+use transparency::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
+use transparency::prover::{CheckpointSigner, Prover};
 
 /// The name of the tree over receipts in the memory.
 pub const TREE: &str = "receipts";

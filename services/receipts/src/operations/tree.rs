@@ -13,7 +13,7 @@ use crate::{Receipts, SOURCE};
 use operation::File;
 use operation::context::Context;
 use operation::problem::Problem;
-use reads::witness::CheckpointFile;
+use transparency::witness::CheckpointFile;
 
 /// The proof that a receipt is in a signed tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

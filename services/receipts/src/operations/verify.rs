@@ -14,7 +14,7 @@ use super::tree::Inclusion;
 use crate::{Receipts, SOURCE, Shown};
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
-use reads::witness::with_cosignatures;
+use transparency::witness::with_cosignatures;
 
 /// Arguments of `verify_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

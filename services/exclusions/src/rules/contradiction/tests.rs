@@ -124,7 +124,7 @@ fn decided(facts: &[CompanyFact]) -> Engine {
     let mut engine = Engine::default();
     for fact in facts {
         let input = ExclusionInput::Company(Box::new(fact.clone()));
-        engine.decide(&testing::fact(&key(fact), FactKind::Observed, 0, Some(input)));
+        engine.decide(&testing::fact(key(fact), FactKind::Observed, 0, Some(input)));
     }
     engine
 }

@@ -2,7 +2,6 @@
 //! the next change names as `prevHash`, so every consumer of the topic can compute it. One process at a time reads the log and extends the trees in
 //! batches. The receipts have a separate tree.
 
-use crate::registration::TaskContext;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -248,14 +247,13 @@ fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
 
 /// Extends the trees with the changes of the log and signs each at most once in [`SIGN_INTERVAL`], until the server stops. One process at a time
 /// does this.
-pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
-    let TaskContext { context: ctx, signer, holder } = &*given;
+pub async fn run(ctx: &Context, signer: &dyn CheckpointSigner, holder: &str, sources: Vec<Source>) {
     let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
     let growing = async {
         let (mut trees, mut generation) = (BTreeMap::new(), None);
         loop {
             let began = Instant::now();
-            match round(ctx, &**signer, &mut lease, &sources, &mut trees, &mut generation).await {
+            match round(ctx, signer, &mut lease, &sources, &mut trees, &mut generation).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
                         let next = trees.get(source.service).map_or(LogOffset(0), |tree: &Growing| tree.leaves.grown.next);

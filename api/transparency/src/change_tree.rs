@@ -64,7 +64,7 @@ impl Tree {
 }
 
 /// The tree over the changes of a service, by the name of the service.
-pub(crate) struct ChangeTree(pub(crate) &'static str);
+pub struct ChangeTree(pub &'static str);
 
 #[async_trait]
 impl SignedTree for ChangeTree {
