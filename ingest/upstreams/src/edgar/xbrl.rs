@@ -139,7 +139,6 @@ pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: D
         let report = labelled(*report, &source, is_missing, &mut page);
         page.observations.push(observed(report));
     } else if is_missing || filing.stem().is_none() {
-        page.warnings.push(format!("{}: the filing has no instance", filing.accession));
         page.observations.push(observed(report_of(stream, cursor.cik(), &filing)));
     } else {
         match Instance::read(&source) {
@@ -200,8 +199,8 @@ fn listed(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: Date) -> 
 
 /// Adds the labels of its customers to the facts of a report.
 fn labelled(mut report: CompanyFact, source: &str, is_missing: bool, page: &mut Page) -> CompanyFact {
+    // Older reports have none: their labels stay empty.
     if is_missing {
-        page.warnings.push(format!("{}: the filing has no label file", report.accession));
         return report;
     }
     match labels(source) {
