@@ -29,8 +29,8 @@ const READ_DAYS_MIN: i64 = 62;
 const ARCHIVE_BYTES_MAX: u64 = 1 << 30;
 /// The most bytes that the file in it may unpack to.
 const UNPACKED_BYTES_MAX: u64 = 4 << 30;
-/// How many times the file of a day is downloaded at most: once a run, and again where it was damaged.
-const DOWNLOADS_PER_DAY_MAX: u32 = 10;
+/// How many times the file of a day is downloaded at most: once a run, and runs are as frequent as their schedule says. The publisher names no limit.
+const DOWNLOADS_PER_DAY_MAX: u32 = 1_000;
 /// How many rows a page is made of at most.
 const PAGE_ROWS: usize = 2_000;
 /// How many bytes of rows a page is made of at most, apart from its last row.
