@@ -76,7 +76,7 @@ fn calendar(answer: &Value, today: Date) -> String {
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let mut about = vec![text(answer, "note"), text(answer, "disclaimer")];
     if !answer["next"].is_null() {
-        about.push(format!("There are more events than these {}.", answer["count"]));
+        about.push(format!("there are more events than these {}", answer["count"]));
     }
     about.retain(|part| !part.is_empty());
     let mut out = String::new();
@@ -87,7 +87,7 @@ fn calendar(answer: &Value, today: Date) -> String {
     line("CALSCALE", "GREGORIAN");
     line("METHOD", "PUBLISH");
     line("X-WR-CALNAME", "Catalysts");
-    line("X-WR-CALDESC", &escaped(&about.join(" ")));
+    line("X-WR-CALDESC", &escaped(&about.join("; ")));
     line("REFRESH-INTERVAL;VALUE=DURATION", REFRESH);
     line("X-PUBLISHED-TTL", REFRESH);
     for event in answer["catalysts"].as_array().into_iter().flatten() {
@@ -230,7 +230,7 @@ mod tests {
             "STATUS:CONFIRMED",
             "STATUS:TENTATIVE",
             "URL:https://a.example/1",
-            "X-WR-CALDESC:cut\\; short dates move There are more events than these 3.",
+            "X-WR-CALDESC:cut\\; short\\; dates move\\; there are more events than these 3",
         ] {
             assert!(lines.contains(&line), "{line}: {whole}");
         }
