@@ -60,14 +60,12 @@ pub fn intervals(upstream: &dyn Upstream, line: &str, from_s: i64) -> Vec<(&'sta
 }
 
 /// The next time, in seconds since 1970, at which a cron expression starts a run of a stream that is synced at most once in `every`, and whose last
-/// finished run started at `last_start_s` (0 if none has). `None` if there is none in the times that are looked at, or if `line` is not a cron expression.
+/// finished run started at `last_start_s` (0 if none has). `None` if there is none, or if `line` is not a cron expression.
 #[must_use]
 pub fn next_run(line: &str, every: Duration, last_start_s: i64, now_s: i64) -> Option<i64> {
-    let now = DateTime::<Utc>::from_timestamp(now_s, 0)?;
     let due_s = last_start_s.saturating_add(i64::try_from(every.as_secs()).unwrap_or(i64::MAX)).saturating_sub(DUE_SLACK_S);
-    let cron = cron(line)?;
-    let mut times = cron.iter_after(now).take(TIMES_MAX).map(|time| time.timestamp());
-    times.find(|time_s| *time_s >= due_s)
+    let after = DateTime::<Utc>::from_timestamp(now_s.max(due_s.saturating_sub(1)), 0)?;
+    cron(line)?.iter_after(after).next().map(|time| time.timestamp())
 }
 
 /// The longest time in seconds between two runs, if runs start at some of `times` and at least `every` apart.

@@ -157,6 +157,14 @@ pub struct FieldCount {
     pub absent: i64,
 }
 
+impl FieldCount {
+    /// Whether most documents had the field, without the last ones in a row that lack it: a run in which none has it stops.
+    #[must_use]
+    pub fn is_expected(&self) -> bool {
+        self.filled.saturating_mul(2) > self.records - self.absent
+    }
+}
+
 /// The key under which an upstream's runs chain.
 #[must_use]
 pub fn run_key(upstream: &str) -> String {

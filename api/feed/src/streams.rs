@@ -15,8 +15,8 @@ use crate::Source;
 /// The most parked inputs of a service that are counted.
 pub const PARKED_MAX: usize = 1_000;
 
-/// Computes when a stream is synced next: from the start of its last finished run and the current time. All times are in milliseconds since
-/// 1970; the start is 0 if no run has finished.
+/// Computes when a stream is synced next: from the start of its newest run if that finished, and the current time. All times are in milliseconds
+/// since 1970; the start is 0 if it did not.
 pub type NextRun = dyn Fn(&Stream, i64, i64) -> Option<i64> + Send + Sync;
 
 /// When streams are synced next. The engine sets it if its configuration has schedules.
@@ -140,7 +140,7 @@ impl StreamState {
 impl Assumptions {
     fn of(stream: &Stream, row: &RunRow) -> Self {
         let counted = row.last_finished.iter().flat_map(|run| &run.fields);
-        let expected = counted.filter(|field| field.filled.saturating_mul(2) > field.records);
+        let expected = counted.filter(|field| field.is_expected());
         let fields: Vec<AssumedField> =
             expected.map(|field| AssumedField { name: field.name.clone(), filled: field.filled, records: field.records }).collect();
         let checked_at = if fields.is_empty() { String::new() } else { rfc3339(row.last_finished_at_ms) };
@@ -161,7 +161,8 @@ pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<StreamS
     let (next_runs, now_ms) = (NextRuns::of(ctx), ctx.clock.now_ms());
     let state = |(stream, row): (&Stream, Option<bytes::Bytes>)| {
         let run = row.map(|row| stored::<RunRow>(&RUNS, &row)).transpose()?;
-        let last_start_ms = run.as_ref().and_then(|row| row.last_finished.as_ref()).map_or(0, |run| run.started_at);
+        // As for the runner, a stream whose newest run did not finish is due.
+        let last_start_ms = run.as_ref().filter(|row| row.kind == "run_finished").map_or(0, |row| row.run.started_at);
         let next_run_ms = next_runs.0.as_ref().and_then(|next| next(stream, last_start_ms, now_ms));
         Ok(StreamState::new(stream, run, next_run_ms))
     };

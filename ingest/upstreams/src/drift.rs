@@ -134,8 +134,7 @@ impl Missed {
 /// Returns the fields that most documents of earlier runs had and that this run has in no document yet.
 fn lacking<'b>(before: &'b [FieldCount], run: &FieldCounts) -> impl Iterator<Item = (&'b FieldCount, i64)> {
     let of_run = before.iter().filter_map(|field| Some((field, run.get(&field.name)?)));
-    let is_lacking =
-        |(before, now): &(&FieldCount, &Counts)| now.filled == 0 && before.filled.saturating_mul(2) > before.records - before.absent;
+    let is_lacking = |(before, now): &(&FieldCount, &Counts)| now.filled == 0 && before.is_expected();
     of_run.filter(is_lacking).map(|(before, now)| (before, now.records))
 }
 
