@@ -56,7 +56,7 @@ impl SavedItems<'_> {
         let id = self.fleet_id(name);
         let known = self.find(&id).await?;
         if let Some(known) = &known
-            && let Some(fleet) = self.open_fleet(known).await?
+            && let Some(fleet) = open_fleet(self.ctx, known).await?
             && fleet.aircraft == aircraft
         {
             return Ok(fleet);
@@ -83,7 +83,7 @@ impl SavedItems<'_> {
     /// `not-found`.
     pub async fn fleet(&self, name: &str) -> Result<StoredFleet, Problem> {
         let found = match self.find(&self.fleet_id(name)).await? {
-            Some(item) => self.open_fleet(&item).await?,
+            Some(item) => open_fleet(self.ctx, &item).await?,
             None => None,
         };
         found.ok_or_else(|| no_such_fleet(name))
@@ -96,7 +96,7 @@ impl SavedItems<'_> {
     pub async fn all_fleets(&self) -> Result<Vec<StoredFleet>, Problem> {
         let mut fleets = Vec::new();
         for item in self.list().await? {
-            fleets.extend(self.open_fleet(&item).await?);
+            fleets.extend(open_fleet(self.ctx, &item).await?);
         }
         Ok(fleets)
     }
@@ -110,13 +110,9 @@ impl SavedItems<'_> {
         self.delete(&item).await
     }
 
-    /// Decrypts a fleet; `None` if its secret was destroyed.
-    async fn open_fleet(&self, item: &SavedItem) -> Result<Option<StoredFleet>, Problem> {
-        open_fleet(self.ctx, item).await
-    }
-
     /// The id of the fleet with a name. An account has one fleet per name and service.
-    fn fleet_id(&self, name: &str) -> String {
+    #[must_use]
+    pub fn fleet_id(&self, name: &str) -> String {
         format!("fleet_{}", self.hash_of_name(name))
     }
 }

@@ -133,12 +133,10 @@ async fn list_fleets(call: Call, page: ListPage) -> Result<Answer, Problem> {
 
 async fn delete_fleet(call: Call, arguments: Name) -> Result<Answer, Problem> {
     let name = arguments.name.trim();
-    // Its watches end first: one that is left would begin again with the next fleet of that name. A fleet that cannot be read any more, because an earlier
-    // deletion was interrupted, has none left.
-    if let Ok(fleet) = SavedItems::fleets(&call, SOURCE.service).fleet(name).await {
-        end_watches(&call, &fleet.id).await?;
-    }
-    SavedItems::fleets(&call, SOURCE.service).delete_fleet(name).await.map_err(|problem| problem.about("name"))?;
+    let fleets = SavedItems::fleets(&call, SOURCE.service);
+    // Its watches end first: one that is left would begin again with the next fleet of that name.
+    end_watches(&call, &fleets.fleet_id(name)).await?;
+    fleets.delete_fleet(name).await.map_err(|problem| problem.about("name"))?;
     Answer::json(&Deleted { deleted: name.to_owned() })
 }
 
