@@ -14,10 +14,10 @@ use schemas::tables::Key as RowKey;
 use schemas::views::accounts::{self, ApiKey};
 use view_store::Range;
 
-use super::commands::{Owner, no_such_key};
+use super::commands::{Owner, count_on_day, no_such_key};
 use super::keys::{Key, key_id};
 use super::saved::idempotency_mismatch;
-use super::{Access, DAY_MS, MintOutcome, is_working, key_row, read_row};
+use super::{Access, MintOutcome, is_working, key_row, read_row};
 
 /// Whether a key works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,14 +179,8 @@ impl Access {
             return Err(Problem::new(ErrorCode::LimitReached, detail));
         }
         let now_ms = ctx.clock.now_ms();
-        let day = now_ms.div_euclid(DAY_MS);
-        let (name, expires_ms) = (format!("new-keys/{}/{day}", caller.account), (day + 2) * DAY_MS);
-        let taken =
-            ctx.store.coordination().add_to_counter(&name, 1, NEW_KEYS_PER_DAY_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
-        if taken > 0 {
-            return Ok(());
-        }
-        let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
+        let subject = format!("new-keys/{}", caller.account);
+        let Some(rest_s) = count_on_day(ctx, &subject, NEW_KEYS_PER_DAY_MAX, now_ms).await? else { return Ok(()) };
         let detail = format!("the account created {NEW_KEYS_PER_DAY_MAX} keys today, the most allowed; try again tomorrow");
         Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s))
     }

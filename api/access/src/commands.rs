@@ -97,11 +97,7 @@ impl Access {
                 id
             }
         };
-        let (name, expires_ms) = (format!("mint/{subject}/{day}"), (day + 2) * DAY_MS);
-        let taken =
-            ctx.store.coordination().add_to_counter(&name, 1, MINTS_PER_ADDRESS_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
-        if taken == 0 {
-            let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
+        if let Some(rest_s) = count_on_day(ctx, &format!("mint/{subject}"), MINTS_PER_ADDRESS_MAX, now_ms).await? {
             let detail = format!(
                 "this network address created {MINTS_PER_ADDRESS_MAX} keys today, the most allowed; use one of them, or try again tomorrow"
             );
@@ -215,6 +211,14 @@ impl Owner {
         let Self { account, tier, email_hash } = self;
         NewKey { id, key_hash: key.hash(&ctx.secrets).to_string(), account, tier, email_hash, key_end: key.end().to_owned() }
     }
+}
+
+/// Counts one more use by a subject that has so many a day (UTC). Returns the seconds until the next day if none was left.
+pub(super) async fn count_on_day(ctx: &Context, subject: &str, uses_max: i64, now_ms: i64) -> Result<Option<u64>, Problem> {
+    let day = now_ms.div_euclid(DAY_MS);
+    let (name, expires_ms) = (format!("{subject}/{day}"), (day + 2) * DAY_MS);
+    let taken = ctx.store.coordination().add_to_counter(&name, 1, uses_max, now_ms, expires_ms).await.map_err(store_problem)?;
+    Ok((taken <= 0).then(|| u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1)))
 }
 
 /// The result of a request whose idempotency key was used before, for this key. An erased key has no address to compare.

@@ -52,6 +52,24 @@ impl ListPage {
         Ok((rest, next))
     }
 
+    /// The items of a page, the last created first, and the value of `next` if there are more. `place` is when an item was created, and its id.
+    ///
+    /// # Errors
+    /// `parameter-invalid` for a limit out of range, or an `after` that no answer gave.
+    pub fn newest_first<T>(&self, mut items: Vec<T>, place: impl Fn(&T) -> (i64, &str)) -> Result<(Vec<T>, Option<String>), Problem> {
+        items.sort_by(|a, b| place(b).cmp(&place(a)));
+        let name = |item: &T| {
+            let (created_at, id) = place(item);
+            format!("{created_at}/{id}")
+        };
+        let is_past = |item: &T, after: &str| {
+            let named = after.split_once('/').and_then(|(created_at, id)| Some((created_at.parse::<i64>().ok()?, id)));
+            let named = named.ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
+            Ok(place(item) < named)
+        };
+        self.of(items, name, is_past)
+    }
+
     /// The items of a page in the reading order of their names, and the value of `next` if there are more. No two items have the same name.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! `POST /api/account/keys`: creates another key of an account.
 
-use access::{Access, MintOutcome};
+use access::Access;
 use operation::context::Part;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
@@ -10,7 +10,7 @@ use schemas::views::accounts::Tier;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::free::{Created, SHOWN_ONCE};
+use super::free::Created;
 
 /// Arguments of `create_another_key`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -42,11 +42,6 @@ pub fn operation() -> Operation {
 
 async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    match Access::of(ctx).mint_another(ctx, &call.caller, call.idempotency_key.as_deref()).await? {
-        MintOutcome::Minted(minted) => {
-            let created = Created::of(minted.key.reveal().to_owned(), minted.row, None);
-            Ok(Answer { status: 201, ..Answer::json(&created)? })
-        }
-        MintOutcome::Repeated(row) => Answer::json(&Created::of(String::new(), row, Some(SHOWN_ONCE))),
-    }
+    let (status, created) = Created::of(Access::of(ctx).mint_another(ctx, &call.caller, call.idempotency_key.as_deref()).await?);
+    Ok(Answer { status, ..Answer::json(&created)? })
 }

@@ -4,7 +4,6 @@ use access::Access;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::accounts::ApiKey;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -38,14 +37,18 @@ pub struct Created {
 }
 
 impl Created {
-    /// The answer about a key that was created; `api_key` is empty if it was by an earlier request.
-    pub(crate) fn of(api_key: String, row: ApiKey, note: Option<&'static str>) -> Self {
-        Self { api_key, key_id: row.id, account: row.account, tier: row.tier, note }
+    /// The answer to a request for a key, with its HTTP status. It shows the key only if this request created it.
+    pub(crate) fn of(outcome: MintOutcome) -> (u16, Self) {
+        let (status, api_key, row, note) = match outcome {
+            MintOutcome::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
+            MintOutcome::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
+        };
+        (status, Self { api_key, key_id: row.id, account: row.account, tier: row.tier, note })
     }
 }
 
 /// The note in the answer to a repeated request.
-pub(crate) const SHOWN_ONCE: &str =
+const SHOWN_ONCE: &str =
     "The key was shown once, in the first answer to this request. If it is lost, make another one with another Idempotency-Key.";
 
 /// The operation.
@@ -74,11 +77,8 @@ pub fn operation() -> Operation {
 pub(crate) async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let free = Access::of(ctx).mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
-    let (status, api_key, row, note) = match free {
-        MintOutcome::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
-        MintOutcome::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
-    };
-    Ok(Answer { status, ..Answer::json(&Created::of(api_key, row, note))? })
+    let (status, created) = Created::of(free);
+    Ok(Answer { status, ..Answer::json(&created)? })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::accounts::{ApiKey, Tier};
+use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde_json::json;
 
@@ -51,13 +51,7 @@ async fn answer(call: Call, page: ListPage) -> Result<Answer, Problem> {
     let (ctx, caller) = (&call.context, &call.caller);
     let (all, now_ms) = (Access::of(ctx).account_keys(ctx, caller).await?, ctx.clock.now_ms());
     let working = all.iter().filter(|row| key_state(row, now_ms) == KeyState::Working).count();
-    let name = |row: &ApiKey| format!("{}/{}", row.minted_at, row.id);
-    let is_past = |row: &ApiKey, after: &str| {
-        let place = after.split_once('/').and_then(|(minted_at, id)| Some((minted_at.parse::<i64>().ok()?, id)));
-        let (minted_at, id) = place.ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
-        Ok((row.minted_at, row.id.as_str()) < (minted_at, id))
-    };
-    let (rows, next) = page.of(all, name, is_past)?;
+    let (rows, next) = page.newest_first(all, |row| (row.minted_at, row.id.as_str()))?;
     let keys = rows.iter().map(|row| ShownKey::of(row, &caller.key_id, now_ms)).collect();
     Answer::json(&Keys { account: caller.account.clone(), working, keys, next })
 }

@@ -1,6 +1,6 @@
 //! `POST /api/account/keys/{id}/rotate`: replaces a key of an account.
 
-use access::{Access, MintOutcome, RotatedAccountKey};
+use access::{Access, RotatedAccountKey};
 use operation::context::Part;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::ShownKey;
-use super::free::{Created, SHOWN_ONCE};
+use super::free::Created;
 
 /// For how many hours a replaced key still works, if the request does not say so.
 const OVERLAP_HOURS_DEFAULT: i64 = 24;
@@ -78,9 +78,6 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let (overlap_s, once) = (arguments.overlap_hours * 3_600, call.idempotency_key.as_deref());
     let RotatedAccountKey { new, old } = Access::of(ctx).rotate_own(ctx, &call.caller, &arguments.id, overlap_s, once).await?;
     let replaced = ShownKey::of(&old, &call.caller.key_id, ctx.clock.now_ms());
-    let (status, created) = match new {
-        MintOutcome::Minted(minted) => (201, Created::of(minted.key.reveal().to_owned(), minted.row, None)),
-        MintOutcome::Repeated(row) => (200, Created::of(String::new(), row, Some(SHOWN_ONCE))),
-    };
+    let (status, created) = Created::of(new);
     Ok(Answer { status, ..Answer::json(&Rotated { created, replaced })? })
 }

@@ -95,17 +95,8 @@ pub async fn list<N: DeserializeOwned>(
     page: &ListPage,
 ) -> Result<(Vec<Watch<N>>, Option<String>), Problem> {
     let saved = SavedItems::watches(call, service);
-    let (mut all, sealing) = (saved.list().await?, saved.sealing().await?);
-    all.sort_by(|a, b| place(b).cmp(&place(a)));
-    let name = |kept: &SavedItem| format!("{}/{}", kept.made_at, kept.id);
-    let is_past = |kept: &SavedItem, after: &str| {
-        let (made_at, id) = after
-            .split_once('/')
-            .and_then(|(made_at, id)| Some((made_at.parse::<i64>().ok()?, id)))
-            .ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
-        Ok(place(kept) < (made_at, id))
-    };
-    let (kept, next) = page.of(all, name, is_past)?;
+    let (all, sealing) = (saved.list().await?, saved.sealing().await?);
+    let (kept, next) = page.newest_first(all, place)?;
     Ok((kept.iter().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<_, _>>()?, next))
 }
 

@@ -50,16 +50,9 @@ async fn answer<S: SoldWatches>(call: Call, page: ListPage) -> Result<Answer, Pr
         return Err(Problem::new(ErrorCode::KeyInvalid, "the watches are those of the account of an API key, and this call has none"));
     }
     let service = S::FEED.source.service;
-    let mut all = SavedItems::watches(&call, service).list().await?;
-    all.sort_by(|a, b| place(b).cmp(&place(a)));
+    let all = SavedItems::watches(&call, service).list().await?;
     let count = all.len();
-    let name = |item: &SavedItem| format!("{}/{}", item.made_at, item.id);
-    let is_past = |item: &SavedItem, after: &str| {
-        let named = after.split_once('/').and_then(|(made_at, id)| Some((made_at.parse::<i64>().ok()?, id)));
-        let named = named.ok_or_else(|| Problem::parameter("after", "after: is not the `next` of an earlier answer"))?;
-        Ok(place(item) < named)
-    };
-    let (items, next) = page.of(all, name, is_past)?;
+    let (items, next) = page.newest_first(all, place)?;
     let mut watches = Vec::with_capacity(items.len());
     for item in &items {
         watches.push(TimedWatch::<S::WatchedEntity>::of(&call.context, service, item).await?);
