@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cook::permits::{description, facts, key_part, pins, warn_of_pins};
 use crate::json::{Field, Records};
+use crate::rolls::{dollars, short};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::stored_fields::StoredFields;
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
@@ -27,8 +28,6 @@ const PERMITS_STREAM: &str = "chicago.permits";
 const PAGE_ROWS: usize = 5_000;
 /// How many days back a full read goes.
 const FULL_READ_DAYS: u32 = 5 * 366;
-/// The longest text that is stored, in characters.
-const TEXT_CHARS_MAX: usize = 200;
 const COLUMNS: &[&str] = &[
     "id",
     "permit_",
@@ -158,10 +157,6 @@ const EXPECTED: &[Expected] = &[
     ("issue_date", |row| row.issue_date.is_filled()),
 ];
 
-fn short(field: &Field<'_>) -> String {
-    text::cut(field.clean(), TEXT_CHARS_MAX)
-}
-
 fn permit(stream: &str, number: String, row: &Row<'_>, today: Date) -> PermitFact {
     // The name of the street already has its suffix.
     let address = [&row.street_number, &row.street_direction, &row.street_name].map(short);
@@ -173,7 +168,7 @@ fn permit(stream: &str, number: String, row: &Row<'_>, today: Date) -> PermitFac
         status: short(&row.permit_status),
         milestone: short(&row.permit_milestone),
         permit_type: short(&row.permit_type),
-        amount: row.reported_cost.integer().filter(|cost| *cost > 0),
+        amount: dollars(&row.reported_cost),
         description: description(&row.work_description),
         address: address.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
         municipality: "CITY OF CHICAGO".to_owned(),

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use self::rows::{Rows, Stages};
 use crate::socrata::{self, KeyColumn, Keyset};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
 
 const ORIGIN: &str = "https://datacatalog.cookcountyil.gov";
 const SALES_STREAM: &str = "cook.sales";
@@ -161,7 +161,7 @@ impl Upstream for Cook {
         if next.is_none() && dataset.has_townships {
             let township = cursor.township(stream)?;
             page.observations.extend(match stream.name {
-                SALES_STREAM => vec![rows::sales_read(stream.name, township)],
+                SALES_STREAM => vec![rolls::sales_read(stream.name, township)],
                 _ => cycles(stream.name, township, &cursor.counts),
             });
         }
@@ -198,7 +198,7 @@ fn cycles(stream: &'static str, township: &str, counts: &BTreeMap<String, Counts
         }
     }
     let areas = counts.iter().map(|(neighborhood, counts)| (neighborhood.as_str(), counts)).chain([("", &whole)]);
-    areas.filter_map(|(neighborhood, counts)| Some(rows::cycle(stream, township, neighborhood, closed(counts)?))).collect()
+    areas.filter_map(|(neighborhood, counts)| Some(rolls::cycle(stream, township, neighborhood, closed(counts)?))).collect()
 }
 
 /// The last year and stage of which at least 99 of 100 parcels have a value; `None` if there is none. A year with far fewer parcels than the one before

@@ -26,6 +26,7 @@ pub mod live;
 pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
+mod rolls;
 pub mod sam_exclusions;
 pub mod shopify;
 pub mod socrata;

@@ -82,10 +82,9 @@ impl County {
 }
 
 fn is_allegheny_class(class: &str) -> bool {
-    let (letter, code) = class.split_at(class.len().min(1));
-    letter.bytes().all(|letter| letter.is_ascii_uppercase())
+    matches!(class.as_bytes(), [letter, code @ ..] if letter.is_ascii_uppercase()
         && (2..ALLEGHENY_CLASS_CHARS_MAX).contains(&code.len())
-        && code.bytes().all(|letter| letter.is_ascii_digit())
+        && code.iter().all(u8::is_ascii_digit))
 }
 
 /// Reads a class of either county.

@@ -87,10 +87,12 @@ impl Rules for ParcelsRules {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
                 let township = Area { neighborhood: String::new(), ..area.clone() };
                 let stats = [&area, &township].map(|area| Read::Source(stats_key(area)));
-                of_parcel(&data.pin).into_iter().chain(stats).collect()
+                let waiting = (data.kind == parcels::ASSESSMENT).then(|| Read::Source(liens::waiting_key(&data.pin)));
+                let shared = (!data.mailing_hash.is_empty()).then(|| Read::Source(exemptions::shared_key(&data.mailing_hash)));
+                of_parcel(&data.pin).into_iter().chain(stats).chain(waiting).chain(shared).collect()
             }
             Some(ParcelsFact::Permit(data)) if data.pin.is_empty() => Vec::new(),
-            Some(ParcelsFact::Permit(data)) => of_parcel(&data.pin),
+            Some(ParcelsFact::Permit(data)) => of_parcel(&data.pin).into_iter().chain([projects::read(data)]).collect(),
             Some(ParcelsFact::Sale(data)) if data.kind == sales::SALE => {
                 of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
             }
@@ -113,7 +115,10 @@ impl Rules for ParcelsRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ParcelsFact>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
-                parcels::VALUE => change(state, &data.pin, |roll| roll.assess(data)),
+                parcels::VALUE => change(state, &data.pin, |roll| {
+                    roll.assess(data);
+                    roll.permits.build(data);
+                }),
                 parcels::ASSESSMENT => assess(state, data, fact.observed_at),
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
@@ -180,7 +185,7 @@ fn record_id(pin: &str) -> String {
 /// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.
 fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) -> Result<(), Undecided> {
     let before: Roll = state.source(&roll_key(&fact.pin))?.unwrap_or_default();
-    change(state, &fact.pin, |roll| roll.assess_with_details(fact, &cycle::day_of(at_ms)))?;
+    change(state, &fact.pin, |roll| roll.assess_with_details(fact, &schemas::clock::day_of(at_ms).to_string()))?;
     if before.details.is_none() {
         liens::decide_waiting(state, &fact.pin)?;
     }

@@ -2,7 +2,7 @@
 //! all facts, and a cycle of one township.
 //!
 //! A parcel has the values of three years; one in five was sold. The last township gets the values of the newest year, and its cycle, only after
-//! everything else is decided. Liens and exemptions are not read yet, and permits are not loaded, so they are not measured.
+//! everything else is decided. Liens, exemptions and permits are not loaded, so they are not measured.
 
 use std::time::Instant;
 

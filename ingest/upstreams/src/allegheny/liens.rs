@@ -8,11 +8,9 @@ use schemas::facts::liens::LienFact;
 use serde::Deserialize;
 
 use crate::json::{Field, Records};
+use crate::rolls::short;
 use crate::stored_fields::StoredFields;
 use crate::{Observation, Page, UpstreamError, text};
-
-/// The longest text that is stored, in characters.
-const TEXT_CHARS_MAX: usize = 200;
 
 /// The columns that are requested: those that are mapped.
 pub(super) const COLUMNS: &[&str] = &[
@@ -74,10 +72,6 @@ pub(super) fn map(stream: &'static str, records: Records<'_>, today: Date, page:
     page.observations.extend(observations);
     page.rejects.extend(rejects);
     Ok(())
-}
-
-fn short(field: &Field<'_>) -> String {
-    text::cut(field.clean(), TEXT_CHARS_MAX)
 }
 
 /// Whether a text is the name of its column: headers occur among the rows.

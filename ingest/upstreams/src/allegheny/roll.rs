@@ -12,11 +12,10 @@ use serde::Deserialize;
 
 use super::Areas;
 use crate::json::{Field, Records};
+use crate::rolls::{self, code, dollars, short};
 use crate::stored_fields::{StoredFields, postal_code};
 use crate::{Observation, Page, UpstreamError, text};
 
-/// The longest text that is stored, in characters.
-const TEXT_CHARS_MAX: usize = 200;
 /// How many years before the current one are read of sales.
 const SALE_YEARS: i16 = 5;
 /// What the types of sales of several parcels begin with.
@@ -132,15 +131,6 @@ const OF_ASSESSMENTS: &[Expected] = &[
 const OF_SALES: &[Expected] =
     &[("PARID", |row| row.parid.is_filled()), ("SALEDATE", |row| row.saledate.is_filled()), ("SALEDESC", |row| row.saledesc.is_filled())];
 
-fn short(field: &Field<'_>) -> String {
-    text::cut(field.clean(), TEXT_CHARS_MAX)
-}
-
-/// A code as a part of a key.
-fn code(field: &Field<'_>) -> String {
-    short(field).replace('/', " ")
-}
-
 /// A day, which these tables write as `MM-DD-YYYY` or `YYYY-MM-DD`.
 fn day(field: &Field<'_>) -> Option<Date> {
     let written = field.text().trim();
@@ -152,18 +142,14 @@ fn day(field: &Field<'_>) -> Option<Date> {
     text::date(written)
 }
 
-/// An amount of dollars above 0.
-fn dollars(field: &Field<'_>) -> Option<i64> {
-    field.integer().filter(|amount| *amount > 0)
-}
-
 /// The PIN of a row.
 fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
     parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or has not 16 characters of a PIN".to_owned()))
 }
 
-/// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel, which a card of each building can have, the first counts. Facts and rejected rows are in
-/// the page; the parcels of each municipality and year are counted in the areas.
+/// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel
+/// on a page, which a card of each building can have, the first counts. Facts and rejected rows are in the page; the parcels of each municipality and year
+/// are counted in the areas.
 pub(super) fn map_assessments(stream: &'static str, records: Records<'_>, areas: &mut Areas, page: &mut Page) -> Result<(), UpstreamError> {
     let records = records.storing(StoredFields { requested: ASSESSMENT_COLUMNS, personal: PERSONAL });
     let mut seen: HashSet<String> = HashSet::new();
@@ -294,11 +280,7 @@ pub(super) fn map_sales(
 
 /// The facts that all sales of the municipalities were read.
 pub(super) fn sales_read(stream: &str, areas: &Areas) -> Vec<Observation> {
-    let of = |township: &String| {
-        let fact = SaleFact { stream: stream.to_owned(), kind: sales::READ.to_owned(), township: township.clone(), ..SaleFact::default() };
-        Observation::new(format!("{stream}/read/{township}"), FactData::Sale(Box::new(fact)))
-    };
-    areas.keys().map(of).collect()
+    areas.keys().map(|township| rolls::sales_read(stream, township)).collect()
 }
 
 /// The facts of the years that are complete: of each municipality the newest one that at least 99 of 100 of its parcels have.
@@ -306,15 +288,7 @@ pub(super) fn cycles(stream: &str, areas: &Areas) -> Vec<Observation> {
     let of = |(township, years): (&String, &BTreeMap<String, u64>)| {
         let all: u64 = years.values().sum();
         let (year, _) = years.iter().rev().find(|(_, parcels)| **parcels * 100 >= all * 99)?;
-        let fact = ParcelFact {
-            stream: stream.to_owned(),
-            kind: parcels::CYCLE.to_owned(),
-            year: year.parse().ok()?,
-            township: township.clone(),
-            stage: STAGE.to_owned(),
-            ..ParcelFact::default()
-        };
-        Some(Observation::new(format!("{stream}/cycle/{township}"), FactData::Parcel(Box::new(fact))))
+        Some(rolls::cycle(stream, township, "", (year.parse().ok()?, STAGE)))
     };
     areas.iter().filter_map(of).collect()
 }

@@ -11,8 +11,8 @@ use schemas::facts::permits::PermitFact;
 use schemas::hash::Hash32;
 use serde::Deserialize;
 
-use super::rows::short;
 use crate::json::{Field, Records};
+use crate::rolls::{dollars, short};
 use crate::stored_fields::StoredFields;
 use crate::{Observation, Page, UpstreamError, text};
 
@@ -90,7 +90,8 @@ pub(crate) fn description(field: &Field<'_>) -> String {
     let mut kept: Vec<&str> = Vec::with_capacity(words.len());
     let mut at = 0;
     while at < words.len() {
-        let run = words[at..].iter().take_while(|word| is_part(word)).count();
+        // Each part has a digit, so a longer run is no telephone number.
+        let run = words[at..].iter().take(*PHONE_DIGITS.end()).take_while(|word| is_part(word)).count();
         let is_phone = |count: &usize| PHONE_DIGITS.contains(&words[at..at + count].iter().map(|word| digits(word)).sum::<usize>());
         match (1..=run).rev().find(is_phone) {
             Some(count) => at += count,
@@ -215,7 +216,7 @@ fn permit(stream: &str, row: &Row<'_>, today: Date) -> PermitFact {
         issued: text::plausible_date(row.date_issued.text(), today),
         status: short(&row.status),
         assessable: short(&row.assessable),
-        amount: row.amount.integer().filter(|amount| *amount > 0),
+        amount: dollars(&row.amount),
         job_code: short(&row.job_code_primary),
         job_code_secondary: short(&row.job_code_secondary),
         improvements: codes.into_iter().map(short).filter(|code| !code.is_empty()).collect(),

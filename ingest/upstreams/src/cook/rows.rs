@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ADDRESSES, APPEALS, SALES_STREAM, UNIVERSE};
 use crate::json::{Field, Records};
+use crate::rolls::{code, dollars, short};
 use crate::stored_fields::{StoredFields, postal_code};
 use crate::{Observation, Page, UpstreamError, text};
-
-/// The longest text that is stored, in characters.
-const TEXT_CHARS_MAX: usize = 200;
 
 const VALUE_COLUMNS: &[&str] = &[
     "row_id",
@@ -241,20 +239,6 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
     Ok(rows)
 }
 
-pub(super) fn short(field: &Field<'_>) -> String {
-    text::cut(field.clean(), TEXT_CHARS_MAX)
-}
-
-/// A code as a part of a key.
-fn code(field: &Field<'_>) -> String {
-    short(field).replace('/', " ")
-}
-
-/// An amount of dollars above 0; a stage that is not done can have 0.
-fn dollars(field: &Field<'_>) -> Option<i64> {
-    field.integer().filter(|amount| *amount > 0)
-}
-
 fn parcel(stream: &str, row: &Row<'_>, pin: String, year: i64) -> ParcelFact {
     let fact = ParcelFact { stream: stream.to_owned(), pin, year, ..ParcelFact::default() };
     match stream {
@@ -322,25 +306,4 @@ fn sale(stream: &str, row: &Row<'_>, number: &str, pin: String) -> Result<Observ
         is_other_deed: row.sale_filter_deed_type.flag(),
     };
     Ok(Observation::new(format!("{stream}/{}", number.replace('/', " ")), FactData::Sale(Box::new(fact))))
-}
-
-/// The fact that all sales of a township were read.
-pub(super) fn sales_read(stream: &str, township: &str) -> Observation {
-    let fact = SaleFact { stream: stream.to_owned(), kind: sales::READ.to_owned(), township: township.to_owned(), ..SaleFact::default() };
-    Observation::new(format!("{stream}/read/{township}"), FactData::Sale(Box::new(fact)))
-}
-
-/// The fact of a cycle that is complete: a year and a stage, of a neighbourhood or, without one, of a township.
-pub(super) fn cycle(stream: &str, township: &str, neighborhood: &str, (year, stage): (i64, &str)) -> Observation {
-    let part = if neighborhood.is_empty() { String::new() } else { format!("/{neighborhood}") };
-    let fact = ParcelFact {
-        stream: stream.to_owned(),
-        kind: parcels::CYCLE.to_owned(),
-        year,
-        township: township.to_owned(),
-        neighborhood: neighborhood.to_owned(),
-        stage: stage.to_owned(),
-        ..ParcelFact::default()
-    };
-    Observation::new(format!("{stream}/cycle/{township}{part}"), FactData::Parcel(Box::new(fact)))
 }

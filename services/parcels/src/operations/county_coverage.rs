@@ -1,6 +1,7 @@
 //! The tool `county_coverage`: which counties are covered, from which datasets, by which method, and how dense the signal is.
 
 use crate::record::TABLES;
+use futures_util::future::try_join_all;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
@@ -88,11 +89,8 @@ impl Read for Arguments {
 
 /// The last day up to which all of some streams were read completely; empty before the first sync run of each.
 async fn through_date(reader: &Reader<Parcels>, streams: &[&str]) -> Result<String, Problem> {
-    let mut days = Vec::with_capacity(streams.len());
-    for stream in streams {
-        days.push(last_run(&reader.at, &TABLES, stream).await?.map(|run| run.through_date));
-    }
-    let days: Option<Vec<String>> = days.into_iter().collect();
+    let runs = try_join_all(streams.iter().map(|stream| last_run(&reader.at, &TABLES, stream))).await?;
+    let days: Option<Vec<String>> = runs.into_iter().map(|run| run.map(|run| run.through_date)).collect();
     Ok(days.and_then(|days| days.into_iter().min()).unwrap_or_default())
 }
 

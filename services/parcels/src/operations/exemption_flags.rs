@@ -3,6 +3,7 @@
 use crate::record::flag::{Flag, RULES, flag_list};
 use crate::record::{COUNTIES, Parcel};
 use feed::places::{Segment, Walk};
+use futures_util::future::try_join_all;
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -125,13 +126,12 @@ impl Arguments {
 
 /// How many parcels each rule flags.
 async fn counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleCount>, Problem> {
-    let mut counts = Vec::with_capacity(RULES.len());
-    for (rule, about) in RULES {
-        let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+    let part = Segment { buckets: 0..=0, ranks: 0..=0 };
+    let counts = RULES.into_iter().map(async |(rule, about)| {
         let count = reader.count_places(&flag_list(county, Some(rule)), &part, COUNTED_MAX).await?;
-        counts.push(RuleCount { rule, about, count });
-    }
-    Ok(counts)
+        Ok::<_, Problem>(RuleCount { rule, about, count })
+    });
+    try_join_all(counts).await
 }
 
 impl Read for Arguments {

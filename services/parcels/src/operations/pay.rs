@@ -229,28 +229,26 @@ mod tests {
     #[test]
     fn each_tool_has_its_arguments() {
         let refused = |value: Value| arguments(value).sold(&Filter::default()).err().map(|problem| problem.parameter);
-        {
-            for value in [
-                json!({ "county": "cook-il" }),
-                json!({ "tool": "construction_window_leads" }),
-                json!({ "tool": "construction_window_leads", "days": 30, "minAmount": 0 }),
-                json!({ "tool": "stalled_surety", "minAmount": 1_000 }),
-            ] {
-                assert_eq!(refused(value.clone()), None, "{value}");
-            }
-            for (value, parameter) in [
-                (json!({}), "county"),
-                (json!({ "county": "cook-il", "days": 30 }), "days"),
-                (json!({ "county": "cook-il", "minAmount": 30 }), "minAmount"),
-                (json!({ "tool": "construction_window_leads", "county": "cook-il" }), "county"),
-                (json!({ "tool": "stalled_surety", "days": 30 }), "days"),
-            ] {
-                assert_eq!(refused(value.clone()).as_deref(), Some(parameter), "{value}");
-            }
-            let filter = Filter { class: Some("517".into()), ..Filter::default() };
-            let of_permits = arguments(json!({ "tool": "stalled_surety" }));
-            assert_eq!(of_permits.filter(filter).unwrap_err().parameter, "class");
+        for value in [
+            json!({ "county": "cook-il" }),
+            json!({ "tool": "construction_window_leads" }),
+            json!({ "tool": "construction_window_leads", "days": 30, "minAmount": 0 }),
+            json!({ "tool": "stalled_surety", "minAmount": 1_000 }),
+        ] {
+            assert_eq!(refused(value.clone()), None, "{value}");
         }
+        for (value, parameter) in [
+            (json!({}), "county"),
+            (json!({ "county": "cook-il", "days": 30 }), "days"),
+            (json!({ "county": "cook-il", "minAmount": 30 }), "minAmount"),
+            (json!({ "tool": "construction_window_leads", "county": "cook-il" }), "county"),
+            (json!({ "tool": "stalled_surety", "days": 30 }), "days"),
+        ] {
+            assert_eq!(refused(value.clone()).as_deref(), Some(parameter), "{value}");
+        }
+        let filter = Filter { class: Some("517".into()), ..Filter::default() };
+        let of_permits = arguments(json!({ "tool": "stalled_surety" }));
+        assert_eq!(of_permits.filter(filter).unwrap_err().parameter, "class");
         assert_eq!(refused(json!({ "county": "cook-il" })), None);
         assert_eq!(refused(json!({ "tool": "lien_bundle_report", "pin": "0028F00194000000" })), None);
         for (value, parameter) in [

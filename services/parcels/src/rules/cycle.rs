@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::county::County;
 use crate::record::{CurrentCycle, STAGES, current_cycle};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use schemas::clock::day_of;
 use schemas::facts::parcels::ParcelFact;
 use serde::{Deserialize, Serialize};
 
@@ -177,18 +176,13 @@ fn close_township(state: &mut State<'_, ParcelsRules>, township: &Township, clos
     Ok(pins)
 }
 
-/// The day of a time in milliseconds since 1970, in UTC.
-pub(super) fn day_of(at_ms: i64) -> String {
-    Timestamp::from_millisecond(at_ms).map(|at| at.to_zoned(TimeZone::UTC).date().to_string()).unwrap_or_default()
-}
-
 /// Sets the current cycle of a county, if this one is later.
 fn set_current(state: &mut State<'_, ParcelsRules>, county: &str, cycle: Cycle, at_ms: i64) -> Result<(), Undecided> {
     let (latest_key, key) = (format!("latest/{county}"), current_cycle(county));
     if state.source::<Cycle>(&latest_key)?.is_some_and(|latest| latest >= cycle) {
         return Ok(());
     }
-    let since = day_of(at_ms);
+    let since = day_of(at_ms).to_string();
     state.remember(&latest_key, Some(&cycle))?;
     state.remember(&key, Some(&CurrentCycle { cycle: cycle.name(), since }))
 }

@@ -42,7 +42,7 @@ const INSTITUTION_WORDS: [&str; 16] = [
 #[serde(transparent)]
 struct Shared(BTreeSet<String>);
 
-fn shared_key(hash: &str) -> String {
+pub(super) fn shared_key(hash: &str) -> String {
     format!("mailing/{hash}")
 }
 

@@ -157,7 +157,7 @@ pub(super) fn reads(key: &str) -> Vec<Read> {
 }
 
 /// The key of the liens that wait for a parcel with a PIN.
-fn waiting_key(pin: &str) -> String {
+pub(super) fn waiting_key(pin: &str) -> String {
     format!("waiting/{pin}")
 }
 

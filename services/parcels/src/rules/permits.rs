@@ -51,7 +51,7 @@ pub(super) struct Permits {
 }
 
 /// The number by which facts are of one project: that of the city or village, which the assessor repeats.
-fn number(fact: &PermitFact) -> String {
+pub(super) fn number(fact: &PermitFact) -> String {
     let number = if fact.local_number.is_empty() { &fact.number } else { &fact.local_number };
     number.replace('/', " ")
 }
@@ -161,7 +161,7 @@ impl Permits {
 }
 
 /// Drops the entries with the least ranks until so many are left.
-fn drop_earliest<T>(entries: &mut BTreeMap<String, T>, most: usize, rank: impl Fn(&T) -> String) {
+pub(super) fn drop_earliest<T>(entries: &mut BTreeMap<String, T>, most: usize, rank: impl Fn(&T) -> String) {
     while entries.len() > most {
         let first = entries.iter().min_by_key(|(key, entry)| (rank(entry), *key)).map(|(key, _)| key.clone());
         entries.remove(&first.unwrap_or_default());

@@ -10,9 +10,10 @@ use crate::record::permit::{Median, medians_name, permit_id};
 use schemas::cook;
 use schemas::facts::permits::PermitFact;
 
-use super::permits::CITY;
+use super::permits::{CITY, number};
 use super::roll::Roll;
 use super::{ParcelsRules, State, change};
+use fold::records::Read;
 use fold::service::Undecided;
 
 /// The median of a job code needs so many cases.
@@ -47,6 +48,11 @@ fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
         permit: Some(Box::new(permit)),
         ..Parcel::default()
     })
+}
+
+/// The record that a fact about a permit changes.
+pub(super) fn read(fact: &PermitFact) -> Read {
+    Read::Record(permit_id(cook::COUNTY, &fact.pin, &number(fact)))
 }
 
 /// Takes a fact about a permit. One without a parcel is in no record.

@@ -9,7 +9,7 @@ use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
 
-use super::permits::Permits;
+use super::permits::{Permits, drop_earliest};
 use super::ratio::{self, SALES_MIN, Stats};
 
 /// The newest sales of a parcel that are kept.
@@ -189,7 +189,6 @@ impl Roll {
             totals: [fact.mailed, fact.certified, fact.board],
         };
         self.years.insert(fact.year, year);
-        self.permits.build(fact);
         while self.years.len() > YEARS_MAX {
             self.years.pop_first();
         }
@@ -249,10 +248,7 @@ impl Roll {
     pub(super) fn sell(&mut self, fact: &SaleFact) {
         let sale = Sale { date: fact.date.clone(), price: fact.price, document: fact.document.clone(), dropped: dropped(fact) };
         self.sales.insert(fact.sale.clone(), sale);
-        if self.sales.len() > SALES_MAX {
-            let oldest = self.sales.iter().min_by_key(|(number, sale)| (&sale.date, *number)).map(|(number, _)| number.clone());
-            self.sales.remove(&oldest.unwrap_or_default());
-        }
+        drop_earliest(&mut self.sales, SALES_MAX, |sale| sale.date.clone());
     }
 
     /// Where the parcel is, in the newest year; `None` before its first assessment.

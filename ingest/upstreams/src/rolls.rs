@@ -1,0 +1,47 @@
+//! What the mappings of counties' rolls of property have in common.
+
+use schemas::facts::FactData;
+use schemas::facts::parcels::{self, ParcelFact};
+use schemas::facts::sales::{self, SaleFact};
+
+use crate::json::Field;
+use crate::{Observation, text};
+
+/// The longest text that is stored, in characters.
+const TEXT_CHARS_MAX: usize = 200;
+
+/// The beginning of a text.
+pub(crate) fn short(field: &Field<'_>) -> String {
+    text::cut(field.clean(), TEXT_CHARS_MAX)
+}
+
+/// A code as a part of a key.
+pub(crate) fn code(field: &Field<'_>) -> String {
+    short(field).replace('/', " ")
+}
+
+/// An amount of dollars above 0; a stage that is not done can have 0.
+pub(crate) fn dollars(field: &Field<'_>) -> Option<i64> {
+    field.integer().filter(|amount| *amount > 0)
+}
+
+/// The fact that all sales of a township were read.
+pub(crate) fn sales_read(stream: &str, township: &str) -> Observation {
+    let fact = SaleFact { stream: stream.to_owned(), kind: sales::READ.to_owned(), township: township.to_owned(), ..SaleFact::default() };
+    Observation::new(format!("{stream}/read/{township}"), FactData::Sale(Box::new(fact)))
+}
+
+/// The fact of a cycle that is complete: a year and a stage, of a neighbourhood or, without one, of a township.
+pub(crate) fn cycle(stream: &str, township: &str, neighborhood: &str, (year, stage): (i64, &str)) -> Observation {
+    let part = if neighborhood.is_empty() { String::new() } else { format!("/{neighborhood}") };
+    let fact = ParcelFact {
+        stream: stream.to_owned(),
+        kind: parcels::CYCLE.to_owned(),
+        year,
+        township: township.to_owned(),
+        neighborhood: neighborhood.to_owned(),
+        stage: stage.to_owned(),
+        ..ParcelFact::default()
+    };
+    Observation::new(format!("{stream}/cycle/{township}{part}"), FactData::Parcel(Box::new(fact)))
+}
