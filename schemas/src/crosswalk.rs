@@ -112,10 +112,9 @@ pub fn version() -> u32 {
     FILE.version
 }
 
-/// All companies.
-#[must_use]
-pub fn companies() -> &'static [Company] {
-    &FILE.entries
+/// The companies of the demo, or the real ones.
+pub fn companies(is_simulated: bool) -> impl Iterator<Item = &'static Company> {
+    FILE.entries.iter().filter(move |company| company.is_simulated == is_simulated)
 }
 
 /// The company with a number.

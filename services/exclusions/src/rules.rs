@@ -30,7 +30,7 @@ use fold::changes_read::read_change;
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
 
-pub(crate) use contradiction::names_the_us;
+pub(crate) use contradiction::{FIRST_DAY, names_the_us};
 
 /// The service's two folds.
 pub type Exclusions = Records<ExclusionsRules>;

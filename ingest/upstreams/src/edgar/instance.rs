@@ -62,7 +62,10 @@ impl Instance {
         let (mut out, mut seen) = (Self::default(), HashSet::new());
         for element in &root.children {
             match element.name.as_str() {
-                "DocumentFiscalYearFocus" => out.fiscal_year = out.fiscal_year.or_else(|| element.raw_text().trim().parse().ok()),
+                "DocumentFiscalYearFocus" => {
+                    let year = element.raw_text().trim().parse().ok().filter(|year: &i64| (2000..=2100).contains(year));
+                    out.fiscal_year = out.fiscal_year.or(year);
+                }
                 "DocumentPeriodEndDate" if out.period_end.is_empty() => {
                     out.period_end = text::date(element.raw_text().trim()).map(|day| day.to_string()).unwrap_or_default();
                 }

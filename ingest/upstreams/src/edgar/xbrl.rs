@@ -77,7 +77,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The start of a run: the companies of the crosswalk, or the simulated ones alone.
     pub(super) fn new(is_simulated: bool) -> Self {
-        let own = crosswalk::companies().iter().filter(|company| company.is_simulated == is_simulated);
+        let own = crosswalk::companies(is_simulated);
         Self { companies: own.map(|company| company.cik.clone()).collect(), fresh: false, pending: Vec::new(), report: None }
     }
 

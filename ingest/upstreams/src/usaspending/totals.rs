@@ -71,7 +71,7 @@ impl Cursor {
     /// All totals of a run: each parent's in each fiscal year of its company that has ended.
     fn totals(&self) -> Vec<Total> {
         let mut all = Vec::new();
-        for company in crosswalk::companies().iter().filter(|company| company.is_simulated == self.is_simulated) {
+        for company in crosswalk::companies(self.is_simulated) {
             let years = (self.to.year() - YEARS..=self.to.year()).filter_map(|year| Some((year, company.fiscal_year(year)?)));
             for (year, (first, last)) in years.filter(|(_, (_, last))| *last < self.to) {
                 for parent in &company.parents {

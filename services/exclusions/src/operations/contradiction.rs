@@ -383,8 +383,7 @@ impl Read for Arguments {
             return Err(not_found(format!("no annual report of {} is recorded", company.ticker)));
         }
         let is_wanted = |record: &Exclusion| {
-            let own = record.contradiction.as_ref().map(|found| found.fiscal_year);
-            own.is_some() && fiscal_year.is_none_or(|wanted| own == Some(wanted))
+            record.contradiction.as_ref().is_some_and(|found| fiscal_year.is_none_or(|wanted| found.fiscal_year == wanted))
         };
         let found = records.into_iter().find(is_wanted).and_then(Answer::new);
         let answer = found.ok_or_else(|| {

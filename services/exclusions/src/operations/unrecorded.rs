@@ -4,16 +4,14 @@
 use std::collections::BTreeSet;
 
 use feed::live::look_up;
-use jiff::civil::Date;
 use schemas::facts::FactData;
 use upstreams::live::{AwardOrder, Found, Question};
 
 use super::artifact::Artifact;
 use super::followed::Exclusions;
+use crate::rules::FIRST_DAY;
 use reads::read::Reader;
 
-/// The first day that the upstream can be asked about.
-const FIRST_DAY: Date = Date::constant(2007, 10, 1);
 /// The most contracts that a note names.
 const NAMED_MAX: usize = 5;
 

@@ -8,9 +8,8 @@ mod select;
 use std::collections::BTreeMap;
 
 use crate::record::{CONTRADICTION, Contradiction, Exclusion, reason, verdict};
-use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use schemas::clock::day_of;
 use schemas::crosswalk::{self, Company, Confidence};
 use schemas::facts::company_facts::{CompanyFact, GROUPS, REPORT, TOTAL};
 use serde::{Deserialize, Serialize};
@@ -144,7 +143,7 @@ pub(super) fn decide(state: Decision<'_, '_>, fact: &CompanyFact, observed_at: i
         if fact.kind == REPORT {
             now.take_report(fact)
         } else {
-            now.take_total(fact, &day_of(observed_at))
+            now.take_total(fact, &day_of(observed_at).to_string())
         }
         if now == before {
             continue;
@@ -157,11 +156,6 @@ pub(super) fn decide(state: Decision<'_, '_>, fact: &CompanyFact, observed_at: i
         }
     }
     Ok(())
-}
-
-/// The day of a time, in UTC.
-fn day_of(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map(|at| at.to_zoned(TimeZone::UTC).date().to_string()).unwrap_or_default()
 }
 
 impl KnownCompany {
@@ -328,7 +322,7 @@ impl KnownCompany {
 }
 
 /// The first day that the upstream can be asked about.
-const FIRST_DAY: Date = Date::constant(2007, 10, 1);
+pub(crate) const FIRST_DAY: Date = Date::constant(2007, 10, 1);
 
 /// The sum of some amounts; `None` if it is too large.
 fn sum(mut values: impl Iterator<Item = i64>) -> Option<i64> {
