@@ -156,6 +156,11 @@ pub fn is_known_make(keys: &[String]) -> bool {
     keys.iter().any(|key| is_known(key))
 }
 
+/// Whether a name is that of a maker that the file knows.
+pub(crate) fn is_maker(name: &str) -> bool {
+    is_known_make(&resolve_makes(name))
+}
+
 /// Whether the file knows a maker with this key.
 pub(crate) fn is_known(key: &str) -> bool {
     BY_KEY.contains_key(key)

@@ -1,6 +1,6 @@
 //! Reads lists of models: "A319-111, -112, and -115", "F28 Mark 0070 and 0100", "CL-600-2B16 (601-3A and 604 Variants)".
 
-use crate::aliases::{compact_form, is_known_make, resolve_makes};
+use crate::aliases::{compact_form, is_maker};
 use crate::directive::Span;
 use crate::tokens::Tokens;
 
@@ -277,13 +277,17 @@ fn parts_of(item: Item) -> Vec<Item> {
     parts.into_iter().map(|part| Item { name: part.to_owned(), span: item.span, also: item.also.clone() }).collect()
 }
 
+/// Whether a word is one or two capital letters.
+fn is_short_capitals(word: &str) -> bool {
+    (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
 /// The letters in parentheses directly before a designation, which stand for two designations: the `L` of `(L)IO-360`.
 pub(crate) fn optional_prefix<'t>(tokens: &Tokens<'t>, at: usize) -> Option<&'t str> {
     let letters = tokens.text(at + 1);
     let is_prefix = tokens.text(at) == "("
         && tokens.text(at + 2) == ")"
-        && (1..=2).contains(&letters.len())
-        && letters.bytes().all(|byte| byte.is_ascii_uppercase())
+        && is_short_capitals(letters)
         && tokens.end(at + 2) == tokens.start(at + 3)
         && is_designation(tokens.text(at + 3));
     is_prefix.then_some(letters)
@@ -327,7 +331,7 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
     } else if !is_designation(word) || word.starts_with('-') {
         let shares_name = base.is_some_and(|base| base.name.split(' ').next() == Some(word));
         // "146 and Avro 146-RJ series".
-        let is_named = base.is_some() && is_list_start(tokens, at) && !is_known_make(&resolve_makes(word));
+        let is_named = base.is_some() && is_list_start(tokens, at) && !is_maker(word);
         if !is_free && !shares_name && !is_named {
             return None;
         }
@@ -339,7 +343,7 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
             words.extend((at + 1..=number).map(|at| tokens.text(at)).filter(|word| !word.eq_ignore_ascii_case("model")));
             // "Model Airbus SAS Model A318".
             let make: Vec<&str> = (at..number).map(|at| tokens.text(at)).take_while(|word| !word.eq_ignore_ascii_case("model")).collect();
-            if make.len() < names && is_known_make(&resolve_makes(&make.join(" "))) {
+            if make.len() < names && is_maker(&make.join(" ")) {
                 words.drain(..make.len());
             }
             next = number + 1;
@@ -375,7 +379,7 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
         next = if tokens.before(close, 1) == "," { close - 1 } else { close + 1 };
     }
     // "SA226-T(B)".
-    let is_letters = (1..=2).contains(&tokens.text(next + 1).len()) && tokens.text(next + 1).bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_letters = is_short_capitals(tokens.text(next + 1));
     if tokens.text(next) == "(" && tokens.text(next + 2) == ")" && is_letters && tokens.end(next - 1) == tokens.start(next) {
         also.push(compact_form(&format!("{own}{}", tokens.text(next + 1))));
         span.end = tokens.end(next + 2);
@@ -394,7 +398,7 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
 fn is_whole_name(tokens: &Tokens<'_>, first: usize, next: usize, base: Option<&Item>) -> bool {
     let has_number = base.is_some_and(|base| base.name.bytes().any(|byte| byte.is_ascii_digit()));
     let name = || (first..next).map(|at| tokens.text(at)).collect::<Vec<_>>().join(" ");
-    ends_item(tokens, next) && (!has_number || !is_known_make(&resolve_makes(&name())))
+    ends_item(tokens, next) && (!has_number || !is_maker(&name()))
 }
 
 /// Whether a designation ends before a token.

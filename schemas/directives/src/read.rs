@@ -259,7 +259,12 @@ fn is_in_name(title: &str, noun: &str) -> bool {
     let next = last.and_then(|last| words.get(last + 1)).copied().unwrap_or_default();
     let product = last.and_then(|last| words.get(last + 2)).copied().unwrap_or_default();
     let has_product = product.starts_with(|c: char| c.is_alphabetic());
-    has_product && FORMS.iter().any(|form| next.eq_ignore_ascii_case(form.trim().trim_end_matches('.')))
+    has_product && is_form(next)
+}
+
+/// Whether a word is a legal form, without its point.
+fn is_form(word: &str) -> bool {
+    FORMS.iter().any(|form| word.eq_ignore_ascii_case(form.trim().trim_end_matches('.')))
 }
 
 fn product_of_noun(noun: &str) -> Product {
@@ -284,7 +289,7 @@ fn product_in(part: &Tokens<'_>) -> Option<Product> {
         }
         let is_installed = ["installed on", "installed in", "used on", "used in"].iter().any(|words| part.is_phrase(at, words));
         // "Cameron Balloons Ltd. fuel cylinders".
-        let is_in_name = FORMS.iter().any(|form| part.is(at + 1, form.trim().trim_end_matches('.')));
+        let is_in_name = is_form(part.text(at + 1));
         let noun = || NOUNS.iter().find(|noun| part.is(at, noun) && !is_in_name).map(|noun| product_of_noun(noun));
         if is_installed { Some(Product::Appliance) } else { noun() }
     })

@@ -75,7 +75,8 @@ impl Address {
         skip_unit_before(&mut words);
         skip_number_sign(&mut words);
         self.number = take_number(&mut words);
-        if let Some(rest) = Some(self.number.trim_start_matches('0')).filter(|rest| is_number(rest)) {
+        let rest = self.number.trim_start_matches('0');
+        if is_number(rest) {
             self.number = rest.to_owned();
         }
         cut_unit(&mut words);
@@ -277,6 +278,11 @@ fn skip_recipient(words: &mut Vec<String>) {
     }
 }
 
+/// Whether words begin with a spelling, and more follow.
+fn begins_with(words: &[String], spelling: &[&str]) -> bool {
+    words.len() > spelling.len() && words.iter().zip(spelling).all(|(word, wanted)| word == wanted)
+}
+
 /// Returns the number of a post office box with which the words begin, and how many words say so.
 fn post_office_box(words: &[String]) -> Option<(String, usize)> {
     const SPELLINGS: &[&[&str]] = &[
@@ -289,9 +295,7 @@ fn post_office_box(words: &[String]) -> Option<(String, usize)> {
         &["P", "O", "DRAWER"],
         &["BOX"],
     ];
-    let begins =
-        |spelling: &&&[&str]| words.len() > spelling.len() && words.iter().zip(spelling.iter()).all(|(word, wanted)| word == wanted);
-    let spelling = SPELLINGS.iter().find(begins)?;
+    let spelling = SPELLINGS.iter().find(|spelling| begins_with(words, spelling))?;
     let at = (spelling.len()..words.len()).find(|at| words.get(*at).is_some_and(|word| word != "#"))?;
     let number = words.get(at)?.trim_start_matches('0').to_owned();
     // A street can be named for a box.
@@ -317,8 +321,7 @@ fn route_box(words: &[String]) -> Option<(String, String)> {
         (&["HC"], CONTRACT),
         (&["HCR"], CONTRACT),
     ];
-    let begins = |spelling: &[&str]| words.len() > spelling.len() && words.iter().zip(spelling).all(|(word, wanted)| word == wanted);
-    let (spelling, name) = SPELLINGS.iter().find(|(spelling, _)| begins(spelling))?;
+    let (spelling, name) = SPELLINGS.iter().find(|(spelling, _)| begins_with(words, spelling))?;
     let rest: Vec<&str> = words.iter().skip(spelling.len()).map(String::as_str).filter(|word| *word != "#" && *word != "NO").collect();
     let [route, box_word, number, ..] = rest.as_slice() else { return None };
     let digits = |text: &str| text.trim_start_matches('0').to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Reader;
 use super::words::EXCEPTED_IF;
-use crate::aliases::{compact_form, is_known_make, other_forms, resolve_makes, series_of, written_series};
+use crate::aliases::{compact_form, is_maker, other_forms, series_of, written_series};
 use crate::designations::{self, List, NOUNS};
 use crate::directive::{Mention, NamedModel, Product, Role, Span, UnreadReason};
 use crate::serials;
@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
         let mut first = at + usize::from(tokens.is_any(at, &["model", "models"]));
         // "Diamond Aircraft Industries GmbH | DA20-A1 | 912 A3".
         let name: Vec<&str> = (at..cell).map(|at| tokens.text(at)).collect();
-        if is_known_make(&resolve_makes(&name.join(" "))) && !designations::is_designation(tokens.text(at)) {
+        if is_maker(&name.join(" ")) && !designations::is_designation(tokens.text(at)) {
             first = cell + 1;
             cell = next_cell(first).unwrap_or(end);
         }
@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
         let series = if form.starts_with(&known) && known.len() < form.len() && known.len() >= 2 { known } else { written };
         let mut also: BTreeSet<String> = other_forms(self.makes, &form);
         // "Mooney M10" in a list of several makers.
-        let without_make = item.name.split_once(' ').filter(|(make, _)| is_known_make(&resolve_makes(make)));
+        let without_make = item.name.split_once(' ').filter(|(make, _)| is_maker(make));
         also.extend(without_make.map(|(_, rest)| compact_form(rest)).filter(|form| form.len() >= 2));
         also.extend(item.also.iter().filter(|form| form.len() >= 2).cloned());
         // "(c)(1)" and other numbers of items are no models; one letter or digit is only a model of a known series.

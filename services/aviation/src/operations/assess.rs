@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use directives::ResolvedModel;
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;
 use operation::{Definition, Method, Price, Surface};
@@ -116,15 +115,14 @@ fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<Str
     let unknown = |(checked, assessment): (&CheckedItem, &Assessment)| {
         let (item, aircraft) = (&checked.item, &checked.aircraft);
         let has = |product: &str| assessment.directives.iter().any(|one| one.directive.product == product);
-        let of_part =
-            |make: Option<&String>, part: Option<&ResolvedModel>, product: &str| unknown_make_of(make?, part.filter(|_| !has(product))?);
-        let airframe = unknown_make_of(&item.make, &aircraft.airframe).filter(|_| !has("aircraft"));
         let parts = [
-            airframe,
-            of_part(item.engine_make.as_ref(), aircraft.engine.as_ref(), "engine"),
-            of_part(item.prop_make.as_ref(), aircraft.propeller.as_ref(), "propeller"),
+            ("aircraft", Some(&item.make), Some(&aircraft.airframe)),
+            ("engine", item.engine_make.as_ref(), aircraft.engine.as_ref()),
+            ("propeller", item.prop_make.as_ref(), aircraft.propeller.as_ref()),
         ];
-        parts.into_iter().flatten().map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
+        let missing = parts.into_iter().filter(|(product, ..)| !has(product));
+        let notes = missing.filter_map(|(_, make, model)| unknown_make_of(make?, model?));
+        notes.map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
     };
     let all: Vec<String> = checked.iter().zip(assessed).flat_map(unknown).collect();
     let more = all.len().saturating_sub(UNKNOWN_SHOWN_MAX);
