@@ -231,6 +231,18 @@ pub enum Body {
     File(FileBody),
 }
 
+impl Body {
+    /// The value of a JSON body; `None` for a body of another kind, or one that cannot be parsed.
+    #[must_use]
+    pub fn into_value(self) -> Option<Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            Self::Parts(parts) => serde_json::from_slice(&parts.concat()).ok(),
+            _ => None,
+        }
+    }
+}
+
 /// The result of a handler.
 #[derive(Clone, Debug)]
 pub struct Answer {

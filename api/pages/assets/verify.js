@@ -103,32 +103,32 @@
     results = [];
     list.replaceChildren();
     conclude("Checking…", "unsure");
-    const tell = (held, words) => { if (own === current) say(held, words); };
+    const report = (held, words) => { if (own === current) say(held, words); };
     if (!window.crypto || !crypto.subtle) {
-      tell(null, "anything: browsers have cryptography only on https pages and on this computer itself");
+      report(null, "anything: browsers have cryptography only on https pages and on this computer itself");
       return concludeByResults();
     }
     if (receipt === null || typeof receipt !== "object" || receipt.body === null || typeof receipt.body !== "object") {
-      tell(false, "it has a body");
+      report(false, "it has a body");
       return concludeByResults();
     }
     const hash = await sha256(utf8(canonical(receipt.body)));
     const digits = hex(hash);
-    tell(receipt.contentHash === "sha256:" + digits, "the content hash is that of the body");
-    tell(receipt.id === "rcpt_" + digits.slice(0, 32), "the id is that of the content hash");
+    report(receipt.contentHash === "sha256:" + digits, "the content hash is that of the body");
+    report(receipt.id === "rcpt_" + digits.slice(0, 32), "the id is that of the content hash");
     const { value, publicKeyHex, algorithm } = receipt.signature ?? {};
     if (await hasEd25519()) {
       const isSigned = await holds(() => algorithm === "Ed25519" && signed(publicKeyHex, bytes(value, 64), hash));
-      tell(isSigned, "the signature is over that hash, by the key named");
+      report(isSigned, "the signature is over that hash, by the key named");
     } else {
-      tell(null, "the signature; this browser has no Ed25519");
+      report(null, "the signature; this browser has no Ed25519");
     }
     let keys = null;
     try {
       keys = await publicKeys();
-      tell(keys.has(publicKeyHex), "the key is one of this issuer's");
+      report(keys.has(publicKeyHex), "the key is one of this issuer's");
     } catch (error) {
-      tell(null, "that the key is one of this issuer's: " + error.message);
+      report(null, "that the key is one of this issuer's: " + error.message);
     }
     let isKnown = false;
     if (isAsked) {
@@ -136,17 +136,17 @@
       isKnown = answer.ok;
       if (isKnown) {
         const { checks, position, inclusion: proof } = await answer.json();
-        tell(checks.chain, "it is in its agent's chain, at place " + (position ? `${position.seq} of ${position.length}` : "none"));
+        report(checks.chain, "it is in its agent's chain, at place " + (position ? `${position.seq} of ${position.length}` : "none"));
         inclusion = proof;
       } else {
-        tell(false, "this issuer knows its id");
+        report(false, "this issuer knows its id");
       }
     }
     if (inclusion && keys) {
       const leaf = Number.isSafeInteger(inclusion.leafIndex) ? `leaf ${inclusion.leafIndex}` : "a leaf";
-      tell(await holds(() => included(receipt, inclusion, keys)), `it is ${leaf} of the tree that the issuer signed`);
+      report(await holds(() => included(receipt, inclusion, keys)), `it is ${leaf} of the tree that the issuer signed`);
     } else if (isKnown) {
-      tell(null, "that it is a leaf of the signed tree: the next checkpoint is not out yet");
+      report(null, "that it is a leaf of the signed tree: the next checkpoint is not out yet");
     }
     if (own === current) concludeByResults();
   };

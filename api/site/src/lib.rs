@@ -109,6 +109,9 @@ pub trait Reads: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
+    /// The public URL of the listener, without a slash at the end.
+    fn site_url(&self) -> &str;
+
     /// How many changes were recorded on each past day, as far as it is known.
     fn activity(&self) -> &Activity;
 }

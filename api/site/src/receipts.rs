@@ -1,7 +1,7 @@
 //! The page of receipts: finds them by id, content hash or agent, verifies one in the browser without sending it, and shows the signed trees. The script
 //! `verify.js` makes the checks; everything else works without it.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::assets;
@@ -63,12 +63,14 @@ pub(crate) fn issuer(reads: &dyn Reads) -> Option<Shown<'_>> {
 pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &Pairs) -> Result<Page<'a>, Problem> {
     let shown = issuer(reads).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server issues no receipts"))?;
     let words = url::value(pairs, "q");
-    let found = match Wanted::of(words) {
-        Wanted::Nothing => html! {},
-        Wanted::Receipt(id) => receipt(reads, shown, &id).await,
-        Wanted::Agent(agent) => chain(reads, shown, &agent, url::value(pairs, "after")).await,
+    let found = async {
+        match Wanted::of(words) {
+            Wanted::Nothing => html! {},
+            Wanted::Receipt(id) => receipt(reads, shown, &id).await,
+            Wanted::Agent(agent) => chain(reads, shown, &agent, url::value(pairs, "after")).await,
+        }
     };
-    let trees = trees(reads).await;
+    let (found, trees) = join(found, trees(reads)).await;
     let main = html! {
         h1 { "Receipts" }
         p.lead { "A receipt is a signed record of what a software agent did. Find one, or verify one that you have." }
@@ -205,7 +207,9 @@ fn verifier(shown: &Shown<'_>) -> Markup {
 async fn trees(reads: &dyn Reads) -> Markup {
     let services = reads.services().into_iter().filter(|shown| shown.operation("prove_consistency").is_some());
     let answering = services.map(|shown| async move {
-        let proved = reads.read(shown.service.name, "prove_consistency", vec![("from".to_owned(), "1".to_owned())]).await;
+        // The proof of the first leaf is empty: only the checkpoint is shown.
+        let arguments = vec![("from".to_owned(), "1".to_owned()), ("to".to_owned(), "1".to_owned())];
+        let proved = reads.read(shown.service.name, "prove_consistency", arguments).await;
         (shown, proved)
     });
     let trees: Vec<(Shown<'_>, Result<Value, Problem>)> = join_all(answering).await;

@@ -57,8 +57,8 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
     let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.has_failed()).map(|(name, _)| *name).collect();
     let now_ms = reads.now_ms();
-    let in_order =
-        || streams.iter().filter(|(_, stream)| stream.has_failed()).chain(streams.iter().filter(|(_, stream)| !stream.has_failed()));
+    let mut in_order: Vec<_> = streams.iter().collect();
+    in_order.sort_by_key(|(_, stream)| !stream.has_failed());
     let main = html! {
         h1 { "Status" }
         @if silent == 0 && failed.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
             "all failed."
         }
         @if streams.is_empty() { p.empty { "No stream is known." } } @else {
-            ul.plain { @for (name, stream) in in_order() { (card(name, stream, now_ms)) } }
+            ul.plain { @for (name, stream) in &in_order { (card(name, stream, now_ms)) } }
         }
         p.soft {
             "The same over the API: " code { "GET /{service}/health?streams=true" } ". A feed that seems to be silent: see "

@@ -155,6 +155,10 @@ impl Reads for Made {
         NOW_MS
     }
 
+    fn site_url(&self) -> &str {
+        "http://api.example"
+    }
+
     fn activity(&self) -> &Activity {
         &self.activity
     }

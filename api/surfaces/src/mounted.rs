@@ -16,7 +16,7 @@ use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
-use operation::{Answer, AnswerFuture, Body, Call, Form, Method, Operation, Price, Service, Stage};
+use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
 use payments::goods::{GivenPayment, Goods};
 use payments::sale::{sell, unknown};
 use payments::settlement::Settlement;
@@ -259,10 +259,5 @@ impl Mounted {
 /// # Errors
 /// `internal` for an answer that is none.
 pub(crate) fn value_of(answer: Answer) -> Result<Value, Problem> {
-    let unreadable = || Problem::new(ErrorCode::Internal, "the answer could not be displayed");
-    match answer.body {
-        Body::Json(value) => Ok(value),
-        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
-        _ => Err(unreadable()),
-    }
+    answer.body.into_value().ok_or_else(|| Problem::new(ErrorCode::Internal, "the answer could not be displayed"))
 }

@@ -133,6 +133,10 @@ impl Reads for Visit<'_> {
         self.context.clock.now_ms()
     }
 
+    fn site_url(&self) -> &str {
+        self.context.settings.site_url()
+    }
+
     fn activity(&self) -> &Activity {
         &self.visitors.activity
     }

@@ -148,12 +148,17 @@ fn in_query(value: &Value) -> Option<String> {
 
 /// A button behind a summary, so that one click does not delete anything. `hidden` are the fields that say what is deleted.
 pub(super) fn confirmed(action: &str, name: &str, hidden: &[(&str, &str)]) -> Markup {
+    behind_summary(action, ("Delete", name), hidden, &html! { button.danger { "Delete for good" } })
+}
+
+/// A form behind a summary of what it does to what, so that one click does nothing. `hidden` are the fields that say what is meant.
+pub(super) fn behind_summary(action: &str, (verb, name): (&str, &str), hidden: &[(&str, &str)], rest: &Markup) -> Markup {
     html! {
         details.confirm {
-            summary { "Delete" span.hidden { " " (name) } }
+            summary { (verb) span.hidden { " " (name) } }
             form method="post" action=(action) {
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
-                button.danger { "Delete for good" }
+                (rest)
             }
         }
     }

@@ -89,43 +89,40 @@ fn row(calls: &dyn Calls, key: &Value, working: u64) -> Markup {
 
 fn rotation(calls: &dyn Calls, id: &str) -> Markup {
     let field = format!("overlap-{id}");
-    html! {
-        details.confirm {
-            summary { "Rotate" span.hidden { " " (id) } }
-            form method="post" action=(ACCOUNT) {
-                input type="hidden" name="act" value=(ROTATE);
-                input type="hidden" name="id" value=(id);
-                input type="hidden" name="once" value=(calls.nonce());
-                div.field {
-                    label for=(field) { "The old key still works" }
-                    select id=(field) name="overlapHours" { @for (hours, words) in OVERLAPS { option value=(hours) { (words) } } }
-                }
-                button { "Replace the key" }
+    let once = calls.nonce();
+    let hidden = [("act", ROTATE), ("id", id), ("once", &once)];
+    forms::behind_summary(
+        ACCOUNT,
+        ("Rotate", id),
+        &hidden,
+        &html! {
+            div.field {
+                label for=(field) { "The old key still works" }
+                select id=(field) name="overlapHours" { @for (hours, words) in OVERLAPS { option value=(hours) { (words) } } }
             }
-        }
-    }
+            button { "Replace the key" }
+        },
+    )
 }
 
 /// The form that revokes a key. That of the last key says what it means and asks for it.
 fn revocation(id: &str, has_others: bool) -> Markup {
     let field = format!("last-{id}");
-    html! {
-        details.confirm {
-            summary { "Revoke" span.hidden { " " (id) } }
-            form method="post" action=(ACCOUNT) {
-                input type="hidden" name="act" value=(REVOKE);
-                input type="hidden" name="id" value=(id);
-                @if !has_others {
-                    p.notice { "No other key of this account works without an end. Without a key nobody reaches its saved filters, watches and webhooks." }
-                    div.field {
-                        label for=(field) { "Revoke it although it is the last key" }
-                        input id=(field) type="checkbox" name="last" value="true" required;
-                    }
+    forms::behind_summary(
+        ACCOUNT,
+        ("Revoke", id),
+        &[("act", REVOKE), ("id", id)],
+        &html! {
+            @if !has_others {
+                p.notice { "No other key of this account works without an end. Without a key nobody reaches its saved filters, watches and webhooks." }
+                div.field {
+                    label for=(field) { "Revoke it although it is the last key" }
+                    input id=(field) type="checkbox" name="last" value="true" required;
                 }
-                button.danger { "Revoke for good" }
             }
-        }
-    }
+            button.danger { "Revoke for good" }
+        },
+    )
 }
 
 /// Does what a form about keys asks for.

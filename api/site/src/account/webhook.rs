@@ -303,8 +303,7 @@ fn attempts(path: &str, status: &Value, has_bodies: bool) -> Markup {
 fn shortened(value: &Value) -> String {
     let mut json = serde_json::to_string_pretty(value).unwrap_or_default();
     if json.len() > PAYLOAD_BYTES_MAX {
-        let end = (0..=PAYLOAD_BYTES_MAX).rev().find(|end| json.is_char_boundary(*end)).unwrap_or(0);
-        json.truncate(end);
+        json.truncate(json.floor_char_boundary(PAYLOAD_BYTES_MAX));
         json.push('…');
     }
     json

@@ -1,4 +1,4 @@
-//! How the sync runs of a stream ended on each of the last days, as bars: tall ones for days with a failed run, so that the colour is not all that tells.
+//! How the sync runs of a stream ended on each of the last days, as bars: tall ones for days with a failed run, so that the colour is not the only sign.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

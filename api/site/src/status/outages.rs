@@ -37,7 +37,7 @@ pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
     // Times in this form are in the order of their texts.
     entries.sort_by(|one, other| other.updated().cmp(one.updated()).then_with(|| one.stream.cmp(other.stream)));
     entries.truncate(ENTRIES_MAX);
-    let site_url = reads.services().first().map(|shown| site_url(&shown.settings.base_url, &shown.settings.prefix)).unwrap_or_default();
+    let site_url = reads.site_url();
     let document = html! {
         feed xmlns="http://www.w3.org/2005/Atom" {
             id { (site_url) (STATUS_FEED) }
@@ -46,15 +46,10 @@ pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
             author { name { "Highwater" } }
             link rel="self" type=(ATOM) href={ (site_url) (STATUS_FEED) } {}
             link rel="alternate" type="text/html" href={ (site_url) (STATUS) } {}
-            @for entry in &entries { (shown(entry, &site_url)) }
+            @for entry in &entries { (shown(entry, site_url)) }
         }
     };
     Rendered { status: 200, html: format!("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n{}", document.into_string()), content_type: ATOM }
-}
-
-/// The public URL of the listener: that of a service without its prefix.
-fn site_url(base_url: &str, prefix: &str) -> String {
-    base_url.strip_suffix(prefix).unwrap_or(base_url).to_owned()
 }
 
 /// The outages of a stream.

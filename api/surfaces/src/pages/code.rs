@@ -34,18 +34,26 @@ struct Sample {
     needs_key: bool,
 }
 
+/// The example arguments of an operation that its path does not have.
+pub(super) fn outside_path(operation: &Operation) -> Map<String, Value> {
+    let fields = operation.example.as_object().into_iter().flatten();
+    let fields = fields.filter(|(name, _)| !operation.path.contains(&format!("{{{name}}}")));
+    fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 impl Sample {
     fn of(operation: &Operation, settings: &ServiceSettings) -> Self {
-        let fields = operation.example.as_object().into_iter().flatten();
-        let rest: Vec<(&String, &Value)> = fields.filter(|(name, _)| !operation.path.contains(&format!("{{{name}}}"))).collect();
-        let has_body = operation.method.has_body();
-        let query = rest.iter().filter(|_| !has_body).map(|(name, value)| ((*name).clone(), plain_text(value))).collect();
-        let body: Map<String, Value> = rest.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        let rest = outside_path(operation);
+        let (query, body) = if operation.method.has_body() {
+            (Vec::new(), Some(Value::Object(rest)))
+        } else {
+            (rest.iter().map(|(name, value)| (name.clone(), plain_text(value))).collect(), None)
+        };
         Self {
             method: operation.method,
             url: format!("{}{}", settings.base_url, example_path(operation)),
             query,
-            body: has_body.then_some(Value::Object(body)),
+            body,
             needs_key: matches!(operation.price, Price::Tier(_)),
         }
     }

@@ -241,8 +241,7 @@ fn answer_example(operation: &Operation) -> Markup {
 fn shortened(value: &Value) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     if text.len() > EXAMPLE_BYTES_MAX {
-        let end = (0..=EXAMPLE_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(EXAMPLE_BYTES_MAX));
         text.push_str("\n… the example is cut here");
     }
     text
@@ -271,7 +270,7 @@ fn try_form(operation: &Operation, settings: &ServiceSettings) -> Markup {
                     @if has_body {
                         div.field {
                             label for=(id("body")) { "Body, JSON" }
-                            textarea id=(id("body")) name="body" rows="6" spellcheck="false" { (body(operation)) }
+                            textarea id=(id("body")) name="body" rows="6" spellcheck="false" { (serde_json::to_string_pretty(&code::outside_path(operation)).unwrap_or_default()) }
                         }
                     }
                     div.field {
@@ -285,16 +284,6 @@ fn try_form(operation: &Operation, settings: &ServiceSettings) -> Markup {
             }
         }
     }
-}
-
-/// The example body of an operation, without what its path has.
-fn body(operation: &Operation) -> String {
-    let fields = operation.example.as_object().into_iter().flatten();
-    let fields: Map<String, Value> = fields
-        .filter(|(name, _)| !operation.path.contains(&format!("{{{name}}}")))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    serde_json::to_string_pretty(&Value::Object(fields)).unwrap_or_default()
 }
 
 /// The type and range of a value in a few words.

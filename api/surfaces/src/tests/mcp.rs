@@ -412,7 +412,7 @@ fn call_as_notification(call: Value) -> Ask {
 }
 
 /// Proves that messages that call no operation are limited by address, whatever they are: known methods, malformed and refused ones, calls of unknown
-/// tools, descriptions, calls without an id; and that calls of operations go on then.
+/// tools, descriptions, calls without an id; and that calls of operations then continue.
 #[tokio::test]
 async fn messages_are_limited_by_address() {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});

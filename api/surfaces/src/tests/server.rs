@@ -225,7 +225,7 @@ async fn connections_of_one_address() {
     let rest = read_all(&mut idle[0]).await;
     assert!(rest.ends_with("ok\n"), "the one that waited longest is closed after its answer: {rest}");
     idle[2].write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
-    assert_eq!(read_all(&mut idle[2]).await.matches("HTTP/1.1 200").count(), 1, "the others go on");
+    assert_eq!(read_all(&mut idle[2]).await.matches("HTTP/1.1 200").count(), 1, "the others continue");
 }
 
 /// Proves that a page of several pieces arrives complete with its length, and that HEAD sends only the same head.

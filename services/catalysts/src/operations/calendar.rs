@@ -48,20 +48,12 @@ pub fn operation() -> Operation {
         async move {
             let clock = call.context.clock;
             let answer = (upcoming.run)(Call { if_none_match: None, ..call }, arguments).await?;
-            file(&json_of(answer.body)?, clock)
+            let events = answer.body.into_value().ok_or_else(|| Problem::new(ErrorCode::Internal, "the events could not be read"))?;
+            file(&events, clock)
         }
     };
     let operation = Operation::define::<Value, (), _, _>(words, run);
     Operation { input, ..operation }.with_files(&[(CALENDAR, true)])
-}
-
-fn json_of(body: Body) -> Result<Value, Problem> {
-    let unreadable = || Problem::new(ErrorCode::Internal, "the events could not be read");
-    match body {
-        Body::Json(value) => Ok(value),
-        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable()),
-        _ => Err(unreadable()),
-    }
 }
 
 fn file(events: &Value, clock: Clock) -> Result<Answer, Problem> {

@@ -1,7 +1,7 @@
 //! One service asked about an entity: its own operation answers, under the rules for the caller of the entity's operation.
 
 use operation::problem::Problem;
-use operation::{Body, Call, Form, Operation, Price, Stage};
+use operation::{Call, Form, Operation, Price, Stage};
 use reads::registration::Registration;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What one service has about an entity.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "EntitySection")]
 #[serde(rename_all = "camelCase")]
 pub struct Section {
@@ -40,19 +40,7 @@ pub struct Section {
 impl Section {
     /// A section whose service was not asked.
     pub(super) fn unasked(topic: &'static str, service: &'static str, why: &str) -> Self {
-        let (arguments, filter, rows) = (Map::new(), Map::new(), Vec::new());
-        Self {
-            topic,
-            service,
-            operation: "",
-            arguments,
-            filter,
-            found_by: "",
-            rows,
-            truncated: false,
-            note: None,
-            problem: Some(why.to_owned()),
-        }
+        Self { topic, service, problem: Some(why.to_owned()), ..Self::default() }
     }
 
     /// The same section, with the filter of its service that finds the same.
@@ -98,11 +86,7 @@ impl Asker {
         check_tier(&self.call, operation)?;
         let (idempotency_key, watch_token, if_none_match) = (None, None, None);
         let asked = Call { form: Form::Json, idempotency_key, watch_token, if_none_match, stage: Stage::Whole, ..self.call.clone() };
-        match (operation.run)(asked, arguments).await?.body {
-            Body::Json(answer) => Ok(answer),
-            Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|_| unreadable(service)),
-            _ => Err(unreadable(service)),
-        }
+        (operation.run)(asked, arguments).await?.body.into_value().ok_or_else(|| unreadable(service))
     }
 }
 
@@ -141,12 +125,8 @@ impl Asked {
             service: self.service,
             operation: self.operation,
             arguments: self.arguments.clone(),
-            filter: Map::new(),
             found_by,
-            rows: Vec::new(),
-            truncated: false,
-            note: None,
-            problem: None,
+            ..Section::default()
         };
         // The time of the answer as a whole is no argument that a reader repeats.
         section.arguments.remove("asOf");

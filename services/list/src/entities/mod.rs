@@ -85,7 +85,7 @@ fn limit_default() -> usize {
 }
 
 /// What the services have about an entity.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "EntityInServices")]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
@@ -311,7 +311,7 @@ async fn company(asker: Asker, arguments: CompanyArguments) -> Result<Answer, Pr
         notes.push(format!("no filing or insider trade that this caller sees has the CIK {cik}"));
     }
     let sections = vec![filed, traded, awards, exclusions, recalls, catalysts, trials];
-    answer(Entity { kind: "company", name, ticker: known, cik: found_cik, uei: String::new(), as_of, sections, note: String::new() }, notes)
+    answer(Entity { kind: "company", name, ticker: known, cik: found_cik, as_of, sections, ..Entity::default() }, notes)
 }
 
 async fn institution(asker: Asker, arguments: InstitutionArguments) -> Result<Answer, Problem> {
@@ -327,11 +327,7 @@ async fn institution(asker: Asker, arguments: InstitutionArguments) -> Result<An
         funded.section(topic, "changes", found_by, limit, |row| is_kind(row, kind)).filtered_by("institution", &plain_name(&name))
     };
     let sections = vec![of_kind("grants", "grant"), of_kind("trials", "trial"), leads, awards, exclusions];
-    let unknown = String::new;
-    answer(
-        Entity { kind: "institution", name, ticker: unknown(), cik: unknown(), uei: unknown(), as_of, sections, note: unknown() },
-        Vec::new(),
-    )
+    answer(Entity { kind: "institution", name, as_of, sections, ..Entity::default() }, Vec::new())
 }
 
 async fn contractor(asker: Asker, arguments: ContractorArguments) -> Result<Answer, Problem> {
@@ -344,7 +340,7 @@ async fn contractor(asker: Asker, arguments: ContractorArguments) -> Result<Answ
     )
     .await;
     let sections = vec![awards, exclusions, recalls, filed];
-    answer(Entity { kind: "contractor", name, ticker, cik, uei: uei.unwrap_or_default(), as_of, sections, note: String::new() }, Vec::new())
+    answer(Entity { kind: "contractor", name, ticker, cik, uei: uei.unwrap_or_default(), as_of, sections, ..Entity::default() }, Vec::new())
 }
 
 /// The answer, with what is to be said about it.
