@@ -1,6 +1,6 @@
 //! Checks what operators and readers get against the code: docs, metrics, alerts, dashboards, and the files of docker compose.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod command_line;
 mod compose;

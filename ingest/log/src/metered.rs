@@ -1,7 +1,7 @@
 //! Wraps any log and counts the calls that go through it. The metrics are in the default registry of the process; their labels are topics
 //! and calls.
 //!
-//! Guarantee: results are passed on unchanged. If the registry refuses a metric, the calls go on without it.
+//! Guarantee: results are passed on unchanged. If the registry refuses a metric, the calls continue without it.
 
 use std::sync::{Arc, LazyLock};
 

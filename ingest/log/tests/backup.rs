@@ -1,6 +1,6 @@
 //! Backups of a log: consistent while others append, incremental, resumed after an interruption, and refused when they are damaged.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod contents;
 

@@ -215,7 +215,7 @@ async fn topics_are_created_with_their_first_record() {
     assert_eq!(ends.concat().iter().map(|end| end.0).sum::<u64>(), 4);
 }
 
-/// Proves that a topic whose table cannot be created refuses its records with the reason, and that other topics go on.
+/// Proves that a topic whose table cannot be created refuses its records with the reason, and that other topics continue.
 #[tokio::test]
 async fn topic_that_cannot_be_created() {
     let dir = TempDir::new().unwrap();

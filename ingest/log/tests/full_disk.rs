@@ -67,7 +67,7 @@ async fn numbers(log: &EmbeddedLog) -> Vec<u64> {
     }
 }
 
-/// Proves that appends fail while less space is free than writers need, that reads and waits go on, and that appends continue by themselves.
+/// Proves that appends fail while less space is free than writers need, that reads and waits continue, and that appends continue by themselves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn appends_pause_before_the_disk_is_full() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Moving topics between logs: records arrive unchanged at their offsets, and an archive that does not fit is refused.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod contents;
 

@@ -311,7 +311,7 @@ mod tests {
         Ok(out)
     }
 
-    /// Proves that records are found at any depth, with nested elements, attributes, character data and end tags in odd places.
+    /// Proves that records are found at any depth, with nested elements, attributes, character data and end tags in unexpected places.
     #[test]
     fn reads() {
         let document = "<?xml version='1.0'?><!DOCTYPE all [\n<!-- <!ENTITY x 'y'> -->\n<!ELEMENT all (one*)>\n]>\n<all><h a='>'>t<one/></h>\

@@ -155,7 +155,7 @@ fn compare(shared: &Shared, known: Option<Ends>, dir: &Path) -> Result<Ends, Err
         let end = state.readable.borrow().end;
         if end < acknowledged {
             let reason = format!(
-                "{} acknowledged records are missing from here on; the journal as it was found is in {}; restore the log from a copy, or remove {} to go on without them",
+                "{} acknowledged records are missing from here on; the journal as it was found is in {}; restore the log from a copy, or remove {} to continue without them",
                 acknowledged.since(end),
                 dir.join(BACKUP_DIR).display(),
                 ends::path(dir).display()

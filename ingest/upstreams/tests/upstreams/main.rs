@@ -1,6 +1,6 @@
 //! Requests and mappings of each upstream, on fixtures and on real records.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod allegheny;
 mod chicago;

@@ -82,7 +82,7 @@ fn decode(bytes: &[u8]) -> Option<(String, String)> {
 fn damaged(path: &Path) -> Error {
     Error::Damaged {
         table: path.display().to_string(),
-        reason: "the file differs from its checksum; restore it from the backup, or remove it to go on without this value".to_owned(),
+        reason: "the file differs from its checksum; restore it from the backup, or remove it to continue without this value".to_owned(),
     }
 }
 

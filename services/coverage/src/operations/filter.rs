@@ -40,7 +40,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 40))]
     pub trigger: Option<String>,
-    /// Always refused, with the reason: the tier follows from the day on which a lead is read, so no change of a lead tells of it.
+    /// Always refused, with the reason: the tier follows from the day on which a lead is read, so no change of a lead shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub tier: Option<String>,

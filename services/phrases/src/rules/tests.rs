@@ -25,7 +25,7 @@ use fold::testing;
 /// 2026-09-01T00.
 const START: i64 = 496_728;
 
-/// The service, fed with facts.
+/// The service, given facts.
 #[derive(Default)]
 struct World {
     rows: BTreeMap<(&'static str, String), Bytes>,
