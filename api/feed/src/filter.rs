@@ -7,15 +7,16 @@ use operation::context::Context;
 use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
-use schemas::folding::{folded, folded_words};
 use schemas::position::Seq;
-use schemas::views::records::{Record, normal};
+use schemas::views::records::Record;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use view_store::feed::Page;
 
 use super::position::Position;
+pub use crate::fields::Field;
+pub use crate::terms::{Named, TermQuery, contains, has_words, is_one_of};
 
 /// A change, as it is stored in the feed.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,17 +81,6 @@ pub fn elements<R: ChangeRecord + DeserializeOwned>(page: &Page) -> Result<Vec<E
     })
 }
 
-/// A query for terms. A change that matches the filter has at least one of these terms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TermQuery {
-    /// One of these values of a dimension.
-    Exact(&'static str, Vec<String>),
-    /// A value of a dimension that contains this text.
-    Part(&'static str, String),
-    /// A value of a dimension that starts with one of these texts.
-    Prefix(&'static str, Vec<String>),
-}
-
 /// One way to find the candidates by the index of terms.
 pub(crate) struct TermSearch {
     /// The terms to look up.
@@ -148,45 +138,65 @@ impl<'a, R: ChangeRecord> Criteria<'a, R> {
     }
 }
 
-/// A field of a filter whose values are recorded ones.
-#[derive(Clone, Copy, Debug)]
-pub struct Named {
-    /// The name of the field: a text, or a list of texts.
-    pub field: &'static str,
-    /// The dimension of terms whose values are proposed.
-    pub dimension: &'static str,
-    /// Whether values are codes, which are written in capitals.
-    pub is_code: bool,
+/// A [`Field`] that is an optional text, in the table of the filter that is implemented: `text_field!(state)`, or
+/// `text_field!("coverageLine", coverage_line)` if its name in queries is another one.
+#[macro_export]
+macro_rules! text_field {
+    ($field:ident) => {
+        $crate::text_field!(stringify!($field), $field)
+    };
+    ($name:expr, $field:ident) => {
+        $crate::filter::Field::<Self, <Self as $crate::filter::Filter>::Record>::text(
+            $name,
+            |filter| filter.$field.as_deref(),
+            |filter| &mut filter.$field,
+        )
+    };
 }
 
-impl Named {
-    /// A field with names, or parts of names.
-    #[must_use]
-    pub const fn name(field: &'static str, dimension: &'static str) -> Self {
-        Self { field, dimension, is_code: false }
-    }
-
-    /// A field with codes.
-    #[must_use]
-    pub const fn code(field: &'static str, dimension: &'static str) -> Self {
-        Self { field, dimension, is_code: true }
-    }
-}
+/// The table of a filter's fields.
+pub type Fields<F> = &'static [Field<F, <F as Filter>::Record>];
 
 /// A filter of one service's changes. Its canonical form is its JSON, with the fields in the order of declaration and without the fields that are
-/// not set.
+/// not set. What it means follows from the table of its fields; a filter with rules of its own implements the functions that differ.
 pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + Send + Sync + 'static {
     /// The records that the filter is applied to.
     type Record: Record;
 
-    /// The fields whose values are recorded ones. A note names a value that nothing recorded has, see `crate::unknown`.
+    /// The fields that mean something alone, in the order in which they are checked.
+    const FIELDS: Fields<Self> = &[];
+
+    /// Fields whose values are recorded ones, where the table does not say so: see [`Self::named`].
     const NAMED: &'static [Named] = &[];
+
+    /// The fields whose values are recorded ones. A note names a value that nothing recorded has, see `crate::unknown`.
+    fn named() -> Vec<Named> {
+        Self::NAMED.iter().copied().chain(Self::FIELDS.iter().filter_map(|field| field.named)).collect()
+    }
+
+    /// The filter of one text, by the name of a field of the table; `None` if the table has no such text.
+    fn of_text(field: &str, text: &str) -> Option<Self> {
+        let mut filter = Self::default();
+        let found = Self::FIELDS.iter().find(|known| known.name == field)?.text.as_ref()?;
+        *(found.slot)(&mut filter) = Some(text.to_owned());
+        Some(filter)
+    }
+
+    /// Checks and normalizes the fields of the table.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field.
+    fn read_fields(&mut self) -> Result<(), Problem> {
+        Self::FIELDS.iter().try_for_each(|field| field.read(self))
+    }
 
     /// Checks and normalizes the filter, so that it can be compared and saved.
     ///
     /// # Errors
     /// `parameter-invalid`, naming the field.
-    fn normalize(self) -> Result<Self, Problem> {
+    fn normalize(mut self) -> Result<Self, Problem> {
+        self.read_fields()?;
+        self.check_ranges()?;
         Ok(self)
     }
 
@@ -218,11 +228,22 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         Criteria::new(self.term_queries(), |change| self.matches(change)).with_wildcard(|dimension| self.wildcard(dimension))
     }
 
+    /// Whether a record matches the fields of the table.
+    fn takes(&self, record: &Self::Record) -> bool {
+        Self::FIELDS.iter().all(|field| field.selects(self, record))
+    }
+
     /// Whether a change matches the filter, be it news or not.
-    fn matches(&self, change: &Element<Self::Record>) -> bool;
+    fn matches(&self, change: &Element<Self::Record>) -> bool {
+        self.takes(&change.record)
+    }
 
     /// Alternative queries, each of which finds all matching changes. The first selective one is used; without any, all changes are read.
-    fn term_queries(&self) -> Vec<TermQuery>;
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let mut queries: Vec<(u8, TermQuery)> = Self::FIELDS.iter().filter_map(|field| field.query(self)).collect();
+        queries.sort_by_key(|(order, _)| *order);
+        queries.into_iter().map(|(_, query)| query).collect()
+    }
 
     /// Resolves parts of the filter at a position. What is resolved is not part of the canonical form. Changes up to `after` are not shown to the caller,
     /// so neither the note nor what is resolved says anything about them. Returns a note if it resolves to nothing.
@@ -295,27 +316,6 @@ pub fn check_range<T: PartialOrd + Display>(low: (&str, Option<T>), high: (&str,
     Ok(())
 }
 
-/// Whether a value contains a text, without case and accents. Nothing contains a text without letters, digits and signs.
-#[must_use]
-pub fn contains(value: &str, part: &str) -> bool {
-    let part = folded(&normal(part));
-    !part.is_empty() && folded(&normal(value)).contains(&part)
-}
-
-/// Whether a value is in a list, under the normalization of terms.
-#[must_use]
-pub fn is_one_of(value: &str, wanted: &[String]) -> bool {
-    let value = normal(value);
-    wanted.iter().any(|wanted| normal(wanted) == value)
-}
-
-/// Whether every word of `wanted` occurs in one of the texts, as a word or the beginning of a word, without case and accents.
-#[must_use]
-pub fn has_words(texts: &[&str], wanted: &str) -> bool {
-    let words: Vec<String> = texts.iter().flat_map(|text| folded_words(text)).collect();
-    folded_words(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
-}
-
 /// Decodes an element of the feed.
 pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
     serde_json::from_slice(element).map_err(|error| {
@@ -340,17 +340,5 @@ mod tests {
             (problem.parameter.as_str(), problem.detail.as_str()),
             ("minAmount", "minAmount: 2.5 is more than 1, which is given as maxAmount")
         );
-    }
-
-    /// Proves how values are compared with filters.
-    #[test]
-    fn comparisons() {
-        assert!(contains("ACME  Holdings", "me hold") && !contains("ACME", "acme corp"));
-        assert!(is_one_of("8-K", &["10-k".into(), "8-k".into()]) && !is_one_of("8-K/A", &["8-K".into()]));
-        assert!(has_words(&["Cloud migration", "Phase II"], "PHASE mig") && !has_words(&["Cloud"], "loud"));
-        for (value, part) in [("Universit\u{e9} de Montr\u{e9}al", "universite"), ("Wei\u{df} AG", "WEISS"), ("cafe\u{301}", "CAF\u{c9}")] {
-            assert!(contains(value, part) && contains(value, value) && has_words(&[value], part), "{value} {part}");
-        }
-        assert!(!contains("ACME", "\u{301}") && !contains("ACME", " "));
     }
 }

@@ -19,11 +19,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Source;
-use super::filter::{Element, Filter, Named, TermQuery, contains};
+use super::fields::Field;
+use super::filter::{Fields, Filter, TermQuery};
 use super::page_request::{FilteredPageRequest, PageRequest};
 use super::query::{Feed, Item, Query};
 use super::testing::records::RecordView;
 use super::testing::{Chance, START_MS, World, call};
+use crate::text_field;
 
 mod tables {
     schemas::record_tables!("things", places);
@@ -112,7 +114,7 @@ pub(crate) struct Wants {
 }
 
 impl Wants {
-    /// Written independently of [`Filter::matches`], from the meaning of the filter.
+    /// Written independently of the table of fields, from the meaning of the filter.
     pub(crate) fn takes(&self, thing: &Thing) -> bool {
         let name = thing.name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let kind = thing.kind.to_lowercase();
@@ -126,22 +128,14 @@ impl Wants {
 impl Filter for Wants {
     type Record = Thing;
 
-    const NAMED: &'static [Named] = &[Named::code("kind", "kind"), Named::name("name", "name")];
-
-    fn matches(&self, change: &Element<Thing>) -> bool {
-        let thing = &change.record;
-        self.kind.as_deref().is_none_or(|kind| normal(kind) == normal(&thing.kind))
-            && self.name.as_deref().is_none_or(|part| contains(&thing.name, part))
-            && self.prefix.as_deref().is_none_or(|prefix| normal(&thing.name).starts_with(&normal(prefix)))
-            && self.size.is_none_or(|least| thing.size >= least)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let name = self.name.clone().map(|part| TermQuery::Part("name", part));
-        let prefix = self.prefix.clone().map(|prefix| TermQuery::Prefix("name", vec![prefix]));
-        let kind = self.kind.clone().map(|kind| TermQuery::Exact("kind", vec![kind]));
-        [name, prefix, kind].into_iter().flatten().collect()
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(kind).same_term_as(|thing| &thing.kind).found_by_term(3, "kind").with_codes("kind"),
+        text_field!(name).part_of(|thing| &thing.name).found_by_part(1, "name").with_names("name"),
+        text_field!(prefix)
+            .selecting(|thing, prefix| normal(&thing.name).starts_with(&normal(prefix)))
+            .found_by(2, |wants| wants.prefix.clone().map(|prefix| TermQuery::Prefix("name", vec![prefix]))),
+        Field::<Self, Thing>::new("size").selecting_by(|wants, thing| wants.size.is_none_or(|least| thing.size >= least)),
+    ];
 }
 
 /// Filters that are found by terms, by some of many values, by too many values, and by reading all changes.

@@ -1,5 +1,5 @@
 //! Notes about values of a filter that nothing recorded has, with the nearest values that are recorded. A filter states its fields with such values
-//! ([`Filter::NAMED`]); every feed, list, saved filter and watch gets the notes.
+//! ([`Filter::named`]); every feed, list, saved filter and watch gets the notes.
 //!
 //! Promises: whether a value is known is decided by a search that reads a bounded number of rows; the nearest values are those of the names that are
 //! in memory. A caller who sees redacted records, or only the last days, and a view that hides values, gets notes that say nothing about recorded values.
@@ -52,7 +52,7 @@ pub async fn unknown_values<F: Filter>(call: &Call, recorded: &Recorded<'_>, fil
     let Ok(Value::Object(fields)) = serde_json::to_value(filter) else { return Ok(Vec::new()) };
     let is_limited = recorded.source.sample_days_for(call).is_some() || recorded.source.redaction_for(call).is_some();
     let mut notes = Vec::new();
-    for named in F::NAMED {
+    for named in &F::named() {
         let (values, is_list) = match fields.get(named.field) {
             Some(Value::String(text)) => (vec![text.as_str()], false),
             Some(Value::Array(items)) => (items.iter().filter_map(Value::as_str).collect(), true),

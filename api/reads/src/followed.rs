@@ -1,16 +1,25 @@
 //! The operations of a service with a filtered feed: saved filters, then watches and their webhooks.
 
+use feed::filter::{Field, Filter};
 use operation::Operation;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use schemars::SchemaGenerator;
 use webhooks::matchers::{WatchMessages, matcher};
 use webhooks::operations::{self as webhook_operations, WebhookAccess, WebhookConfig};
 
 use super::{filters, watchlist};
+use crate::read::filter_properties;
 use crate::registration::Bundle;
 
 /// Saved filters, watches and webhooks of one service, with the matcher for the delivery to the webhooks.
+///
+/// # Panics
+/// When the table of the filter's fields names one that the filter does not have.
 #[must_use]
 pub fn operations<S: WatchMessages>() -> Bundle {
+    let fields = filter_properties::<S>(&mut SchemaGenerator::default());
+    let unknown = S::Filter::FIELDS.iter().map(Field::name).find(|name| !fields.contains_key(*name));
+    assert_eq!(unknown, None, "a field in the table of the filter of {} is unknown", S::FEED.source.service);
     let paths = [
         "/v1/watchlist/{id}/deliveries",
         "/v1/watchlist/{id}/ping",

@@ -69,6 +69,3 @@ pub fn service() -> Registration {
     .with(history::operations_with_health::<Lead, health::Leads>(SOURCE))
     .with_data(LEXICON.shown("lexicon"))
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Lead>;

@@ -5,12 +5,10 @@ use crate::record::lexicon::{LEXICON, category};
 use schemars::JsonSchema;
 use schemas::names::hint;
 use schemas::values::US_STATES;
-use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
-use feed::filter::{self, Named, TermQuery, contains, is_one_of};
-use operation::known::known_value;
+use feed::filter::{self, Fields};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// A filter of leads: a lead matches if it matches every given field.
@@ -43,75 +41,35 @@ pub struct Filter {
     pub include_backfill: bool,
 }
 
-impl Filter {
-    /// Whether a lead matches the filter.
-    #[must_use]
-    pub fn takes(&self, lead: &Lead) -> bool {
-        let is = |wanted: &Option<String>, fits: &dyn Fn(&String) -> bool| wanted.as_ref().is_none_or(fits);
-        let exact = |own: &str, wanted: &String| is_one_of(own, std::slice::from_ref(wanted));
-        is(&self.category, &|category| exact(&lead.category, category))
-            && is(&self.state, &|state| exact(&lead.state, state))
-            && is(&self.activity, &|code| exact(&lead.activity_code, code))
-            && is(&self.org, &|part| contains(&lead.org, part))
-            && is(&self.pi, &|part| contains(&lead.pi, part))
-    }
-}
-
 impl filter::Filter for Filter {
     type Record = Lead;
 
-    const NAMED: &'static [Named] = &[Named::name("org", "org"), Named::name("pi", "pi"), Named::code("activity", "activity")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        self.category = self.category.as_deref().map(category_named).transpose()?;
-        self.state = self.state.as_deref().map(state_named).transpose()?;
-        for text in [&mut self.org, &mut self.pi, &mut self.activity] {
-            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
-        }
-        Ok(self)
-    }
-
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(category).read_by(category_named).same_term_as(|lead| &lead.category).found_by_term(4, "category"),
+        text_field!(state).one_of(&US_STATES).same_term_as(|lead| &lead.state).found_by_term(3, "state"),
+        text_field!(org).part_of(|lead| &lead.org).found_by_part(2, "org").with_names("org"),
+        text_field!(pi).part_of(|lead| &lead.pi).found_by_part(1, "pi").with_names("pi"),
+        text_field!(activity).same_term_as(|lead| &lead.activity_code).found_by_term(5, "activity").with_codes("activity"),
+    ];
 
     fn includes_backfill(&self) -> bool {
         self.include_backfill
     }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        // The most selective search first.
-        let queries = [
-            part("pi", &self.pi),
-            part("org", &self.org),
-            exact("state", &self.state),
-            exact("category", &self.category),
-            exact("activity", &self.activity),
-        ];
-        queries.into_iter().flatten().collect()
-    }
 }
 
 /// The category with a name, as the lexicon spells it.
-fn category_named(name: &str) -> Result<String, Problem> {
+fn category_named(parameter: &'static str, name: &str) -> Result<String, Problem> {
     let names = || LEXICON.entries.iter().map(|category| category.name.as_str());
     category(name).map(str::to_owned).ok_or_else(|| {
         let known = names().collect::<Vec<_>>().join(", ");
-        Problem::parameter("category", format!("{name:?} is no category{}; the categories are: {known}", hint(name, names())))
+        Problem::parameter(parameter, format!("{name:?} is no category{}; the categories are: {known}", hint(name, names())))
     })
-}
-
-/// The two letters of a state or territory of the United States, in capitals.
-fn state_named(text: &str) -> Result<String, Problem> {
-    known_value("state", "state", text, &US_STATES).map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use feed::filter::Filter as _;
+    use feed::filter::{Filter as _, TermQuery};
     use serde_json::json;
 
     /// Proves that every condition counts, that names are checked and normalized, and how leads are found.

@@ -1,0 +1,78 @@
+//! Terms by which changes are found, and the comparisons of values with what a filter gives.
+
+use schemas::folding::{folded, folded_words};
+use schemas::views::records::normal;
+
+/// A query for terms. A change that matches the filter has at least one of these terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TermQuery {
+    /// One of these values of a dimension.
+    Exact(&'static str, Vec<String>),
+    /// A value of a dimension that contains this text.
+    Part(&'static str, String),
+    /// A value of a dimension that starts with one of these texts.
+    Prefix(&'static str, Vec<String>),
+}
+
+/// A field of a filter whose values are recorded ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// The name of the field: a text, or a list of texts.
+    pub field: &'static str,
+    /// The dimension of terms whose values are proposed.
+    pub dimension: &'static str,
+    /// Whether values are codes, which are written in capitals.
+    pub is_code: bool,
+}
+
+impl Named {
+    /// A field with names, or parts of names.
+    #[must_use]
+    pub const fn name(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: false }
+    }
+
+    /// A field with codes.
+    #[must_use]
+    pub const fn code(field: &'static str, dimension: &'static str) -> Self {
+        Self { field, dimension, is_code: true }
+    }
+}
+
+/// Whether a value contains a text, without case and accents. Nothing contains a text without letters, digits and signs.
+#[must_use]
+pub fn contains(value: &str, part: &str) -> bool {
+    let part = folded(&normal(part));
+    !part.is_empty() && folded(&normal(value)).contains(&part)
+}
+
+/// Whether a value is in a list, under the normalization of terms.
+#[must_use]
+pub fn is_one_of(value: &str, wanted: &[String]) -> bool {
+    let value = normal(value);
+    wanted.iter().any(|wanted| normal(wanted) == value)
+}
+
+/// Whether every word of `wanted` occurs in one of the texts, as a word or the beginning of a word, without case and accents.
+#[must_use]
+pub fn has_words(texts: &[&str], wanted: &str) -> bool {
+    let words: Vec<String> = texts.iter().flat_map(|text| folded_words(text)).collect();
+    folded_words(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves how values are compared with filters.
+    #[test]
+    fn comparisons() {
+        assert!(contains("ACME  Holdings", "me hold") && !contains("ACME", "acme corp"));
+        assert!(is_one_of("8-K", &["10-k".into(), "8-k".into()]) && !is_one_of("8-K/A", &["8-K".into()]));
+        assert!(has_words(&["Cloud migration", "Phase II"], "PHASE mig") && !has_words(&["Cloud"], "loud"));
+        for (value, part) in [("Universit\u{e9} de Montr\u{e9}al", "universite"), ("Wei\u{df} AG", "WEISS"), ("cafe\u{301}", "CAF\u{c9}")] {
+            assert!(contains(value, part) && contains(value, value) && has_words(&[value], part), "{value} {part}");
+        }
+        assert!(!contains("ACME", "\u{301}") && !contains("ACME", " "));
+    }
+}
