@@ -78,8 +78,5 @@ pub fn service() -> Registration {
     .with_data(shown_street_words())
 }
 
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Lead>;
-
 #[cfg(test)]
 mod tests;

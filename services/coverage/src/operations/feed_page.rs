@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::record::{FREE_DAYS, HOT_DAYS, Lead, TIERS, WARM_DAYS, list};
+use feed::filter::Filter as _;
 use feed::places::{Ranked, Segment, Selects, Walk};
 use jiff::ToSpan;
 use jiff::civil::Date;

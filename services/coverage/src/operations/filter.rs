@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, SOURCES};
-use feed::filter::{self, TermQuery, is_one_of};
-use operation::known::known_value;
+use crate::SOURCES;
+use feed::filter::{self, Fields, is_one_of};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// How firmly a line can follow.
@@ -46,21 +46,16 @@ pub struct Filter {
     pub tier: Option<String>,
 }
 
-impl Filter {
-    /// Whether a lead matches the filter.
-    #[must_use]
-    pub fn takes(&self, lead: &Lead) -> bool {
-        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| is_one_of(own, std::slice::from_ref(wanted)));
-        is(&self.state, &lead.state)
-            && is(&self.coverage_line, &lead.coverage_line)
-            && is(&self.basis, &lead.basis)
-            && is(&self.trigger, &lead.trigger)
-            && self.source.as_ref().is_none_or(|wanted| is_one_of(wanted, &lead.sources))
-    }
-}
-
 impl filter::Filter for Filter {
     type Record = Lead;
+
+    const FIELDS: Fields<Self> = &[
+        text_field!(state).one_of(&US_STATES).same_term_as(|lead| &lead.state).found_by_term(1, "state"),
+        text_field!("coverageLine", coverage_line).one_of(&LINES).same_term_as(|lead| &lead.coverage_line).found_by_term(2, "line"),
+        text_field!(source).one_of(&SOURCES).selecting(|lead, source| is_one_of(source, &lead.sources)).found_by_term(4, "source"),
+        text_field!(basis).one_of(&BASES).same_term_as(|lead| &lead.basis).found_by_term(5, "basis"),
+        text_field!(trigger).one_of(&TRIGGERS).same_term_as(|lead| &lead.trigger).found_by_term(3, "trigger"),
+    ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         if self.tier.is_some() {
@@ -68,42 +63,15 @@ impl filter::Filter for Filter {
                 a change of the lead; a lead is usually hot when it is recorded";
             return Err(Problem::parameter("tier", reason));
         }
-        for (name, value, known) in [
-            ("state", &mut self.state, &US_STATES[..]),
-            ("coverageLine", &mut self.coverage_line, &LINES),
-            ("source", &mut self.source, &SOURCES),
-            ("basis", &mut self.basis, &BASES),
-            ("trigger", &mut self.trigger, &TRIGGERS),
-        ] {
-            if let Some(given) = value {
-                known_value(name, name, given, known)?.clone_into(given);
-            }
-        }
+        self.read_fields()?;
         Ok(self)
-    }
-
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        // The most selective search first.
-        let queries = [
-            exact("state", &self.state),
-            exact("line", &self.coverage_line),
-            exact("trigger", &self.trigger),
-            exact("source", &self.source),
-            exact("basis", &self.basis),
-        ];
-        queries.into_iter().flatten().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use feed::filter::Filter as _;
+    use feed::filter::{Filter as _, TermQuery};
     use serde_json::json;
 
     /// Proves that every condition counts, that any source of a merged lead matches, and that values are checked and normalized.
