@@ -74,6 +74,3 @@ pub fn service() -> Registration {
     .with_data(shown_legal_forms())
     .with_data(shown_aliases())
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Catalyst>;

@@ -8,9 +8,9 @@ use schemas::position::Seq;
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
-use feed::filter::{self, Named, TermQuery};
+use feed::filter::{self, Fields, TermQuery};
 use feed::position::Position;
+use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
 use reads::numbers::numbers_of_trial;
@@ -52,19 +52,6 @@ pub struct Filter {
     /// because they are no news.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
-}
-
-impl Filter {
-    /// Whether an event matches the filter.
-    #[must_use]
-    pub fn takes(&self, record: &Catalyst) -> bool {
-        let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
-        is(&self.ticker, &|ticker| names_ticker(&record.ticker, &tickers(ticker)))
-            && is(&self.drug, &|drug| names_drug(&record.drug, drug))
-            && is(&self.trial, &|trial| record.trial_id.eq_ignore_ascii_case(trial) || self.numbers.contains(&record.trial_id))
-            && is(&self.kind, &|kind| record.kind == kind)
-            && is(&self.phase, &|phase| record.phases().any(|one| one == phase))
-    }
 }
 
 /// The ids that a number can mean: those of a trial's readout by any of its numbers, or a text as ids are written.
@@ -131,24 +118,30 @@ fn known(parameter: &'static str, text: &str, all: &[&'static str]) -> Result<St
 impl filter::Filter for Filter {
     type Record = Catalyst;
 
-    const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("trial", "trial"), Named::name("drug", "drugname")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        self.ticker = given(self.ticker).map(|text| ticker("ticker", &text)).transpose()?;
-        self.kind = given(self.kind).map(|text| kind("kind", &text)).transpose()?;
-        self.phase = given(self.phase).map(|text| phase("phase", &text)).transpose()?;
-        self.trial = given(self.trial).map(|text| text.trim().to_ascii_uppercase());
-        self.drug = given(self.drug).map(|text| normal(&text));
-        if let Some(drug) = &self.drug {
-            drug_letters("drug", drug)?;
-        }
-        Ok(self)
-    }
-
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(ticker)
+            .read_unless_blank_by(ticker)
+            .selecting(|record, ticker| names_ticker(&record.ticker, &tickers(ticker)))
+            .found_by(2, |filter| filter.ticker.as_deref().map(|ticker| TermQuery::Exact("ticker", written(ticker))))
+            .with_codes("ticker"),
+        text_field!(kind).read_unless_blank_by(kind).equal_to(|record| &record.kind).found_by_term(5, "kind"),
+        text_field!(phase)
+            .read_unless_blank_by(phase)
+            .selecting(|record, phase| record.phases().any(|one| one == phase))
+            .found_by_term(4, "phase"),
+        text_field!(trial)
+            .read_unless_blank_by(|_, text| Ok(text.trim().to_ascii_uppercase()))
+            .selecting_by(|filter, record| filter.trial.as_deref().is_none_or(|trial| is_of_trial(record, trial, &filter.numbers)))
+            .found_by(1, |filter| {
+                filter.trial.as_ref().map(|trial| TermQuery::Exact("trial", filter.numbers.iter().chain([trial]).cloned().collect()))
+            })
+            .with_codes("trial"),
+        text_field!(drug)
+            .read_unless_blank_by(drug)
+            .selecting(|record, drug| names_drug(&record.drug, drug))
+            .found_by(3, |filter| Some(TermQuery::Exact("drug", vec![drug_letters("drug", filter.drug.as_deref()?).ok()?])))
+            .with_names("drugname"),
+    ];
 
     async fn look_up(&mut self, _: &Context, at: &Position, _: Seq) -> Result<Option<String>, Problem> {
         if let Some(trial) = &self.trial {
@@ -160,22 +153,21 @@ impl filter::Filter for Filter {
     fn includes_backfill(&self) -> bool {
         self.include_backfill
     }
+}
 
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension: &'static str, value: Option<String>| value.map(|value| TermQuery::Exact(dimension, vec![value]));
-        let letters = self.drug.as_deref().and_then(|drug| drug_letters("drug", drug).ok());
-        // The most selective search first.
-        [
-            self.trial.as_ref().map(|trial| TermQuery::Exact("trial", self.numbers.iter().chain([trial]).cloned().collect())),
-            self.ticker.as_deref().map(|ticker| TermQuery::Exact("ticker", written(ticker))),
-            exact("drug", letters),
-            exact("phase", self.phase.as_deref().map(normal)),
-            exact("kind", self.kind.clone()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
+/// Whether a record is of a trial: by its number, or by one of its numbers, older ones too.
+fn is_of_trial(record: &Catalyst, trial: &str, numbers: &[String]) -> bool {
+    record.trial_id.eq_ignore_ascii_case(trial) || numbers.contains(&record.trial_id)
+}
+
+/// Checks the words of a drug's name, and returns them as terms are written.
+///
+/// # Errors
+/// `parameter-invalid` if no word is long enough.
+fn drug(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let drug = normal(text);
+    drug_letters(parameter, &drug)?;
+    Ok(drug)
 }
 
 /// The ways in which records write the tickers of a text.
