@@ -60,6 +60,3 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::with_numbers::<Funding>(SOURCE, |_, at, text| Box::pin(records::ids_of(at, text))))
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Funding>;

@@ -6,8 +6,8 @@ use schemas::values::{TOPICS, TRIAL_PHASES, US_STATES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
-use feed::filter::{self, Named, TermQuery, check_range, contains};
+use feed::filter::{self, Field, Fields, check_range, contains};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// Classes of sponsors.
@@ -84,26 +84,10 @@ pub struct Filter {
     pub include_backfill: bool,
 }
 
-impl Filter {
-    /// Whether a record matches the filter.
-    #[must_use]
-    pub fn takes(&self, record: &Funding) -> bool {
-        let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
-        #[expect(clippy::cast_precision_loss, reason = "dollars of one award are far below 2^53")]
-        let amount = record.amount.map(|amount| amount as f64);
-        is(&self.topic, &|topic| record.topics.iter().any(|one| one.slug == normal(topic)))
-            && is(&self.state, &|state| record.states.iter().any(|one| one.eq_ignore_ascii_case(state)))
-            && is(&self.institution, &|part| {
-                [&record.org, &record.sponsor].into_iter().chain(&record.institutions).any(|name| contains(name, part))
-            })
-            && self.sponsor_class.is_none_or(|class| record.sponsor_class == class.as_str())
-            && is(&self.sponsor, &|part| contains(&record.sponsor, part))
-            && is(&self.pi, &|part| [&record.pi].into_iter().chain(&record.investigators).any(|name| contains(name, part)))
-            && is(&self.ic, &|ic| record.ic.eq_ignore_ascii_case(ic.trim()))
-            && is(&self.phase, &|phase| has_phases(&record.phase, phase))
-            && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
-            && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
-    }
+/// The amount of a record in dollars.
+#[expect(clippy::cast_precision_loss, reason = "dollars of one award are far below 2^53")]
+fn dollars(record: &Funding) -> Option<f64> {
+    record.amount.map(|amount| amount as f64)
 }
 
 /// Whether a trial's phase contains all wanted phases. Slashes separate the phases of both.
@@ -114,18 +98,31 @@ fn has_phases(phase: &str, wanted: &str) -> bool {
 impl filter::Filter for Filter {
     type Record = Funding;
 
-    const NAMED: &'static [Named] =
-        &[Named::name("institution", "institution"), Named::name("sponsor", "sponsor"), Named::name("pi", "pi"), Named::code("ic", "ic")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        for text in
-            [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
-        {
-            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
-        }
-        self.check_ranges()?;
-        Ok(self)
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(topic).selecting(|record, topic| record.topics.iter().any(|one| one.slug == normal(topic))).found_by_term(6, "topic"),
+        text_field!(state)
+            .selecting(|record, state| record.states.iter().any(|one| one.eq_ignore_ascii_case(state)))
+            .found_by_term(5, "state"),
+        text_field!(institution)
+            .selecting(|record, part| {
+                [&record.org, &record.sponsor].into_iter().chain(&record.institutions).any(|name| contains(name, part))
+            })
+            .found_by_part(3, "institution")
+            .with_names("institution"),
+        Field::<Self, Funding>::new("sponsorClass")
+            .selecting_by(|filter, record| filter.sponsor_class.is_none_or(|class| record.sponsor_class == class.as_str())),
+        text_field!(sponsor).part_of(|record| &record.sponsor).found_by_part(2, "sponsor").with_names("sponsor"),
+        text_field!(pi)
+            .selecting(|record, part| [&record.pi].into_iter().chain(&record.investigators).any(|name| contains(name, part)))
+            .found_by_part(1, "pi")
+            .with_names("pi"),
+        text_field!(ic).selecting(|record, ic| record.ic.eq_ignore_ascii_case(ic.trim())).found_by_term(4, "ic").with_codes("ic"),
+        text_field!(phase).selecting(|record, phase| has_phases(&record.phase, phase)),
+        Field::<Self, Funding>::new("minAmount")
+            .selecting_by(|filter, record| filter.min_amount.is_none_or(|least| dollars(record).is_some_and(|amount| amount >= least))),
+        Field::<Self, Funding>::new("maxAmount")
+            .selecting_by(|filter, record| filter.max_amount.is_none_or(|most| dollars(record).is_some_and(|amount| amount <= most))),
+    ];
 
     fn check_ranges(&self) -> Result<(), Problem> {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
@@ -140,29 +137,8 @@ impl filter::Filter for Filter {
         Some(format!("no record can match: {grants} matches grants only, {trials} trials only"))
     }
 
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
-
     fn includes_backfill(&self) -> bool {
         self.include_backfill
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        // The most selective search first.
-        [
-            part("pi", &self.pi),
-            part("sponsor", &self.sponsor),
-            part("institution", &self.institution),
-            exact("ic", &self.ic),
-            exact("state", &self.state),
-            exact("topic", &self.topic),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     fn wildcard(&self, dimension: &str) -> Option<&'static str> {
