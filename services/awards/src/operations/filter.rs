@@ -3,12 +3,11 @@
 use schemars::JsonSchema;
 use schemas::numbers::{compact, number_of};
 use schemas::views::awards::Award;
-use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::records::dollars;
-use crate::Change;
-use feed::filter::{self, Named, TermQuery, check_range, contains, has_words};
+use feed::filter::{self, Field, Fields, TermQuery, check_range, contains, has_words};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// How many prefixes of industry codes a filter has at most.
@@ -47,31 +46,39 @@ pub struct Filter {
     pub include_backfill: bool,
 }
 
-impl Filter {
-    /// Whether an award matches the filter.
-    #[must_use]
-    pub fn takes(&self, award: &Award) -> bool {
-        let amount = award.amount_cents.map(dollars);
-        (self.naics.is_empty() || self.naics.iter().any(|prefix| award.naics.starts_with(prefix)))
-            && self.agency.as_deref().is_none_or(|part| [&award.agency, &award.sub_agency].iter().any(|name| contains(name, part)))
-            && self
-                .recipient
-                .as_deref()
-                .is_none_or(|part| [&award.recipient, &award.parent_recipient].iter().any(|name| contains(name, part)))
-            && self.keyword.as_deref().is_none_or(|words| {
-                has_words(&[&award.description, &award.action_description, &award.naics_description, &award.psc_description], words)
-                    || number_of(words).is_some_and(|number| [&award.piid, &award.parent_piid].iter().any(|own| compact(own) == number))
-            })
-            && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
-            && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
-    }
+/// Whether the words occur in one of the descriptions of an award, or name its number or that of its vehicle.
+fn has_keyword(award: &Award, words: &str) -> bool {
+    has_words(&[&award.description, &award.action_description, &award.naics_description, &award.psc_description], words)
+        || number_of(words).is_some_and(|number| [&award.piid, &award.parent_piid].iter().any(|own| compact(own) == number))
+}
+
+/// The total obligation of an award in dollars.
+fn amount(award: &Award) -> Option<f64> {
+    award.amount_cents.map(dollars)
 }
 
 impl filter::Filter for Filter {
     type Record = Award;
 
-    const NAMED: &'static [Named] =
-        &[Named::code("naics", "naics"), Named::name("agency", "agency"), Named::name("recipient", "recipient")];
+    const FIELDS: Fields<Self> = &[
+        Field::<Self, Award>::new("naics")
+            .selecting_by(|filter, award| filter.naics.is_empty() || filter.naics.iter().any(|prefix| award.naics.starts_with(prefix)))
+            .found_by(2, |filter| (!filter.naics.is_empty()).then(|| TermQuery::Prefix("naics", filter.naics.clone())))
+            .with_codes("naics"),
+        text_field!(agency)
+            .selecting(|award, part| [&award.agency, &award.sub_agency].iter().any(|name| contains(name, part)))
+            .found_by_part(3, "agency")
+            .with_names("agency"),
+        text_field!(recipient)
+            .selecting(|award, part| [&award.recipient, &award.parent_recipient].iter().any(|name| contains(name, part)))
+            .found_by_part(1, "recipient")
+            .with_names("recipient"),
+        text_field!(keyword).selecting(has_keyword),
+        Field::<Self, Award>::new("minAmount")
+            .selecting_by(|filter, award| filter.min_amount.is_none_or(|least| amount(award).is_some_and(|amount| amount >= least))),
+        Field::<Self, Award>::new("maxAmount")
+            .selecting_by(|filter, award| filter.max_amount.is_none_or(|most| amount(award).is_some_and(|amount| amount <= most))),
+    ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         for code in &mut self.naics {
@@ -83,11 +90,9 @@ impl filter::Filter for Filter {
         if self.naics.len() > NAICS_MAX {
             return Err(Problem::parameter("naics", format!("naics: more than {NAICS_MAX} codes")));
         }
-        for text in [&mut self.agency, &mut self.recipient, &mut self.keyword] {
-            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
-        }
         self.naics.sort_unstable();
         self.naics.dedup();
+        self.read_fields()?;
         self.check_ranges()?;
         Ok(self)
     }
@@ -96,24 +101,15 @@ impl filter::Filter for Filter {
         check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
     }
 
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
-
     fn includes_backfill(&self) -> bool {
         self.include_backfill
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
-        let naics = (!self.naics.is_empty()).then(|| TermQuery::Prefix("naics", self.naics.clone()));
-        [part("recipient", &self.recipient), naics, part("agency", &self.agency)].into_iter().flatten().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Change;
     use feed::filter::Filter as _;
 
     /// Proves which awards match which conditions.
