@@ -81,6 +81,7 @@ pub fn service() -> Registration {
 }
 
 /// A change of this service.
+#[cfg(test)]
 pub(crate) type Change = feed::filter::Element<Exclusion>;
 
 /// The page of an award.

@@ -8,8 +8,8 @@ use schemas::names::hint;
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
-use feed::filter::{self, Named, TermQuery, is_one_of};
+use feed::filter::{self, Fields, TermQuery};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// The letters and digits of a unique entity id.
@@ -76,46 +76,34 @@ pub fn name(parameter: &str, text: &str) -> Result<String, Problem> {
 impl filter::Filter for Filter {
     type Record = Exclusion;
 
-    const NAMED: &'static [Named] = &[Named::code("uei", "uei"), Named::code("agency", "agency"), Named::name("name", "name")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        if let Some(kind) = &mut self.kind {
-            let given = normal(kind);
-            *kind =
-                KINDS.into_iter().find(|known| *known == given).map(str::to_owned).ok_or_else(|| {
-                    Problem::parameter("kind", format!("{given:?} is none of {}{}", KINDS.join(", "), hint(&given, KINDS)))
-                })?;
-        }
-        self.uei = self.uei.as_deref().map(|text| uei("uei", text)).transpose()?;
-        self.agency = self.agency.as_deref().map(normal).filter(|text| !text.is_empty());
-        self.name = self.name.as_deref().map(|text| name("name", text)).transpose()?;
-        Ok(self)
-    }
-
-    fn matches(&self, change: &Change) -> bool {
-        let record = &change.record;
-        let exact = |own: &str, wanted: &String| is_one_of(own, std::slice::from_ref(wanted));
-        self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
-            && self.uei.as_ref().is_none_or(|uei| record.uei == *uei)
-            && self.agency.as_ref().is_none_or(|agency| exact(&record.excluding_agency, agency))
-            && self.name.as_ref().is_none_or(|name| keys_of(name).iter().any(|key| record.name_keys.contains(key)))
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(kind).read_by(kind).equal_to(|record| &record.kind).found_by_term(4, "kind"),
+        text_field!(uei).read_by(uei).equal_to(|record| &record.uei).found_by_term(1, "uei").with_codes("uei"),
+        text_field!(agency).same_term_as(|record| &record.excluding_agency).found_by_term(3, "agency").with_codes("agency"),
+        text_field!(name)
+            .read_by(name)
+            .selecting(|record, name| keys_of(name).iter().any(|key| record.name_keys.contains(key)))
+            .found_by(2, |filter| filter.name.as_deref().map(|name| TermQuery::Exact("name", keys_of(name))))
+            .with_names("name"),
+    ];
 
     fn includes_backfill(&self) -> bool {
         self.include_backfill
     }
+}
 
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        // The most selective search first.
-        let name = self.name.as_deref().map(|name| TermQuery::Exact("name", keys_of(name)));
-        [exact("uei", &self.uei), name, exact("agency", &self.agency), exact("kind", &self.kind)].into_iter().flatten().collect()
-    }
+/// A kind of records, in any case.
+fn kind(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let given = normal(text);
+    let known = KINDS.into_iter().find(|known| *known == given);
+    let unknown = || Problem::parameter(parameter, format!("{given:?} is none of {}{}", KINDS.join(", "), hint(&given, KINDS)));
+    known.map(str::to_owned).ok_or_else(unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Change;
     use feed::filter::Filter as _;
     use serde_json::json;
 
