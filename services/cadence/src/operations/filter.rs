@@ -2,12 +2,12 @@
 
 use crate::record::Item;
 use schemars::JsonSchema;
-use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::words::{have, words};
 use crate::Change;
-use feed::filter::{self, Named, TermQuery};
+use feed::filter::{self, Fields};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// A filter: items match if they match every given field.
@@ -38,37 +38,34 @@ pub struct Filter {
 impl filter::Filter for Filter {
     type Record = Item;
 
-    const NAMED: &'static [Named] = &[Named::name("store", "store"), Named::name("item", "id")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        if let Some(query) = &self.query
-            && words(&[query]).is_empty()
-        {
-            return Err(Problem::parameter("query", format!("query: {query:?} has neither letters nor digits")));
-        }
-        self.store = self.store.map(|store| store.trim().to_lowercase());
-        Ok(self)
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(niche).left_as_given().same_term_as(|item| &item.niche).found_by_term(3, "niche"),
+        text_field!(store)
+            .read_by(|_, store| Ok(store.trim().to_lowercase()))
+            .equal_to(|item| &item.store)
+            .found_by_term(2, "store")
+            .with_names("store"),
+        text_field!(item).left_as_given().equal_to(|item| &item.id).found_by_term(1, "id").with_names("id"),
+        text_field!(query).read_by(query).selecting(|item, query| have(&words(&[&item.item, &item.vendor]), &words(&[query]))),
+    ];
 
     fn matches(&self, change: &Change) -> bool {
-        let item = &change.record;
-        self.niche.as_deref().is_none_or(|niche| normal(niche) == normal(&item.niche))
-            && self.store.as_deref().is_none_or(|store| store == item.store)
-            && self.item.as_deref().is_none_or(|id| id == item.id)
-            && self.query.as_deref().is_none_or(|query| have(&words(&[&item.item, &item.vendor]), &words(&[query])))
-            && (!self.restocks || change.details.restock.is_some())
+        self.takes(&change.record) && (!self.restocks || change.details.restock.is_some())
     }
+}
 
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension, value: &Option<String>| value.as_ref().map(|value| TermQuery::Exact(dimension, vec![value.clone()]));
-        [exact("id", &self.item), exact("store", &self.store), exact("niche", &self.niche)].into_iter().flatten().collect()
+/// Checks that a query has words, and leaves it as it is given.
+fn query(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    if words(&[text]).is_empty() {
+        return Err(Problem::parameter(parameter, format!("query: {text:?} has neither letters nor digits")));
     }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use feed::filter::Filter as _;
+    use feed::filter::{Filter as _, TermQuery};
 
     /// Proves which changes match which filters, and how they are found.
     #[test]
