@@ -59,6 +59,3 @@ pub fn service() -> Registration {
     .with(history::operations_with_health::<Phrase, health::Sources>(SOURCE))
     .with_data(::velocity::words::shown())
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Phrase>;

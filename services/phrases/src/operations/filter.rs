@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use velocity::label::Label;
 
 use super::question::normal_phrase;
-use crate::Change;
-use feed::filter::{self, Named, TermQuery};
-use operation::problem::Problem;
+use feed::filter::{self, Field, Fields, TermQuery};
+use feed::text_field;
 
 /// A filter: changes match if they match every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,29 +25,22 @@ pub struct Filter {
 impl filter::Filter for Filter {
     type Record = Phrase;
 
-    const NAMED: &'static [Named] = &[Named::name("phrase", "phrase")];
-
-    fn normalize(mut self) -> Result<Self, Problem> {
-        self.phrase = self.phrase.as_deref().map(normal_phrase).transpose()?;
-        Ok(self)
-    }
-
-    fn matches(&self, change: &Change) -> bool {
-        self.phrase.as_ref().is_none_or(|phrase| *phrase == change.record.phrase)
-            && self.label.is_none_or(|label| label.as_str() == change.record.label)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let phrase = self.phrase.iter().map(|phrase| TermQuery::Exact("phrase", vec![phrase.clone()]));
-        let label = self.label.iter().map(|label| TermQuery::Exact("label", vec![label.as_str().to_owned()]));
-        phrase.chain(label).collect()
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(phrase)
+            .read_by(|_, phrase| normal_phrase(phrase))
+            .equal_to(|record| &record.phrase)
+            .found_by_term(1, "phrase")
+            .with_names("phrase"),
+        Field::<Self, Phrase>::new("label")
+            .selecting_by(|filter, record| filter.label.is_none_or(|label| label.as_str() == record.label))
+            .found_by(2, |filter| filter.label.map(|label| TermQuery::Exact("label", vec![label.as_str().to_owned()]))),
+    ];
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use feed::filter::Filter as _;
+    use feed::filter::{Element, Filter as _};
 
     /// Proves which changes match which filters, and how they are found.
     #[test]
@@ -57,7 +49,7 @@ mod tests {
             "event": "new", "seq": 1, "recordedAt": "", "previousLabel": "FLAT",
             "record": { "id": "1", "phrase": "agent mesh", "label": "RISING" }
         });
-        let change: Change = serde_json::from_value(change).unwrap();
+        let change: Element<Phrase> = serde_json::from_value(change).unwrap();
         let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
         for (filter, expected) in [
             (serde_json::json!({}), true),
