@@ -6,6 +6,7 @@ use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use schemars::JsonSchema;
 use schemas::folding::folded;
+use schemas::names::hint;
 use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -90,6 +91,28 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
 
     /// An example entity.
     fn example_entity() -> Value;
+}
+
+/// Reads an entity that the fields `type` and `value` of `entity` name: its kind as the list of kinds writes it, and the filter that selects its changes.
+/// A kind is the name of a text in the table of the filter's fields.
+///
+/// # Errors
+/// `parameter-invalid` for an unknown kind, with the nearest one, and for a value that the filter refuses.
+pub fn entity_filter<F: Filter>(kinds: &[&'static str], kind: &str, value: &str) -> Result<(&'static str, F), Problem> {
+    let given = kind.trim().to_ascii_lowercase();
+    let unknown = || {
+        let hint = hint(&given, kinds.iter().copied());
+        Problem::parameter("entity", format!("entity.type: {kind:?} is none of {}{hint}", kinds.join(", ")))
+    };
+    let found = kinds.iter().copied().find(|known| *known == given);
+    let (known, filter) = found.and_then(|known| Some((known, F::of_text(known, value)?))).ok_or_else(unknown)?;
+    Ok((known, filter.normalize().map_err(in_entity_value)?))
+}
+
+/// What is wrong with the value of an entity, as a problem of the entity.
+#[must_use]
+pub fn in_entity_value(problem: Problem) -> Problem {
+    Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity") }
 }
 
 /// Checks a watched name. Names are matched as substrings, so a very short name would match almost every record.

@@ -6,12 +6,11 @@ use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::filter::Filter;
+use super::filter::{Filter, ticker};
 use crate::FEED;
-use feed::filter::Filter as _;
 use feed::position::position;
 use feed::query::{Feed, Item};
-use feed::watchable::{WatchableFeed, watched_name};
+use feed::watchable::{WatchableFeed, entity_filter, in_entity_value, watched_name};
 use operation::context::Context;
 use operation::problem::Problem;
 use reads::numbers::current_number;
@@ -41,30 +40,6 @@ pub struct Entity {
     /// A ticker, words of a drug's name, the number of a trial, or `readout`, `pdufa`, `adcom`.
     #[schemars(length(min = 1, max = 100))]
     pub value: String,
-}
-
-impl Entity {
-    /// The type in lower case, and the filter that selects the entity.
-    fn filter(&self) -> Result<(&'static str, Filter), Problem> {
-        let given = self.kind.trim().to_ascii_lowercase();
-        let kind = TYPES.into_iter().find(|kind| *kind == given).ok_or_else(|| {
-            let hint = schemas::names::hint(&given, TYPES);
-            Problem::parameter("entity", format!("entity.type: {:?} is none of {}{hint}", self.kind, TYPES.join(", ")))
-        })?;
-        let in_entity = |problem: Problem| Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity") };
-        if kind == "ticker" {
-            // An empty filter would select every event.
-            super::filter::ticker("entity", &self.value).map_err(in_entity)?;
-        }
-        let (value, none) = (Some(self.value.clone()), Filter::default());
-        let filter = match kind {
-            "ticker" => Filter { ticker: value, ..none },
-            "drug" => Filter { drug: value, ..none },
-            "trial" => Filter { trial: value, ..none },
-            _ => Filter { kind: value, ..none },
-        };
-        Ok((kind, filter.normalize().map_err(in_entity)?))
-    }
 }
 
 /// A change of an event. Its status is what documents say; whether the day is over depends on the reader's day.
@@ -118,9 +93,13 @@ impl WatchableFeed for Catalysts {
         let is_named = ["drug", "trial", "kind"].iter().any(|kind| entity.entity.kind.trim().eq_ignore_ascii_case(kind));
         // A ticker may have one letter.
         let value = if is_named { watched_name("entity", "entity.value", &entity.entity.value)? } else { entity.entity.value.clone() };
-        let entity = Entity { value: value.trim().to_owned(), ..entity.entity };
-        let (kind, filter) = entity.filter()?;
-        Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), ..entity } }, filter))
+        let value = value.trim().to_owned();
+        let (kind, filter) = entity_filter(&TYPES, &entity.entity.kind, &value)?;
+        if kind == "ticker" {
+            // An empty filter would select every event.
+            ticker("entity", &value).map_err(in_entity_value)?;
+        }
+        Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }
 
     async fn resolve(ctx: &Context, filter: Filter) -> Result<Filter, Problem> {
@@ -150,6 +129,7 @@ impl WatchMessages for Catalysts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use feed::filter::Filter as _;
 
     /// Proves what can be watched, and that anything else is refused with the nearest known type.
     #[test]

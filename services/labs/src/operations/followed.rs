@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use crate::FEED;
-use feed::filter::Filter as _;
 use feed::query::Feed;
 use feed::shown::Changed;
-use feed::watchable::{WatchableFeed, watched_name};
+use feed::watchable::{WatchableFeed, entity_filter, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -68,20 +67,7 @@ impl WatchableFeed for Labs {
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
         let value = watched_name("entity", "entity.value", &entity.entity.value)?;
-        let given = entity.entity.kind.trim().to_ascii_lowercase();
-        let kind = KINDS.into_iter().find(|kind| *kind == given).ok_or_else(|| {
-            let hint = schemas::names::hint(&given, KINDS);
-            Problem::parameter("entity", format!("entity.type: {:?} is none of {}{hint}", entity.entity.kind, KINDS.join(", ")))
-        })?;
-        let (named, none) = (Some(value.clone()), Filter::default());
-        let filter = match kind {
-            "category" => Filter { category: named, ..none },
-            "state" => Filter { state: named, ..none },
-            "org" => Filter { org: named, ..none },
-            _ => Filter { pi: named, ..none },
-        };
-        let in_entity = |problem: Problem| Problem { detail: format!("entity.value: {}", problem.detail), ..problem.about("entity") };
-        let filter = filter.normalize().map_err(in_entity)?;
+        let (kind, filter) = entity_filter(&KINDS, &entity.entity.kind, &value)?;
         Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }
 
