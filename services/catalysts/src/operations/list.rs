@@ -124,7 +124,7 @@ pub(crate) async fn upcoming(
     let (to, list) = (today.saturating_add(extent.days.days()), chosen.list());
     let filter = format!("{}/{}", chosen.kind.as_deref().unwrap_or_default(), extent.days);
     let (secrets, search) = (reader.context().secrets.clone(), format!("upcoming/{list}/{filter}"));
-    let place = after.map(|text| Place::read(&secrets, &search, text)).transpose()?;
+    let place: Option<Place> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
 
     let open = open_windows(reader, chosen, today).await?;
     let is_after = |record: &&Catalyst| match &place {
@@ -292,13 +292,6 @@ enum Place {
     Later(String),
 }
 
-impl Place {
-    /// Reads the place that an answer gave for the same search.
-    fn read(secrets: &Secrets, search: &str, text: &str) -> Result<Self, Problem> {
-        read_own(secrets, search, text)
-    }
-}
-
 /// Reads the place that an answer gave for the same search.
 fn read_own<P: DeserializeOwned>(secrets: &Secrets, search: &str, text: &str) -> Result<P, Problem> {
     let refused = |problem: Problem| {
@@ -354,17 +347,17 @@ mod tests {
         let others = Secrets::from_master(&[8; 32]).unwrap();
         for place in [Place::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Place::Later(String::new())] {
             let text = encode_place(&secrets, SOURCE.service, Seq(0), "upcoming/a", &place);
-            assert_eq!(Place::read(&secrets, "upcoming/a", &text).unwrap(), place);
+            assert_eq!(read_own::<Place>(&secrets, "upcoming/a", &text).unwrap(), place);
             let forged = encode_place(&others, SOURCE.service, Seq(0), "upcoming/a", &place);
             let foreign = encode_place(&secrets, "recalls", Seq(0), "upcoming/a", &place);
             for (search, bad) in
                 [("upcoming/b", text.as_str()), ("upcoming/a", &forged), ("upcoming/a", &foreign), ("upcoming/a", &text[1..])]
             {
-                assert_eq!(Place::read(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
+                assert_eq!(read_own::<Place>(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
             }
         }
         for bad in ["", "open.", "open.2026-11-01.ctgov:NCT1.x", "later.", "AQEH"] {
-            assert_eq!(Place::read(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
+            assert_eq!(read_own::<Place>(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
         }
     }
 }
