@@ -1,5 +1,6 @@
 //! `GET /v1/watchlist`: the watches of an account.
 
+use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -42,9 +43,6 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 
 async fn answer<S: WatchableFeed>(call: Call, page: ListPage) -> Result<Answer, Problem> {
     let (stored, next) = list::<S::WatchedEntity>(&call, S::FEED.source.service, &page).await?;
-    let mut watches = Vec::with_capacity(stored.len());
-    for watch in stored {
-        watches.push(watch.shown::<S>(&call).await?);
-    }
+    let watches = try_join_all(stored.into_iter().map(|watch| watch.shown::<S>(&call))).await?;
     Answer::json(&Watches::<S::WatchedEntity> { watches, next })
 }
