@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::asked::{ClassList, read_name};
 use super::similar::{MinTier, Wanted};
 use crate::Change;
-use feed::filter::{self, Named, TermQuery, contains};
+use feed::filter::{self, Field, Fields, TermQuery};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// Other names of its fields.
@@ -52,20 +53,29 @@ impl Filter {
     pub(crate) fn wanted(&self) -> Option<Wanted> {
         Wanted::new(self.name.as_deref()?, &self.class, self.min_tier.unwrap_or_default()).ok()
     }
-
-    fn takes(&self, mark: &Trademark) -> bool {
-        let has_class = || self.class.numbers().iter().any(|class| mark.intl_class.contains(&i64::from(*class)));
-        (self.class.is_empty() || has_class())
-            && self.status.as_ref().is_none_or(|status| *status == mark.status)
-            && self.owner.as_deref().is_none_or(|part| contains(&mark.owner, part))
-            && self.word.as_ref().is_none_or(|word| plain_words(&mark.mark).contains(word))
-    }
 }
 
 impl filter::Filter for Filter {
     type Record = Trademark;
 
-    const NAMED: &'static [Named] = &[Named::name("owner", "owner"), Named::name("word", "token")];
+    const FIELDS: Fields<Self> = &[
+        Field::<Self, Trademark>::new("class")
+            .selecting_by(|filter, mark| {
+                let mut classes = filter.class.numbers().iter();
+                filter.class.is_empty() || classes.any(|class| mark.intl_class.contains(&i64::from(*class)))
+            })
+            .found_by(3, |filter| {
+                let classes = filter.class.numbers().iter().map(ToString::to_string).collect();
+                (!filter.class.is_empty()).then_some(TermQuery::Exact("class", classes))
+            }),
+        text_field!(status).read_by(status).equal_to(|mark| &mark.status).found_by_term(4, "status"),
+        text_field!(owner).part_of(|mark| &mark.owner).found_by_part(2, "owner").with_names("owner"),
+        text_field!(word)
+            .read_by(word)
+            .selecting(|mark, word| plain_words(&mark.mark).iter().any(|own| own == word))
+            .found_by_term(1, "token")
+            .with_names("token"),
+    ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         match &self.name {
@@ -73,20 +83,7 @@ impl filter::Filter for Filter {
             None if self.min_tier.is_some() => return Err(Problem::parameter("minTier", "minTier: only with `name`")),
             None => {}
         }
-        if let Some(status) = &mut self.status {
-            *status = normal(status);
-            if !STATUSES.contains(&status.as_str()) {
-                let hint = schemas::names::hint(status, STATUSES);
-                return Err(Problem::parameter("status", format!("status: {status:?} is none of {}{hint}", STATUSES.join(", "))));
-            }
-        }
-        if let Some(word) = &mut self.word {
-            let [only] = &mut plain_words(word)[..] else {
-                return Err(Problem::parameter("word", format!("word: {word:?} is not one word")));
-            };
-            *word = std::mem::take(only);
-        }
-        self.owner = self.owner.as_deref().map(normal).filter(|part| !part.is_empty());
+        self.read_fields()?;
         Ok(self)
     }
 
@@ -105,14 +102,24 @@ impl filter::Filter for Filter {
     fn includes_backfill(&self) -> bool {
         self.include_backfill
     }
+}
 
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        let owner = self.owner.clone().map(|part| TermQuery::Part("owner", part));
-        let classes: Vec<String> = self.class.numbers().iter().map(ToString::to_string).collect();
-        let classes = (!classes.is_empty()).then_some(TermQuery::Exact("class", classes));
-        [exact("token", &self.word), owner, classes, exact("status", &self.status)].into_iter().flatten().collect()
+/// A status, in any case.
+fn status(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let status = normal(text);
+    if !STATUSES.contains(&status.as_str()) {
+        let hint = schemas::names::hint(&status, STATUSES);
+        return Err(Problem::parameter(parameter, format!("status: {status:?} is none of {}{hint}", STATUSES.join(", "))));
     }
+    Ok(status)
+}
+
+/// One word, as marks are split into words.
+fn word(parameter: &'static str, text: &str) -> Result<String, Problem> {
+    let [only] = &mut plain_words(text)[..] else {
+        return Err(Problem::parameter(parameter, format!("word: {text:?} is not one word")));
+    };
+    Ok(std::mem::take(only))
 }
 
 #[cfg(test)]
