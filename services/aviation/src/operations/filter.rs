@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::watched_fleet::{FleetOfWatch, aircraft_of};
 use crate::Change;
 use access::fleets::fleet_of;
-use feed::filter::{self, Named, TermQuery};
+use feed::filter::{self, Field, Fields, TermQuery};
 use feed::position::Position;
+use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
 
@@ -82,6 +83,19 @@ impl Wanted {
             Self::Unknown => true,
         }
     }
+
+    /// How the changes are found; `None` if that needs too many keys, or the fleet is not known.
+    fn query(self) -> Option<TermQuery> {
+        let values = |values: Vec<String>| values.iter().map(|value| normal(value)).collect();
+        match self {
+            Self::Makes(makes) => Some(TermQuery::Exact("make", values(makes))),
+            Self::Aircraft(aircraft) => {
+                let keys: BTreeSet<String> = aircraft.iter().flat_map(keys_for).collect();
+                (keys.len() <= FLEET_KEYS_MAX).then(|| TermQuery::Exact("key", values(keys.into_iter().collect())))
+            }
+            Self::Unknown => None,
+        }
+    }
 }
 
 impl Filter {
@@ -96,11 +110,6 @@ impl Filter {
             None => Wanted::Makes(resolve_makes(make)),
         })
     }
-
-    fn takes(&self, record: &AirworthinessDirective) -> bool {
-        let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
-        is(&self.product, &record.product) && is(&self.recurring, &record.recurring) && is(&self.status, &record.status)
-    }
 }
 
 /// Checks that the name of a make or model names something.
@@ -112,11 +121,10 @@ pub(crate) fn check_name(parameter: &str, name: &str) -> Result<(), Problem> {
 }
 
 /// Checks a word of a closed list, in any case.
-fn word_of(parameter: &'static str, given: Option<String>, known: &[&'static str]) -> Result<Option<String>, Problem> {
-    let Some(given) = given else { return Ok(None) };
-    let word = normal(&given);
+fn word_of(parameter: &'static str, given: &str, known: &[&'static str]) -> Result<String, Problem> {
+    let word = normal(given);
     if known.contains(&word.as_str()) {
-        return Ok(Some(word));
+        return Ok(word);
     }
     let hint = schemas::names::hint(&word, known.iter().copied());
     Err(Problem::parameter(parameter, format!("{parameter}: {given:?} is none of {}{hint}", known.join(", "))))
@@ -125,15 +133,27 @@ fn word_of(parameter: &'static str, given: Option<String>, known: &[&'static str
 impl filter::Filter for Filter {
     type Record = AirworthinessDirective;
 
-    const NAMED: &'static [Named] = &[Named::name("make", "make")];
+    const FIELDS: Fields<Self> = &[
+        Field::<Self, AirworthinessDirective>::new("make").found_by(1, |filter| filter.wanted()?.query()).with_names("make"),
+        text_field!(product)
+            .read_by(|name, given| word_of(name, given, &PRODUCTS))
+            .equal_to(|record| &record.product)
+            .found_by_term(2, "product"),
+        text_field!(recurring)
+            .read_by(|name, given| word_of(name, given, &RECURRING))
+            .equal_to(|record| &record.recurring)
+            .found_by_term(3, "recurring"),
+        text_field!(status)
+            .read_by(|name, given| word_of(name, given, &STATUSES))
+            .equal_to(|record| &record.status)
+            .found_by_term(4, "status"),
+    ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
         if self.fleet.is_some() {
             return Err(Problem::parameter("fleet", "fleet: only a watch names a stored fleet"));
         }
-        self.product = word_of("product", self.product, &PRODUCTS)?;
-        self.recurring = word_of("recurring", self.recurring, &RECURRING)?;
-        self.status = word_of("status", self.status, &STATUSES)?;
+        self.read_fields()?;
         if self.model.is_some() && self.make.is_none() {
             return Err(Problem::parameter("make", "make: `model` needs `make` with it"));
         }
@@ -168,21 +188,6 @@ impl filter::Filter for Filter {
         let stored = fleet_of(ctx, &fleet.account, &fleet.id).await?;
         self.fleet_aircraft = Some(stored.map(|stored| aircraft_of(&stored)).transpose()?.unwrap_or_default());
         Ok(None)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        let values = |values: Vec<String>| values.iter().map(|value| normal(value)).collect();
-        let wanted = self.wanted().and_then(|wanted| match wanted {
-            Wanted::Makes(makes) => Some(TermQuery::Exact("make", values(makes))),
-            Wanted::Aircraft(aircraft) => {
-                let keys: BTreeSet<String> = aircraft.iter().flat_map(keys_for).collect();
-                (keys.len() <= FLEET_KEYS_MAX).then(|| TermQuery::Exact("key", values(keys.into_iter().collect())))
-            }
-            Wanted::Unknown => None,
-        });
-        let others = [exact("product", &self.product), exact("recurring", &self.recurring), exact("status", &self.status)];
-        std::iter::once(wanted).chain(others).flatten().collect()
     }
 }
 
