@@ -13,10 +13,11 @@ use schemas::values::USUAL_FORMS;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, FEED};
-use feed::filter::{self, Criteria, Named, TermQuery, is_one_of};
+use feed::filter::{self, Criteria, Field, Fields, Named, TermQuery, is_one_of};
 use feed::names::values_of;
 use feed::position::Position;
 use feed::query::newest;
+use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
 
@@ -60,32 +61,30 @@ pub struct Filter {
     pub(crate) companies: Vec<String>,
 }
 
-impl Filter {
-    /// Whether a filing matches the filter.
-    #[must_use]
-    pub fn takes(&self, record: &Filing) -> bool {
-        record.kind == "filing"
-            && (self.form.is_empty()
-                || is_one_of(&record.form, &self.form)
-                || self.form.iter().any(|form| !form.ends_with("/A") && base_form(form) == record.base_form))
-            && self.cik.as_deref().is_none_or(|cik| record.cik == cik)
-            && (self.ticker.is_none() || self.companies.contains(&record.cik))
-            && self.item.as_deref().is_none_or(|item| record.items.iter().any(|one| one == item))
-            && self.min_event_score.is_none_or(|least| record.event_score >= least)
-    }
-}
-
 impl filter::Filter for Filter {
     type Record = Filing;
 
     const NAMED: &'static [Named] = &[Named::code("ticker", "ticker"), Named::code("cik", "cik")];
 
+    const FIELDS: Fields<Self> = &[
+        text_field!(cik).read_by(|_, cik| padded(cik)).equal_to(|record| &record.cik).found_by_term(1, "cik"),
+        text_field!(ticker)
+            .read_by(checked_ticker)
+            .selecting_by(|filter, record| filter.ticker.is_none() || filter.companies.contains(&record.cik))
+            .found_by(2, |filter| filter.ticker.as_ref().map(|_| TermQuery::Exact("cik", filter.companies.clone()))),
+        text_field!(item).left_as_given().selecting(|record, item| record.items.iter().any(|one| one == item)).found_by_term(3, "item"),
+        Field::<Self, Filing>::new("form")
+            .selecting_by(|filter, record| filter.form.is_empty() || is_of_forms(record, &filter.form))
+            .found_by(4, |filter| forms_query(&filter.form)),
+        Field::<Self, Filing>::new("minEventScore")
+            .selecting_by(|filter, record| filter.min_event_score.is_none_or(|least| record.event_score >= least)),
+    ];
+
     fn normalize(mut self) -> Result<Self, Problem> {
-        self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
+        self.read_fields()?;
         self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
         self.form.sort_unstable();
         self.form.dedup();
-        self.ticker = self.ticker.map(|ticker| checked_ticker("ticker", &ticker)).transpose()?;
         Ok(self)
     }
 
@@ -99,7 +98,7 @@ impl filter::Filter for Filter {
     }
 
     fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
+        change.record.kind == "filing" && self.takes(&change.record)
     }
 
     async fn look_up(&mut self, ctx: &Context, at: &Position, after: Seq) -> Result<Option<String>, Problem> {
@@ -113,27 +112,21 @@ impl filter::Filter for Filter {
     fn includes_backfill(&self) -> bool {
         self.include_backfill
     }
+}
 
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let mut out = Vec::new();
-        if let Some(cik) = &self.cik {
-            out.push(TermQuery::Exact("cik", vec![cik.clone()]));
-        }
-        if self.ticker.is_some() {
-            out.push(TermQuery::Exact("cik", self.companies.clone()));
-        }
-        if let Some(item) = &self.item {
-            out.push(TermQuery::Exact("item", vec![item.clone()]));
-        }
-        match self.form.as_slice() {
-            [] => {}
-            forms if forms.iter().all(|form| form.ends_with("/A")) => out.push(TermQuery::Exact("form", forms.to_vec())),
-            forms if !forms.iter().any(|form| form.ends_with("/A")) => {
-                out.push(TermQuery::Exact("base", forms.iter().map(|form| base_form(form).to_owned()).collect()));
-            }
-            _ => {}
-        }
-        out
+/// Whether a filing has one of the form types: `8-K` is that of `8-K/A` as well.
+fn is_of_forms(record: &Filing, forms: &[String]) -> bool {
+    is_one_of(&record.form, forms) || forms.iter().any(|form| !form.ends_with("/A") && base_form(form) == record.base_form)
+}
+
+/// The query that finds filings of the form types; `None` if amendments alone and others are wanted together.
+fn forms_query(forms: &[String]) -> Option<TermQuery> {
+    let amendments = forms.iter().filter(|form| form.ends_with("/A")).count();
+    match amendments {
+        _ if forms.is_empty() => None,
+        0 => Some(TermQuery::Exact("base", forms.iter().map(|form| base_form(form).to_owned()).collect())),
+        _ if amendments == forms.len() => Some(TermQuery::Exact("form", forms.to_vec())),
+        _ => None,
     }
 }
 
@@ -262,7 +255,10 @@ mod tests {
         }
         let no_ticker = Filter { ticker: Some("!?".into()), ..Filter::default() };
         assert_eq!(no_ticker.normalize().unwrap_err().parameter, "ticker");
-        let trade = Filing { kind: "trade".into(), ..filing };
-        assert!(!Filter::default().takes(&trade));
+        let is_matched = |record: &Filing| {
+            let change = serde_json::json!({"event": "new", "seq": 1, "recordedAt": "", "record": record});
+            Filter::default().matches(&serde_json::from_value::<Change>(change).unwrap())
+        };
+        assert!(is_matched(&filing) && !is_matched(&Filing { kind: "trade".into(), ..filing.clone() }));
     }
 }
