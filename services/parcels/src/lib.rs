@@ -93,8 +93,5 @@ pub fn service() -> Registration {
     .with_data(cook::shown_classes())
 }
 
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Parcel>;
-
 #[cfg(test)]
 mod tests;

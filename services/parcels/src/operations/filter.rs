@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use schemas::cook;
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
-use feed::filter::{self, Named, TermQuery};
-use operation::known::known_value;
+use feed::filter::{self, Fields, Named, TermQuery};
+use feed::text_field;
 use operation::problem::Problem;
 
 /// A filter of parcels: a parcel matches if it matches every given field.
@@ -38,19 +37,6 @@ pub struct Filter {
     pub pin: Option<String>,
 }
 
-impl Filter {
-    /// Whether a parcel matches the filter.
-    #[must_use]
-    pub fn takes(&self, parcel: &Parcel) -> bool {
-        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
-        is(&self.county, &parcel.county)
-            && is(&self.township, &parcel.township_code)
-            && is(&self.class, &parcel.class)
-            && is(&self.pin, &parcel.pin)
-            && self.min_tier.as_ref().is_none_or(|least| strength(&parcel.tier) >= strength(least))
-    }
-}
-
 /// Reads the PIN of a parcel of Cook County.
 ///
 /// # Errors
@@ -64,41 +50,24 @@ impl filter::Filter for Filter {
 
     const NAMED: &'static [Named] = &[Named::code("pin", "pin"), Named::code("class", "class")];
 
-    fn normalize(mut self) -> Result<Self, Problem> {
-        for (name, value, known) in [("county", &mut self.county, &COUNTIES[..]), ("minTier", &mut self.min_tier, &TIERS)] {
-            if let Some(given) = value {
-                known_value(name, name, given, known)?.clone_into(given);
-            }
-        }
-        for (value, read) in
-            [(&mut self.township, county::township as fn(&str) -> Result<String, Problem>), (&mut self.class, county::class)]
-        {
-            if let Some(given) = value {
-                *given = read(given)?;
-            }
-        }
-        if let Some(given) = &mut self.pin {
-            *given = county::pin("pin", given)?;
-        }
-        Ok(self)
-    }
+    const FIELDS: Fields<Self> = &[
+        text_field!(county).one_of(&COUNTIES).equal_to(|parcel| &parcel.county),
+        text_field!("minTier", min_tier)
+            .one_of(&TIERS)
+            .selecting(|parcel, least| strength(&parcel.tier) >= strength(least))
+            .found_by(2, |filter| filter.min_tier.as_deref().map(|least| TermQuery::Exact("tier", tiers_from(least)))),
+        text_field!(township)
+            .read_by(|_, given| county::township(given))
+            .equal_to(|parcel| &parcel.township_code)
+            .found_by_term(4, "township"),
+        text_field!(class).read_by(|_, given| county::class(given)).equal_to(|parcel| &parcel.class).found_by_term(3, "class"),
+        text_field!(pin).read_by(county::pin).equal_to(|parcel| &parcel.pin).found_by_term(1, "pin"),
+    ];
+}
 
-    fn matches(&self, change: &Change) -> bool {
-        self.takes(&change.record)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        let tiers = |least: &String| TIERS.iter().filter(|tier| strength(tier) >= strength(least)).map(|tier| (*tier).to_owned()).collect();
-        // The most selective search first.
-        let queries = [
-            exact("pin", &self.pin),
-            self.min_tier.as_ref().map(|least| TermQuery::Exact("tier", tiers(least))),
-            exact("class", &self.class),
-            exact("township", &self.township),
-        ];
-        queries.into_iter().flatten().collect()
-    }
+/// The tiers from one on.
+fn tiers_from(least: &str) -> Vec<String> {
+    TIERS.iter().filter(|tier| strength(tier) >= strength(least)).map(|tier| (*tier).to_owned()).collect()
 }
 
 #[cfg(test)]
