@@ -21,8 +21,12 @@ pub const KINDS: &str = "schemas/src/facts/mod.rs";
 pub const SETTINGS: &str = "src/default.toml";
 /// The table of public errors.
 pub const CODES: &str = "schemas/src/error_code.rs";
-/// The documents that list topics, and whether they list private topics too.
-pub const TOPIC_PAGES: &[(&str, bool)] = &[("ops/docs/contributing/architecture.md", true), ("ops/docs/reference/topics.md", false)];
+/// The documents that list topics, and which topics have a row of their own in them.
+pub const TOPIC_PAGES: &[(&str, fn(&Topic) -> bool)] = &[
+    // One row is about the changes of every service that readers see.
+    ("ops/docs/contributing/architecture.md", |topic| topic.kind != "Changes" || topic.private),
+    ("ops/docs/reference/topics.md", |topic| !topic.private),
+];
 
 /// A list found in a source text.
 #[derive(Debug)]

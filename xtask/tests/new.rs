@@ -122,7 +122,6 @@ fn a_service() {
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
             "Cargo.lock",
-            "ops/docs/contributing/architecture.md",
             "ops/docs/reference/topics.md",
             "schemas/src/avro.rs",
             "schemas/src/topics.rs",

@@ -31,6 +31,6 @@ pub(super) fn kind(plan: &mut Plan<'_>, tree: &Tree, given: &str) -> Result<Stri
         filled("| `@snake@` | `STREAM/NUMBER` | 4 | facts: records of kind `@snake@` as upstreams published them, and runs |", &values),
     ];
     let comment = filled("/// Records of kind `@snake@` as upstreams published them.", &values);
-    add_topic(plan, tree, &topic, &comment, [&rows[0], &rows[1]])?;
+    add_topic(plan, tree, &topic, &comment, &rows)?;
     Ok(topic.constant)
 }

@@ -177,8 +177,8 @@ fn with_topic(tree: &Tree, new: &Topic) -> Result<(Vec<Topic>, Option<Topic>), E
     Ok((all, next))
 }
 
-/// Adds a topic: its constant, its place in THE LIST, its schema and its rows in the documents.
-fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, comment: &str, rows: [&str; 2]) -> Result<(), Error> {
+/// Adds a topic: its constant, its place in THE LIST, its schema and its rows in the documents that list it.
+fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, comment: &str, rows: &[String]) -> Result<(), Error> {
     let (all, next) = with_topic(tree, new)?;
     let order: Vec<&str> = all.iter().map(|topic| topic.name.as_str()).collect();
     let constant = format!(
@@ -199,7 +199,7 @@ fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, comment
         let is_next = |item: &&str| next.as_ref().is_some_and(|next| item.contains(&format!("topic: \"{}\"", next.name)));
         crate::edit::item(text, layout::SCHEMAS.1, &item, |items| items.iter().position(is_next).unwrap_or(items.len()))
     })?;
-    for ((path, _), row) in layout::TOPIC_PAGES.iter().zip(rows) {
+    for ((path, _), row) in layout::TOPIC_PAGES.iter().filter(|(_, is_listed)| is_listed(new)).zip(rows) {
         plan.edit(path, |text| crate::edit::row(text, &new.name, row, &order))?;
     }
     Ok(())

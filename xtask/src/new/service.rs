@@ -65,11 +65,8 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     plan.create(format!("services/{}/Cargo.toml", name.snake), manifest)?;
     let topic =
         Topic { constant: changes.clone(), name: format!("changes.{}", name.snake), kind: "Changes".to_owned(), private: false, line: 0 };
-    let rows = [
-        filled("| `changes.@snake@` | what the facts mean for the @snake@ service | 1 | as a whole |", &values),
-        filled("| `changes.@snake@` | the record's id | 1 | changes: what the facts mean for the @snake@ service, in one order |", &values),
-    ];
-    add_topic(&mut plan, tree, &topic, &filled("/// The @snake@ service's changes.", &values), [&rows[0], &rows[1]])?;
+    let row = "| `changes.@snake@` | the record's id | 1 | changes: what the facts mean for the @snake@ service, in one order |";
+    add_topic(&mut plan, tree, &topic, &filled("/// The @snake@ service's changes.", &values), &[filled(row, &values)])?;
     Ok(plan)
 }
 

@@ -15,8 +15,8 @@ const MAP: (&str, &str) = ("README.md", "Cargo.toml ");
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = codes(tree)?;
     let topics = layout::topics_in_order(tree)?;
-    for (path, with_private) in layout::TOPIC_PAGES {
-        let wanted: Vec<&Topic> = topics.iter().filter(|topic| *with_private || !topic.private).collect();
+    for (path, is_listed) in layout::TOPIC_PAGES {
+        let wanted: Vec<&Topic> = topics.iter().filter(|topic| is_listed(topic)).collect();
         findings.extend(rows(path, tree.must(path)?, &wanted, &topics));
     }
     findings.extend(map(tree)?);
@@ -50,7 +50,7 @@ fn rows(path: &str, text: &str, wanted: &[&Topic], all: &[Topic]) -> Vec<Finding
         findings.push(Finding::new(path, rows.first().map_or(1, |(line, _)| *line), format!("has no row for topic {}", topic.name)));
     }
     for (line, name) in rows.iter().filter(|(_, name)| !wanted.iter().any(|topic| topic.name == *name)) {
-        findings.push(Finding::new(path, *line, format!("{name} is private and not for this page")));
+        findings.push(Finding::new(path, *line, format!("{name} needs no row on this page")));
     }
     let rank = |name: &str| all.iter().position(|topic| topic.name == name);
     for ((_, one), (line, next)) in rows.iter().zip(rows.iter().skip(1)).filter(|((_, one), (_, next))| rank(one) >= rank(next)) {
@@ -79,7 +79,8 @@ mod tests {
     const TOPICS: &str = "\
         pub const X: Topic = Topic { name: \"x\", kind: TopicKind::Facts, partitions: 4, private: false };\n\
         pub const Y: Topic = Topic { name: \"y\", kind: TopicKind::Commands, partitions: 1, private: true };\n\
-        pub const ALL: &[Topic] = &[X, Y];\n";
+        pub const Z: Topic = Topic { name: \"z\", kind: TopicKind::Changes, partitions: 1, private: false };\n\
+        pub const ALL: &[Topic] = &[X, Y, Z];\n";
 
     fn messages(changes: &[(&str, &str)]) -> Vec<String> {
         let mut files = vec![
@@ -89,7 +90,7 @@ mod tests {
             ("ops/docs/errors/a-b.md", "#"),
             ("ops/docs/errors/c.md", "#"),
             ("ops/docs/contributing/architecture.md", "| topic |\n| `x` | 1 |\n| `y` | 1 |\n\n| `other` |\n"),
-            ("ops/docs/reference/topics.md", "| `x` | 1 |\n"),
+            ("ops/docs/reference/topics.md", "| `x` | 1 |\n| `z` | 1 |\n"),
         ];
         for (path, text) in changes {
             files.retain(|(known, _)| known != path);
@@ -116,10 +117,14 @@ mod tests {
             ["ops/docs/contributing/architecture.md:2: x is listed after y"]
         );
         assert_eq!(
-            messages(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
+            messages(&[("ops/docs/contributing/architecture.md", "| `x` | 1 |\n| `y` | 1 |\n| `z` | 1 |\n")]),
+            ["ops/docs/contributing/architecture.md:3: z needs no row on this page"]
+        );
+        assert_eq!(
+            messages(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n| `z` | 1 |\n")]),
             [
                 "ops/docs/reference/topics.md:1: has no row for topic x",
-                "ops/docs/reference/topics.md:1: y is private and not for this page"
+                "ops/docs/reference/topics.md:1: y needs no row on this page"
             ]
         );
         assert_eq!(messages(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
