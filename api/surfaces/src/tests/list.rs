@@ -45,7 +45,20 @@ fn definitions() {
     }
 }
 
-/// Proves that every schema that a surface serves is valid JSON Schema: clients refuse a tool whose schema is not, and every call of it.
+/// Whether every array in a schema says what its items are.
+fn names_items(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            let is_array = members.get("type").is_some_and(|name| name == "array");
+            (!is_array || members.contains_key("items") || members.contains_key("prefixItems")) && members.values().all(names_items)
+        }
+        Value::Array(parts) => parts.iter().all(names_items),
+        _ => true,
+    }
+}
+
+/// Proves that every schema that a surface serves is valid JSON Schema: clients refuse a tool whose schema is not, and every call of it. Its arrays name their
+/// items: a generator of clients leaves out a type with one that does not.
 #[test]
 fn schemas_are_valid() {
     for service in services::all() {
@@ -53,6 +66,7 @@ fn schemas_are_valid() {
         let check = |place: &str, schema: &Value| {
             let wrong = jsonschema::draft202012::meta::validate(schema).err();
             assert!(wrong.is_none(), "{} {place}: {wrong:?} in {schema}", service.name);
+            assert!(names_items(schema), "{} {place}: an array has no items in {schema}", service.name);
         };
         for tool in tools(&service.operations, &settings) {
             check(&tool.name, &serde_json::to_value(&tool.input_schema).unwrap());
