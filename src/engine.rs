@@ -249,7 +249,7 @@ impl Engine {
                 match view_store::engine::wait_past(&*view, topic, partition, end).await {
                     // The view was replaced by a replay: wait for the new one.
                     Err(view_store::Error::Gone { .. }) => {}
-                    other => return Ok(other.map(drop)?),
+                    other => return Ok(other?),
                 }
             }
         };

@@ -345,7 +345,7 @@ impl Runner {
         loop {
             tokio::select! {
                 () = &mut stopped => return Err(Error::Unprojected { topic: topic.name, partition, end }),
-                passed = &mut passing => return Ok(passed.map(|_| ())?),
+                passed = &mut passing => return passed.map_err(Error::from),
                 () = tokio::time::sleep(PROJECTION_WAIT_LOG_INTERVAL) => {
                     tracing::warn!(topic = topic.name, partition, offset = end.0, "waiting for a projector to process the appended facts");
                 }

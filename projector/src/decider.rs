@@ -28,7 +28,7 @@ use schemas::tables::{Key, Table};
 use schemas::topics::{Topic, TopicKind};
 use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
-use view_store::{Checkpoint, View};
+use view_store::{Awaited, Checkpoint, View};
 
 use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
@@ -284,19 +284,13 @@ impl<S: Service> Decider<S> {
         let (log, engine, view, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), Arc::clone(&self.view), self.idle_at.clone());
         let offset = self.checkpoint.offset.max(self.read_offset);
         async move {
-            let Some(mut seen) = idle_at else { return Ok(()) };
-            let facts = async {
-                loop {
-                    let now = engine.wait_past(&seen).await?;
-                    // Most facts that the engine indexes are inputs of other services.
-                    if partitions(S::INPUTS).any(|(topic, partition)| now.position(topic, partition) > seen.position(topic, partition)) {
-                        return Ok(());
-                    }
-                    seen = now;
-                }
-            };
+            let Some(seen) = idle_at else { return Ok(()) };
+            // Most facts that the engine indexes are inputs of other services.
+            let awaited: Vec<Awaited> = partitions(S::INPUTS)
+                .map(|(topic, partition)| Awaited::new(topic, partition, seen.position(topic, partition).next()))
+                .collect();
             tokio::select! {
-                past = facts => past,
+                past = engine.wait_for_any(&awaited) => past.map_err(Error::from),
                 past = log.wait_past(S::CHANGES, 0, offset) => past.map_err(Error::from),
                 () = view.replaced() => Ok(()),
             }

@@ -262,7 +262,7 @@ impl Engine {
                 let projected = view_store::engine::wait_past(&*view, &FACTS, partition, end);
                 match within("the projection of the facts", projected).await {
                     Err(view_store::Error::Gone { .. }) => {}
-                    result => break drop(result.unwrap()),
+                    result => break result.unwrap(),
                 }
             }
         }

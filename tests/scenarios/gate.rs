@@ -15,7 +15,7 @@ use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
 use tokio::sync::watch;
 use view_store::store::{Scan, Span};
-use view_store::{Checkpoint, Coordination, Range, View, ViewStore};
+use view_store::{Awaited, Checkpoint, Coordination, Range, View, ViewStore};
 
 /// The state of a gated process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +184,11 @@ impl View for GatedView {
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, view_store::Error> {
         self.gate.pass().await;
         self.view.wait_past(seen).await
+    }
+
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), view_store::Error> {
+        self.gate.pass().await;
+        self.view.wait_for_any(awaited).await
     }
 
     fn wake(&self) {

@@ -6,21 +6,40 @@ use schemas::tables::Datum;
 use schemas::topics::Topic;
 use schemas::views::engine::DROPPED;
 
-use crate::store::{Checkpoint, Error, Range, View};
+use crate::store::{Awaited, Checkpoint, Error, Range, View};
 
 /// The number of rows that are read at once.
 const PAGE_ROWS: usize = 1_000;
+
+/// Returns the name of a partition among the positions of a checkpoint.
+fn position_name(topic: &Topic, partition: u32) -> String {
+    format!("{}/{partition}", topic.name)
+}
+
+impl Awaited {
+    /// Awaits that a position reaches an offset.
+    #[must_use]
+    pub fn new(topic: &Topic, partition: u32, next: LogOffset) -> Self {
+        Self { partition: position_name(topic, partition), next }
+    }
+}
 
 impl Checkpoint {
     /// Returns the next offset of a partition, the first that this checkpoint does not cover.
     #[must_use]
     pub fn position(&self, topic: &Topic, partition: u32) -> LogOffset {
-        self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or_default()
+        self.positions.get(&position_name(topic, partition)).copied().unwrap_or_default()
+    }
+
+    /// Whether one of the positions is reached.
+    #[must_use]
+    pub fn has_reached_any(&self, awaited: &[Awaited]) -> bool {
+        awaited.iter().any(|Awaited { partition, next }| self.positions.get(partition).copied().unwrap_or_default() >= *next)
     }
 
     /// Raises the position of a partition. A lower offset changes nothing.
     pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
-        self.raise(format!("{}/{partition}", topic.name), next);
+        self.raise(position_name(topic, partition), next);
     }
 
     /// Raises all positions to those of another checkpoint, where these are higher.
@@ -65,14 +84,11 @@ pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: Log
     }
 }
 
-/// Waits until a view has passed `end` of a partition, and returns its checkpoint. Cancel-safe.
+/// Waits until a view has passed `end` of a partition. Cancel-safe.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn wait_past(view: &dyn View, topic: &Topic, partition: u32, end: LogOffset) -> Result<Checkpoint, Error> {
-    let mut checkpoint = view.checkpoint().await?;
-    while checkpoint.position(topic, partition) < end {
-        checkpoint = view.wait_past(&checkpoint).await?;
-    }
-    Ok(checkpoint)
+pub async fn wait_past(view: &dyn View, topic: &Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
+    let awaited = [Awaited::new(topic, partition, end)];
+    if view.checkpoint().await?.has_reached_any(&awaited) { Ok(()) } else { view.wait_for_any(&awaited).await }
 }

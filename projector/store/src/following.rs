@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::tables::{Key, Table, ViewDef, Write};
 
-use crate::store::{Checkpoint, Error, Range, Scan, Span, View, ViewStore};
+use crate::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View, ViewStore};
 
 /// The live generation of a view.
 pub struct FollowingView {
@@ -98,6 +98,15 @@ impl View for FollowingView {
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
         loop {
             match self.now().await?.wait_past(seen).await {
+                Err(Error::Gone { .. }) => {}
+                result => return result,
+            }
+        }
+    }
+
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), Error> {
+        loop {
+            match self.now().await?.wait_for_any(awaited).await {
                 Err(Error::Gone { .. }) => {}
                 result => return result,
             }

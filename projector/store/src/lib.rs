@@ -18,4 +18,4 @@ pub mod suppression;
 
 pub use self::scylla::ScyllaStore;
 pub use embedded::EmbeddedStore;
-pub use store::{Checkpoint, Coordination, Error, Range, View, ViewStore};
+pub use store::{Awaited, Checkpoint, Coordination, Error, Range, View, ViewStore};

@@ -41,6 +41,15 @@ pub struct Checkpoint {
     pub positions: BTreeMap<String, LogOffset>,
 }
 
+/// A partition of an input topic, and an offset that its position is to reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The partition, as the positions of a checkpoint name it: `topic/partition`.
+    pub partition: String,
+    /// The least next offset.
+    pub next: LogOffset,
+}
+
 /// Rows of one table under a key prefix.
 #[derive(Clone, Debug)]
 pub struct Range {
@@ -161,6 +170,14 @@ pub trait View: Send + Sync + 'static {
     /// A commit of another process is noticed within milliseconds after a wait started or [`Self::wake`] was called, otherwise within a
     /// second. If this process has just committed, it takes up to two seconds; the same holds for swaps of other processes.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;
+    /// Waits until one of the positions is reached, as [`Self::wait_past`] does: for the many waiters that most commits of a view do not concern.
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), Error> {
+        let mut checkpoint = self.checkpoint().await?;
+        while !checkpoint.has_reached_any(awaited) {
+            checkpoint = self.wait_past(&checkpoint).await?;
+        }
+        Ok(())
+    }
     /// Reports that rows are missing or differ from what was written, which the store itself could not see. A store that can rebuild the view does.
     fn report_damage(&self, _reason: &str) {}
     /// Waits until this generation accepts no more commits because another one replaced it. Never returns on a store that does not notice it. Cancel-safe.

@@ -17,7 +17,7 @@ use schemas::views::accounts::{SUPPRESSIONS, VIEW as ACCOUNTS};
 use tokio::sync::Mutex;
 
 use crate::feed::{FEED_KEY, FeedBlock};
-use crate::store::{Checkpoint, Coordination, Error, Range, Scan, Span, View, ViewStore};
+use crate::store::{Awaited, Checkpoint, Coordination, Error, Range, Scan, Span, View, ViewStore};
 
 /// After how long a process notices a key that another process suppressed.
 pub const SUPPRESSION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -248,6 +248,10 @@ impl View for SuppressedView {
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
         self.inner.wait_past(seen).await
+    }
+
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), Error> {
+        self.inner.wait_for_any(awaited).await
     }
 
     fn report_damage(&self, reason: &str) {

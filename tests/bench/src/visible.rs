@@ -196,7 +196,10 @@ async fn read_change(view: &dyn View, fact: &Append, offset: LogOffset, after: S
             }
             tokio::time::sleep(READER_POLL_INTERVAL).await;
         },
-        Reader::Waits => view_store::engine::wait_past(view, &RECALLS, fact.partition, end).await?,
+        Reader::Waits => {
+            view_store::engine::wait_past(view, &RECALLS, fact.partition, end).await?;
+            view.checkpoint().await?
+        }
     };
     let page = read_page(view, &FEED, after, now.seq, PAGE_CHANGES).await?;
     if page.to == now.seq { Ok(()) } else { Err("a page is short".into()) }

@@ -9,7 +9,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 use super::{Failure, at_seq, fresh, promise, put};
-use crate::store::{Checkpoint, Error, Range, ViewStore};
+use crate::store::{Awaited, Checkpoint, Error, Range, ViewStore};
 
 static TABLE: Table = Table {
     name: "contract_generations",
@@ -88,7 +88,7 @@ pub async fn leftover_rebuild(store: &dyn ViewStore) -> Result<(), Failure> {
 }
 
 /// A wait returns at once if the view has advanced, when a commit follows, and with `Gone` if none can follow; cancelling a wait loses
-/// nothing.
+/// nothing. A wait for some positions ends with a commit that reaches one of them, and with no other.
 ///
 /// # Errors
 /// The violated guarantee.
@@ -116,11 +116,24 @@ pub async fn wait_past(store: &dyn ViewStore) -> Result<(), Failure> {
     let (woken, committed) = tokio::join!(view.wait_past(&at_one), view.commit(Vec::new(), &moved));
     committed?;
     promise!(woken? == moved, "a position alone is progress");
-    let last = Checkpoint { seq: Seq(2), ..moved };
-    view.commit(Vec::new(), &last).await?;
+    let awaited = [("topic/3", 7), ("topic/5", 1)].map(|(name, next)| Awaited { partition: name.to_owned(), next: LogOffset(next) });
+    let others = async {
+        let mut last = Checkpoint { seq: Seq(2), ..moved };
+        for (partition, next) in [("topic/3", 6), ("topic/4", 9), ("topic/5", 1)] {
+            last.positions.insert(partition.to_owned(), LogOffset(next));
+            view.commit(Vec::new(), &last).await?;
+        }
+        Ok::<_, Error>(last)
+    };
+    let (woken, last) = tokio::join!(view.wait_for_any(&awaited), others);
+    woken?;
+    let last = last?;
+    promise!(view.checkpoint().await? == last, "only the commit that reaches a position ends the wait for it");
+    view.wait_for_any(&awaited).await?;
     let rebuilt = store.begin_rebuild(&WAITED).await?;
-    let (woken, swapped) = tokio::join!(view.wait_past(&last), store.swap(&rebuilt));
+    let (woken, of_position, swapped) = tokio::join!(view.wait_past(&last), view.wait_for_any(&awaited[..1]), store.swap(&rebuilt));
     swapped?;
     promise!(matches!(woken, Err(Error::Gone { .. })), "a swap wakes waiters on the old generation with Gone");
+    promise!(matches!(of_position, Err(Error::Gone { .. })), "so it does those who wait for a position");
     Ok(())
 }

@@ -24,7 +24,7 @@ use super::failure::{closed, engine, lost_task, unpoisoned};
 use super::names::{META, checkpoint_key, keyspace_name, positions_key};
 use super::seal::Seal;
 use crate::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
-use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
+use crate::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View};
 
 /// The most rows that are read on the caller's thread; larger reads run on a thread that may block.
 const ROWS_INLINE_MAX: usize = 256;
@@ -228,6 +228,27 @@ impl EmbeddedView {
 
     fn gone(&self) -> Error {
         Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
+    }
+
+    /// Waits until a checkpoint has what a caller waits for, and returns that.
+    async fn wait_until<T>(&self, found: impl Fn(&Checkpoint) -> Option<T> + Send) -> Result<T, Error> {
+        let mut progress = self.progress.subscribe();
+        loop {
+            {
+                let now = progress.borrow_and_update();
+                if let Some(found) = found(&now.checkpoint) {
+                    return Ok(found);
+                }
+                if now.ended {
+                    drop(now);
+                    return Err(if matches!(*unpoisoned(self.state.read()), State::Closed) { closed() } else { self.gone() });
+                }
+            }
+            // The sender lives in `self`, so that this cannot fail during the wait.
+            if progress.changed().await.is_err() {
+                return Err(self.gone());
+            }
+        }
     }
 
     /// Runs a read on this thread if it is small, otherwise on a thread that may block.
@@ -552,22 +573,10 @@ impl View for EmbeddedView {
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
-        let mut progress = self.progress.subscribe();
-        loop {
-            {
-                let now = progress.borrow_and_update();
-                if is_past(&now.checkpoint, seen) {
-                    return Ok(Checkpoint::clone(&now.checkpoint));
-                }
-                if now.ended {
-                    drop(now);
-                    return Err(if matches!(*unpoisoned(self.state.read()), State::Closed) { closed() } else { self.gone() });
-                }
-            }
-            // The sender lives in `self`, so that this cannot fail during the wait.
-            if progress.changed().await.is_err() {
-                return Err(self.gone());
-            }
-        }
+        self.wait_until(|now| is_past(now, seen).then(|| now.clone())).await
+    }
+
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), Error> {
+        self.wait_until(|now| now.has_reached_any(awaited).then_some(())).await
     }
 }
