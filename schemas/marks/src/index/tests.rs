@@ -1,6 +1,7 @@
 //! Tests of the index: its answers equal a comparison with all marks, at every position, also from a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -16,14 +17,14 @@ fn mark_count() -> u32 {
 /// Words of the labelled decisions, and random letters: marks among which every rule holds.
 fn random_text(random: &mut StdRng) -> String {
     const DECISIONS: &str = include_str!("../../data/decisions.txt");
-    let marks: Vec<&str> =
-        DECISIONS.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split(" | ").skip(1).take(2)).collect();
+    static MARKS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        DECISIONS.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split(" | ").skip(1).take(2)).collect()
+    });
+    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| MARKS.iter().flat_map(|mark| mark.split(' ')).collect());
+    let (marks, words) = (&*MARKS, &*WORDS);
     match random.random_range(0..4) {
         0 => marks[random.random_range(0..marks.len())].to_owned(),
-        1 => {
-            let words: Vec<&str> = marks.iter().flat_map(|mark| mark.split(' ')).collect();
-            (0..random.random_range(1..5)).map(|_| words[random.random_range(0..words.len())]).collect::<Vec<_>>().join(" ")
-        }
+        1 => (0..random.random_range(1..5)).map(|_| words[random.random_range(0..words.len())]).collect::<Vec<_>>().join(" "),
         2 => {
             let mut letters: Vec<char> = marks[random.random_range(0..marks.len())].chars().collect();
             for _ in 0..random.random_range(1..4) {
