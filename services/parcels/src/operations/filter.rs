@@ -1,6 +1,6 @@
 //! Filters of parcels.
 
-use crate::county;
+use crate::county::{self, County};
 use crate::record::{COUNTIES, Parcel, TIERS, strength};
 use schemars::JsonSchema;
 use schemas::cook;
@@ -35,6 +35,17 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 30))]
     pub pin: Option<String>,
+}
+
+impl Filter {
+    /// The county of the parcels that match: the one that is given, else that of the township or the class, which are of one county each; `None` if parcels of
+    /// both can match.
+    #[must_use]
+    pub(crate) fn county(&self) -> Option<&str> {
+        let of_township = || self.township.as_deref().map(County::of_township);
+        let of_both = || of_township().or_else(|| self.class.as_deref().map(County::of_class)).map(County::name);
+        self.county.as_deref().or_else(of_both)
+    }
 }
 
 /// Reads the PIN of a parcel of Cook County.
@@ -121,6 +132,28 @@ mod tests {
         let filter = of(json!({"township": "77", "minTier": "medium"})).unwrap();
         assert_eq!(filter.canonical(), r#"{"township":"77","minTier":"medium"}"#);
         assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("tier", vec!["high".to_owned(), "medium".to_owned()])));
+    }
+
+    /// Proves that the county follows from the township or the class where none is given, and that the one that is given counts.
+    #[test]
+    fn the_county_of_a_filter() {
+        let of = |json: serde_json::Value| {
+            let filter = serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap();
+            filter.county().map(str::to_owned)
+        };
+        for (filter, county) in [
+            (json!({}), None),
+            (json!({"minTier": "high"}), None),
+            (json!({"township": "104"}), Some("allegheny-pa")),
+            (json!({"class": "c411"}), Some("allegheny-pa")),
+            (json!({"township": "West Chicago"}), Some("cook-il")),
+            (json!({"class": "517"}), Some("cook-il")),
+            (json!({"class": "EX"}), Some("cook-il")),
+            (json!({"county": "cook-il", "township": "104"}), Some("cook-il")),
+            (json!({"county": "allegheny-pa", "class": "517"}), Some("allegheny-pa")),
+        ] {
+            assert_eq!(of(filter.clone()).as_deref(), county, "{filter}");
+        }
     }
 
     /// Proves that parcels without a tier match only a filter without one.

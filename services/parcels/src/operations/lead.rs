@@ -1,6 +1,5 @@
 //! Over-assessed parcels as answers show them, and pages of them.
 
-use crate::county::County;
 use crate::record::{Appeal, Basis, Parcel, RedactedParcel, TIERS, over_list, over_part};
 use feed::places::{Ranked, Segment, Walk};
 use operation::problem::Problem;
@@ -123,11 +122,7 @@ impl LeadRow {
 pub(crate) async fn page(reader: &Reader<Parcels>, filter: &Filter, limit: usize, after: Option<&str>) -> Result<Ranked<Parcel>, Problem> {
     let [high, medium, _] = TIERS;
     let least = filter.min_tier.as_deref();
-    // A township is in one county, and classes are those of one county.
-    let of_township = filter.township.as_deref().map(County::of_township);
-    let of_both = of_township.or_else(|| filter.class.as_deref().map(County::of_class)).map(County::name);
-    let county = filter.county.as_deref().or(of_both);
-    let list = over_list(county, filter.township.as_deref(), filter.class.as_deref(), least == Some(high));
+    let list = over_list(filter.county(), filter.township.as_deref(), filter.class.as_deref(), least == Some(high));
     let ((first, last), (from, to)) = over_part(least != Some(medium));
     let part = Segment { buckets: first..=last, ranks: from..=to };
     let bound = least.unwrap_or_default();

@@ -39,7 +39,8 @@ pub struct RouteArguments {
 pub struct Leads {
     /// Day of the last refresh, YYYY-MM-DD; empty before the first.
     pub updated: String,
-    /// The latest cycle of the county, of Cook County if none is given: `2026-mailed`; empty before the first. A row names the cycle of its own neighbourhood or township.
+    /// The latest cycle of the county, `2026-mailed`; empty before the first. The county is the one that is given, or that of `township` or `class`, else Cook
+    /// County. A row names the cycle of its own neighbourhood or township.
     pub cycle: String,
     counts: Counts,
     /// How many parcels match, over all pages.
@@ -91,7 +92,7 @@ impl Read for RouteArguments {
         let counts = Counts::read(&reader.at, &filter).await?;
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
-        let county = filter.county.as_deref().unwrap_or(schemas::cook::COUNTY);
+        let county = filter.county().unwrap_or(schemas::cook::COUNTY);
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,

@@ -9,6 +9,8 @@ pub mod exemption_flags;
 pub mod filter;
 pub mod followed;
 pub mod lead;
+#[cfg(test)]
+mod lead_tests;
 pub mod leads;
 pub mod lien_bundle;
 pub mod pay;

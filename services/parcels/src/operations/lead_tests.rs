@@ -1,0 +1,137 @@
+//! Lists of over-assessed parcels as callers meet them: over records and counts that a test writes.
+
+use std::sync::Arc;
+
+use crate::record::{Parcel, TABLES, current_cycle, township_counts};
+use bytes::Bytes;
+use feed::testing::records::RecordView;
+use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
+use operation::context::Context;
+use operation::{Call, Caller};
+use reads::read::operation;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Write;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+
+use super::leads;
+
+/// 2026-11-20T00:00:00Z.
+const NOW_MS: i64 = START_MS + 19 * 24 * HOUR_MS;
+/// The parcels of Cook County of the tier `high`.
+const HIGH: u32 = 12;
+
+/// A parcel of Cook County with an `r` in ten-thousandths.
+fn parcel(number: u32, tier: &str, r: u32) -> Parcel {
+    let pin = format!("16012160{number:02}0000");
+    Parcel {
+        id: format!("cook-il/{pin}"),
+        pin,
+        county: "cook-il".into(),
+        class: "517".into(),
+        township: "West Chicago".into(),
+        township_code: "77".into(),
+        address: format!("{number} N CARTER ST"),
+        tier: tier.into(),
+        r: Some(f64::from(r) / 10_000.0),
+        cycle: "2026-board".into(),
+        tier_before: tier.into(),
+        url: format!("https://example.com/{number}"),
+        ..Parcel::default()
+    }
+}
+
+/// The same parcel in Allegheny County.
+fn of_allegheny(number: u32) -> Parcel {
+    let pin = format!("0028F{number:05}000000");
+    Parcel {
+        id: format!("allegheny-pa/{pin}"),
+        pin,
+        county: "allegheny-pa".into(),
+        class: "C411".into(),
+        township: "4th Ward - PITTSBURGH".into(),
+        township_code: "104".into(),
+        cycle: "2025-certified".into(),
+        ..parcel(number, "high", 12_600)
+    }
+}
+
+/// Twelve high and three medium parcels of Cook County and two high ones of the other, with their counts and cycles as decisions keep them.
+async fn counties() -> (World, Arc<Context>) {
+    let world = World::new().await;
+    let high = (1..=HIGH).map(|number| parcel(number, "high", 12_500 + 111 * number));
+    let medium = (21..=23).map(|number| parcel(number, "medium", 11_000 + number));
+    let records: Vec<Parcel> = high.chain(medium).chain([31, 32].map(of_allegheny)).collect();
+    world.fill_records(&TABLES, &records).await;
+    let cells = json!({ "C411/high": 2 });
+    let rows = [
+        (township_counts("cook-il", "77"), json!({ "517/high": HIGH, "517/medium": 3 })),
+        (township_counts("allegheny-pa", "104"), cells.clone()),
+        (township_counts("allegheny-pa", ""), cells),
+        (current_cycle("cook-il"), json!({ "cycle": "2026-board", "since": "2026-11-01" })),
+        (current_cycle("allegheny-pa"), json!({ "cycle": "2025-certified", "since": "2026-11-01" })),
+    ];
+    let view = RecordView::<Parcel>::new(&*world.store, &TABLES).await.view;
+    let checkpoint = view.checkpoint().await.unwrap();
+    let row =
+        |(name, counts): &(String, Value)| Write::put(TABLES.terms, key![name.as_str(), 0_i64, Seq(1)], Bytes::from(counts.to_string()));
+    view.commit(rows.iter().map(row).collect(), &checkpoint).await.unwrap();
+    let context = world.context(NOW_MS);
+    (world, context)
+}
+
+/// Proves that an answer about a township or class of Allegheny County has the cycle of that county, and where its rows can be bought, also without `county`.
+#[tokio::test]
+async fn the_county_follows_from_the_place() {
+    let (_world, context) = counties().await;
+    let route = operation::<leads::RouteArguments>();
+    for (arguments, county, cycle, total) in [
+        (json!({}), "cook-il", "2026-board", 17),
+        (json!({ "township": "104" }), "allegheny-pa", "2025-certified", 2),
+        (json!({ "class": "C411" }), "allegheny-pa", "2025-certified", 2),
+        (json!({ "county": "allegheny-pa" }), "allegheny-pa", "2025-certified", 2),
+        (json!({ "township": "West Chicago" }), "cook-il", "2026-board", 15),
+        (json!({ "class": "517", "minTier": "high" }), "cook-il", "2026-board", 12),
+    ] {
+        let found = value(&context, &route, arguments.clone()).await;
+        assert_eq!((&found["cycle"], &found["total"]), (&json!(cycle), &json!(total)), "{arguments}");
+        assert!(found["payUrl"].as_str().unwrap().ends_with(&format!("/x402/pay?county={county}")), "{arguments}: {found}");
+        let has_its_rows = found["leads"].as_array().unwrap().iter().all(|lead| arguments == json!({}) || lead["county"] == county);
+        assert!(has_its_rows && found["count"] != 0, "{arguments}: {found}");
+    }
+}
+
+/// Proves that a caller without a key gets true counts and at most ten masked rows, and that one of tier pro gets all of them whole, the largest `r` first.
+#[tokio::test]
+async fn rows_are_masked_without_a_paid_key() {
+    let (_world, context) = counties().await;
+    let route = operation::<leads::RouteArguments>();
+    let arguments = json!({ "minTier": "high", "county": "cook-il", "limit": 200 });
+    let free = value(&context, &route, arguments.clone()).await;
+    assert_eq!(
+        (&free["counts"]["byTier"], &free["counts"]["byCounty"], &free["total"], &free["count"], &free["next"], &free["tier"]),
+        (
+            &json!({ "high": HIGH, "medium": 0, "low": 0 }),
+            &json!({ "cook-il": HIGH, "allegheny-pa": 0 }),
+            &json!(HIGH),
+            &json!(10),
+            &Value::Null,
+            &json!("free")
+        )
+    );
+    let shown = free["leads"].to_string();
+    for lead in free["leads"].as_array().unwrap() {
+        assert_eq!((&lead["pin"], &lead["tier"]), (&json!("16012*********"), &json!("high")));
+        assert!((lead["r"].as_f64().unwrap() * 10.0).fract().abs() < 1e-9, "{lead}");
+    }
+    assert!(!shown.contains("1601216") && !shown.contains("CARTER") && !shown.contains("example.com"), "{shown}");
+    let caller = Caller { tier: Tier::Pro, key_id: "k".into(), account: "a".into(), ..call(&context).caller };
+    let whole = text((route.run)(Call { caller, ..call(&context) }, arguments).await.unwrap());
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!((&whole["counts"], &whole["count"], &whole["tier"]), (&free["counts"], &json!(HIGH), &json!("pro")));
+    let leads = whole["leads"].as_array().unwrap();
+    let ranks: Vec<f64> = leads.iter().map(|lead| lead["r"].as_f64().unwrap()).collect();
+    assert!(ranks.windows(2).all(|pair| pair[0] >= pair[1]) && leads.iter().all(|lead| lead["tier"] == "high"), "{ranks:?}");
+    assert_eq!((&leads[0]["pin"], &leads[0]["address"]), (&json!("16012160120000"), &json!("12 N CARTER ST")));
+}
