@@ -27,7 +27,10 @@ pub async fn count(ctx: &Context, key: &SuppressedKey) -> Result<Vec<(&'static s
     let mut counts = Vec::new();
     for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def)) {
         if record.is_none_or(|(service, _)| service == def.name) {
-            counts.push((def.name, count_in(ctx, &keys, def, record.map(|(_, id)| id)).await?));
+            // A service can also compare other fields with the id of a record: then it is not one row that is hidden.
+            let is_by_id = def.hides.iter().filter(|hides| hides.kind.name == RECORD.name).all(|hides| hides.field == "id");
+            let only = record.map(|(_, id)| id).filter(|_| is_by_id);
+            counts.push((def.name, count_in(ctx, &keys, def, only).await?));
         }
     }
     Ok(counts)

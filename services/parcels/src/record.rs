@@ -14,7 +14,7 @@ use self::flag::Flag;
 use self::lien::Lien;
 use crate::county::County;
 use schemas::details::{ChangeRecord, NoDetails};
-use schemas::suppression::{Hides, RECORD};
+use schemas::suppression::{Hides, KeyKind, RECORD};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
 use schemas::{allegheny, cook};
@@ -413,10 +413,19 @@ impl Redact for Parcel {
     }
 }
 
-/// The keys that hide a parcel, a permit, a lien or a flag. The ratio with the value that the assessment implies would give the price of the sale, and so would `r`
-/// with the median.
+/// What is hidden. The ratio with the value that the assessment implies would give the price of the sale, and so would `r` with the median.
+const HIDDEN: &[&str] = &["address", "basis", "ratio", "peerMedian", "permit", "url", "lien", "flag"];
+/// The same kind of keys, compared with a PIN: the id of the parcel's record is a key of it, too. Liens and flags have ids of their own.
+const RECORD_OF_PIN: KeyKind = KeyKind { within: record_of_pin, ..RECORD };
+/// The keys that hide a parcel with its permits, liens and flags, or one of these.
 const HIDES: &[Hides] =
-    &[Hides { kind: &RECORD, field: "id", hidden: &["address", "basis", "ratio", "peerMedian", "permit", "url", "lien", "flag"] }];
+    &[Hides { kind: &RECORD, field: "id", hidden: HIDDEN }, Hides { kind: &RECORD_OF_PIN, field: "pin", hidden: HIDDEN }];
+
+/// The key of the record of a parcel, given a service and a PIN: of `parcels/16012160010000` it is `parcels/cook-il/16012160010000`.
+fn record_of_pin(key: &str) -> Vec<String> {
+    let parts = key.split_once('/').filter(|(_, pin)| !pin.is_empty());
+    parts.map(|(service, pin)| format!("{service}/{}", id(County::of_pin(pin).name(), pin))).into_iter().collect()
+}
 
 schemas::record_tables!("parcels", places, hides: HIDES);
 

@@ -1,12 +1,15 @@
 //! What callers without a paid key see of parcels, in every form in which answers have them; and that the two faces of the paid tool agree.
 
+use crate::record::flag::Flag;
 use crate::record::permit::Permit;
-use crate::record::{Appeal, Basis, Parcel, ParcelYear};
+use crate::record::{Appeal, Basis, Parcel, ParcelYear, TABLES};
 use feed::free::FreeWindow;
 use feed::redaction::Redaction;
 use operation::context::ServiceSettings;
 use schemas::event::FactKind;
 use schemas::facts::FactData;
+use schemas::suppressed_keys::SuppressedKeys;
+use schemas::suppression::RECORD;
 use serde_json::{Value, json};
 
 use crate::operations::lead::LeadRow;
@@ -226,4 +229,45 @@ fn no_form_of_a_lien_names_a_person() {
     let company = lien_of("MTAG SERVICES LLC");
     assert!(serde_json::to_string(&company).unwrap().contains("MTAG SERVICES LLC"));
     assert!(forms(&company).iter().all(|form| !form.to_string().contains("MTAG")));
+}
+
+/// What readers see of a record when a key is suppressed; `None` if nothing of it is hidden.
+fn suppressed(record: &Parcel, key: &str) -> Option<Parcel> {
+    let keys = SuppressedKeys::new([(&RECORD, format!("parcels/{key}"))]);
+    let hidden = keys.hide(TABLES.view, json!({ "record": record }).to_string().as_bytes()).unwrap()?;
+    let mut row: Value = serde_json::from_slice(&hidden).unwrap();
+    Some(serde_json::from_value(row["record"].take()).unwrap())
+}
+
+/// Proves that a parcel is hidden with its permits, liens and flags, by its PIN and by the id of its record; that the id of one of these hides that one; and that
+/// nothing of another parcel is hidden.
+#[test]
+fn a_suppressed_parcel_hides_its_records() {
+    const PIN: &str = "0028F00194000000";
+    let lien = lien_of("MTAG SERVICES LLC");
+    let flag = Flag { rule: "X3".into(), owner: "CORPORATION".into(), ..Flag::default() };
+    let flag = Parcel { id: format!("flag/{PIN}/X3"), pin: PIN.into(), flag: Some(Box::new(flag)), ..Parcel::default() };
+    let cook = parcel(7);
+    let permit = Permit { number: "P1".into(), ..Permit::default() };
+    let permit = Parcel { id: format!("{}/permit/P1", cook.id), permit: Some(Box::new(permit)), ..cook.clone() };
+    for (record, parcel) in [
+        (&lien, "allegheny-pa/0028F00194000000"),
+        (&flag, "allegheny-pa/0028F00194000000"),
+        (&cook, cook.id.as_str()),
+        (&permit, cook.id.as_str()),
+    ] {
+        for key in [record.pin.as_str(), parcel, record.id.as_str()] {
+            let hidden = suppressed(record, key).unwrap();
+            assert!(hidden.suppressed && hidden.lien.is_none() && hidden.flag.is_none() && hidden.permit.is_none(), "{key}: {hidden:?}");
+            assert_eq!((&hidden.pin, &*hidden.address, &*hidden.url, &hidden.basis), (&record.pin, "", "", &Basis::default()), "{key}");
+        }
+        for other in ["0028F00195000000", "allegheny-pa/0028F00195000000", "cook-il/0028F00194000000", "16012160000008", "allegheny-pa"] {
+            assert_eq!(suppressed(record, other), None, "{other}");
+        }
+    }
+    // The id of a lien hides that lien alone.
+    assert_eq!((suppressed(&flag, &lien.id), suppressed(&cook, &permit.id)), (None, None));
+    let unmatched = Parcel { pin: String::new(), ..lien };
+    assert_eq!(suppressed(&unmatched, PIN), None);
+    assert!(suppressed(&unmatched, &unmatched.id).is_some());
 }
