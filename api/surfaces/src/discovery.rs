@@ -56,8 +56,47 @@ pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a S
     text
 }
 
+/// What a call of an operation buys.
+struct Sold<'a> {
+    /// The operation whose answer it gets.
+    answers: &'a Operation,
+    /// The price in millionths of a US dollar.
+    micros: u64,
+    /// Example arguments.
+    example: Value,
+    /// The same ones as the query of a route, with its question mark, if an argument names what is sold; else empty.
+    query: String,
+}
+
+impl<'a> Sold<'a> {
+    /// An operation that sells its own answer.
+    fn whole(operation: &'a Operation, settings: &ServiceSettings) -> Self {
+        let micros = operation.price_micros(settings).unwrap_or(0);
+        Self { answers: operation, micros, example: operation.example.clone(), query: String::new() }
+    }
+}
+
+/// What the route of an operation sells: its own answer or, of one with an argument that names what is sold, the answer of each operation that can be named.
+fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &ServiceSettings) -> Vec<Sold<'a>> {
+    if operation.sold_prices.is_empty() {
+        return vec![Sold::whole(operation, settings)];
+    }
+    let of = |(name, _): &(&'static str, u64)| {
+        let answers = service.operations.iter().find(|other| other.name == *name).unwrap_or(operation);
+        let mut example = json!({ operation.sold_by: name });
+        if let (Value::Object(example), Value::Object(own)) = (&mut example, &answers.example) {
+            example.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        let pairs = example.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), plain_text(value)));
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let micros = operation.price_of(settings, Some(&example)).unwrap_or(0);
+        Sold { answers, micros, query: format!("?{query}"), example }
+    };
+    operation.sold_prices.iter().map(of).collect()
+}
+
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same
-/// routes: `resources`, `routes` or `items`.
+/// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each.
 pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
     let (mut listed, mut items, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (service, settings) in services {
@@ -66,31 +105,35 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
             "name": service.name, "title": service.title, "url": base, "openapi": format!("{base}/openapi.json"), "mcp": format!("{base}/mcp"),
         }));
         let Some(terms) = terms else { continue };
-        for operation in &service.operations {
-            let Some(micros) = operation.price_micros(settings) else { continue };
-            let mut add_item = |resource: String, kind: &str, call: Value| {
-                let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
+        for operation in service.operations.iter().filter(|operation| operation.price_micros(settings).is_some()) {
+            let mut add_item = |resource: String, kind: &str, call: Value, sold: &Sold<'_>| {
+                let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros: sold.micros };
                 let [v1, v2] = Version::ALL.map(|version| terms.accepts(version, &offer));
                 items.push(json!({
-                    "resource": resource, "type": kind, "x402Version": 2, "accepts": v2, "acceptsV1": v1, "description": operation.summary,
-                    "call": call, "input": operation.input, "output": operation.output, "example": operation.example,
+                    "resource": resource, "type": kind, "x402Version": 2, "accepts": v2, "acceptsV1": v1, "description": sold.answers.summary,
+                    "call": call, "input": operation.input, "output": sold.answers.output, "example": sold.example,
                 }));
             };
             if operation.has_route() {
                 let rest = format!("{base}{}", example_path(operation));
                 let method = operation.method.as_str();
-                add_item(rest.clone(), "http", json!({ "method": method, "url": rest }));
-                routes.push(json!({ "agent": service.name, "tool": operation.name, "endpoint": rest, "paid_execution_method": method }));
+                for sold in sold_by_route(service, operation, settings) {
+                    let url = format!("{rest}{}", sold.query);
+                    add_item(rest.clone(), "http", json!({ "method": method, "url": url }), &sold);
+                    routes.push(
+                        json!({ "agent": service.name, "tool": sold.answers.name, "endpoint": url, "paid_execution_method": method }),
+                    );
+                }
             }
             if operation.has_tool() {
                 let at = json!({
                     "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name, "body": tool_call(operation),
                 });
-                add_item(tool_resource(base, operation.name), "mcp", at);
+                add_item(tool_resource(base, operation.name), "mcp", at, &Sold::whole(operation, settings));
             }
         }
     }
-    let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["resource"]).collect();
+    let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["call"]["url"]).collect();
     let instructions = match terms {
         Some(_) => {
             "Call without a payment to get the terms: a 402 response has them in the body (version 1) and in PAYMENT-REQUIRED (version 2). Pay with \
@@ -119,15 +162,56 @@ mod tests {
 
     use super::*;
 
-    /// Proves that the routes that are sold are the same ones in each of the lists that indexers read, with their method and their operation.
-    #[test]
-    fn lists_of_what_is_sold() {
-        let terms = PaymentTerms {
+    fn terms() -> PaymentTerms {
+        PaymentTerms {
             network: NETWORKS[0],
             asset: NETWORKS[0].usdc.to_owned(),
             pay_to: "0x000000000000000000000000000000000000bEEF".to_owned(),
             versions: Version::ALL.to_vec(),
+        }
+    }
+
+    /// Proves that a route that sells the answers of several tools is listed once for each, with its price, its example arguments and its answer; and that a
+    /// price of the settings is taken.
+    #[test]
+    fn each_tool_of_a_route_has_its_price() {
+        let service = services::all().into_iter().find(|service| service.name == "parcels").unwrap();
+        let settings = ServiceSettings::new("https://x.example/parcels".to_owned(), "/parcels".to_owned());
+        let listed = |settings: &ServiceSettings| {
+            let document = x402([(&service, settings)].into_iter(), Some(&terms()));
+            let items = document["items"].as_array().unwrap().clone();
+            items.into_iter().filter(|item| item["resource"] == "https://x.example/parcels/x402/pay").collect::<Vec<Value>>()
         };
+        let items = listed(&settings);
+        let amount = |items: &[Value], tool: &str| {
+            let item = items.iter().find(|item| item["example"]["tool"] == tool).unwrap();
+            item["accepts"][0]["amount"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(items.len(), 5);
+        for (tool, price) in [
+            ("overassessment_leads", "200000"),
+            ("lien_bundle_report", "500000"),
+            ("exemption_flags", "20000"),
+            ("construction_window_leads", "20000"),
+            ("stalled_surety", "20000"),
+        ] {
+            assert_eq!(amount(&items, tool), price, "{tool}");
+        }
+        let liens = items.iter().find(|item| item["example"]["tool"] == "lien_bundle_report").unwrap();
+        let url = liens["call"]["url"].as_str().unwrap();
+        assert!(url.starts_with("https://x.example/parcels/x402/pay?"), "{url}");
+        assert!(url.contains("tool=lien_bundle_report") && url.contains("pin=0028F00194000000"), "{url}");
+        assert_eq!(liens["acceptsV1"][0]["maxAmountRequired"], "500000");
+        let tool = service.operations.iter().find(|operation| operation.name == "lien_bundle_report").unwrap();
+        assert_eq!((&liens["output"], &liens["description"]), (&tool.output, &json!(tool.summary)));
+        let prices = BTreeMap::from([("lien_bundle_report".to_owned(), 700_000)]);
+        assert_eq!(amount(&listed(&ServiceSettings { prices, ..settings }), "lien_bundle_report"), "700000");
+    }
+
+    /// Proves that the routes that are sold are the same ones in each of the lists that indexers read, with their method and their operation.
+    #[test]
+    fn lists_of_what_is_sold() {
+        let terms = terms();
         let services: Vec<(Service, ServiceSettings)> = services::all()
             .into_iter()
             .map(|service| {
@@ -141,7 +225,9 @@ mod tests {
         let sold: Vec<Value> = list("items").into_iter().filter(|item| item["type"] == "http").collect();
         assert!(sold.len() > 5 && list("resources").len() == sold.len() && list("routes").len() == sold.len());
         for ((item, resource), route) in sold.iter().zip(list("resources")).zip(list("routes")) {
-            assert_eq!((&resource, &route["endpoint"]), (&item["resource"], &item["resource"]));
+            assert_eq!((&resource, &route["endpoint"]), (&item["call"]["url"], &item["call"]["url"]));
+            // The terms name the route without its query.
+            assert!(resource.as_str().unwrap().split('?').next() == item["resource"].as_str(), "{item}");
             assert_eq!(route["paid_execution_method"], item["call"]["method"]);
             let (agent, tool) = (route["agent"].as_str().unwrap(), route["tool"].as_str().unwrap());
             let (service, _) = services.iter().find(|(service, _)| service.name == agent).unwrap();

@@ -9,12 +9,17 @@ pub(crate) fn price(operation: &Operation, settings: &ServiceSettings) -> String
         Price::Free => "free".to_owned(),
         Price::Tier(tier) => format!("tier {} or above", tier.as_str()),
         Price::PerCall { free_from, .. } => {
-            format!(
-                "{} USD per call by x402, or tier {} or above",
-                dollars(operation.price_micros(settings).unwrap_or(0)),
-                free_from.as_str()
-            )
+            format!("{} USD per call by x402, or tier {} or above", per_call(operation, settings), free_from.as_str())
         }
+    }
+}
+
+/// What a call costs in dollars: of an operation that sells several things from the least to the highest price.
+fn per_call(operation: &Operation, settings: &ServiceSettings) -> String {
+    let sold = operation.sold_prices.iter().map(|(name, micros)| settings.prices.get(*name).copied().unwrap_or(*micros));
+    match (sold.clone().min(), sold.max()) {
+        (Some(least), Some(most)) if least < most => format!("{} to {}", dollars(least), dollars(most)),
+        _ => dollars(operation.price_micros(settings).unwrap_or(0)),
     }
 }
 
@@ -37,6 +42,20 @@ pub(crate) fn dollars(micros: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that an operation that sells several things says its least and its highest price, also with those of the settings.
+    #[test]
+    fn prices_of_what_is_sold() {
+        let service = services::all().into_iter().find(|service| service.name == "parcels").unwrap();
+        let shown = |name: &str, settings: &ServiceSettings| {
+            price(service.operations.iter().find(|operation| operation.name == name).unwrap(), settings)
+        };
+        let mut settings = ServiceSettings::new(String::new(), String::new());
+        assert_eq!(shown("x402_pay", &settings), "0.02 to 0.50 USD per call by x402, or tier pro or above");
+        assert_eq!(shown("lien_bundle_report", &settings), "0.50 USD per call by x402, or tier pro or above");
+        settings.prices.insert("stalled_surety".to_owned(), 10_000);
+        assert!(shown("x402_pay", &settings).starts_with("0.01 to 0.50 USD"));
+    }
 
     /// Proves that prices have two decimals, and more only where needed.
     #[test]
