@@ -33,6 +33,10 @@ const ASSESSMENTS: &str = "allegheny.assessments";
 const SALES_STREAM: &str = "allegheny.sales";
 /// A table with a smaller part of the rows of the last whole reading is half-loaded, in percent.
 const ROWS_PERCENT_MIN: u64 = 95;
+/// The order of rows.
+const BY_ROW: &str = "_id asc";
+/// The order of assessments: the rows of one parcel, which has one for each of its cards, are next to each other.
+const BY_PIN: &str = "PARID asc,_id asc";
 /// Two readings with row counts that differ by at most this part are equally long, in percent.
 const ROWS_PERCENT_EQUAL: u64 = 5;
 
@@ -95,6 +99,9 @@ struct Cursor {
     /// The municipalities of the rows so far.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     areas: Areas,
+    /// Of assessments, which are read by PIN: the last PIN so far.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    last_pin: String,
 }
 
 impl Cursor {
@@ -135,7 +142,14 @@ impl Upstream for Allegheny {
             // A full run reads the table also if it is as it was.
             memory.known_modified.clear();
         }
-        json::write_cursor(Cursor { modified: String::new(), rows: 0, is_read: false, areas: Areas::new(), ..memory })
+        json::write_cursor(Cursor {
+            modified: String::new(),
+            rows: 0,
+            is_read: false,
+            areas: Areas::new(),
+            last_pin: String::new(),
+            ..memory
+        })
     }
 
     fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
@@ -152,10 +166,12 @@ impl Upstream for Allegheny {
             return Ok(ckan::resource_request(ORIGIN, dataset.resource));
         }
         let offset = usize::try_from(cursor.rows).unwrap_or(usize::MAX);
+        // A run that began without the order by PIN continues without it.
+        let is_by_pin = stream.name == ASSESSMENTS && (cursor.rows == 0 || !cursor.last_pin.is_empty());
         let query = Query {
             resource: dataset.resource,
             fields: dataset.columns,
-            sort: "_id asc",
+            sort: if is_by_pin { BY_PIN } else { BY_ROW },
             limit: PAGE_ROWS_MAX,
             offset,
             ..Query::default()
@@ -179,8 +195,9 @@ impl Upstream for Allegheny {
         let (total, offset) = (records.total, usize::try_from(cursor.rows).unwrap_or(usize::MAX));
         let next = records.next_offset(offset);
         cursor.rows = cursor.rows.saturating_add(records.raw.len() as u64);
-        map_rows(stream.name, records, today, &mut cursor.areas, &mut page)?;
+        map_rows(stream.name, records, today, &mut cursor, &mut page)?;
         if next.is_none() {
+            cursor.last_pin.clear();
             let areas = std::mem::take(&mut cursor.areas);
             (cursor, page.incomplete) = cursor.finished(total.map(|total| total as u64));
             if page.incomplete.is_none() {
@@ -196,11 +213,12 @@ impl Upstream for Allegheny {
     }
 }
 
-fn map_rows(stream: &'static str, records: Records<'_>, today: Date, areas: &mut Areas, page: &mut Page) -> Result<(), UpstreamError> {
+fn map_rows(stream: &'static str, records: Records<'_>, today: Date, cursor: &mut Cursor, page: &mut Page) -> Result<(), UpstreamError> {
+    let Cursor { areas, last_pin, .. } = cursor;
     let records = json::Records::of_list(records.raw);
     match stream {
         SALES_STREAM => roll::map_sales(stream, records, today, areas, page),
-        ASSESSMENTS => roll::map_assessments(stream, records, areas, page),
+        ASSESSMENTS => roll::map_assessments(stream, records, (areas, last_pin), page),
         _ => liens::map(stream, records, today, page),
     }
 }

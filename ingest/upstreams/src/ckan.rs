@@ -131,12 +131,16 @@ pub fn records<'a>(stream: &'static str, body: &'a str) -> Result<Records<'a>, U
     Ok(Records { raw: found.records, total: found.total.filter(|_| !found.total_was_estimated) })
 }
 
-/// Reads when a resource was changed last, as the server writes it.
+/// Reads when a resource was changed last, as the server writes it. It is not empty: a reader would ask for it again and again.
 ///
 /// # Errors
 /// As [`records`].
 pub fn last_modified(stream: &'static str, body: &str) -> Result<String, UpstreamError> {
-    result(stream, body).map(|shown: Shown| shown.last_modified)
+    let shown: Shown = result(stream, body)?;
+    if shown.last_modified.trim().is_empty() {
+        return Err(json::later(stream, "last_modified is empty"));
+    }
+    Ok(shown.last_modified)
 }
 
 /// The result of an answer with success.
@@ -209,7 +213,10 @@ mod tests {
     fn changes_of_resources() {
         let read = |body: &str| last_modified("s", body).map_err(|error| matches!(error, UpstreamError::Stop { .. }));
         assert_eq!(read(r#"{"success":true,"result":{"id":"x","last_modified":"2026-11-02T04:11:00"}}"#).unwrap(), "2026-11-02T04:11:00");
-        assert_eq!(read(r#"{"success":true,"result":{"id":"x","last_modified":null}}"#), Err(false));
+        for nothing in ["null", r#""""#, r#"" ""#] {
+            let body = format!(r#"{{"success":true,"result":{{"id":"x","last_modified":{nothing}}}}}"#);
+            assert_eq!(read(&body), Err(false), "{nothing}");
+        }
         assert_eq!(read(r#"{"success":false,"error":{"__type":"Not Found Error"}}"#), Err(true));
     }
 

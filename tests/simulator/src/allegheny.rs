@@ -102,6 +102,9 @@ fn found(world: &World, table: Table, query: &Query<'_>, plan: &Plan) -> Value {
         let header = rows.first().and_then(Value::as_object).into_iter().flatten();
         rows.push(header.map(|(name, _)| (name.clone(), Value::from(name.to_ascii_uppercase()))).collect());
     }
+    if query.get("sort").is_some_and(|sort| sort.starts_with("PARID asc")) {
+        rows.sort_by(|one, other| one["PARID"].as_str().cmp(&other["PARID"].as_str()));
+    }
     let total = rows.len();
     let number = |name: &str| query.get(name).and_then(|text| text.parse::<usize>().ok());
     let (offset, limit) = (number("offset").unwrap_or(0), number("limit").unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX));

@@ -147,15 +147,22 @@ fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
     parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or has not 16 characters of a PIN".to_owned()))
 }
 
-/// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel
-/// on a page, which a card of each building can have, the first counts. Facts and rejected rows are in the page; the parcels of each municipality and year
-/// are counted in the areas.
-pub(super) fn map_assessments(stream: &'static str, records: Records<'_>, areas: &mut Areas, page: &mut Page) -> Result<(), UpstreamError> {
+/// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel,
+/// one for the card of each building, the first counts, also if the others are on the next page: `last` is the last PIN of the page before, and then of this
+/// one. Facts and rejected rows are in the page; the parcels of each municipality and year are counted in the areas.
+pub(super) fn map_assessments(
+    stream: &'static str,
+    records: Records<'_>,
+    (areas, last): (&mut Areas, &mut String),
+    page: &mut Page,
+) -> Result<(), UpstreamError> {
     let records = records.storing(StoredFields { requested: ASSESSMENT_COLUMNS, personal: PERSONAL });
+    let before = last.clone();
     let mut seen: HashSet<String> = HashSet::new();
     let (observations, rejects) = records.map(stream, OF_ASSESSMENTS, |row: &Row<'_>| {
         let fact = assessment(stream, row)?;
-        if !seen.insert(fact.pin.clone()) {
+        last.clone_from(&fact.pin);
+        if fact.pin == before || !seen.insert(fact.pin.clone()) {
             return Ok(None);
         }
         *areas.entry(fact.township.clone()).or_default().entry(fact.year.to_string()).or_default() += 1;

@@ -128,3 +128,42 @@ fn row_numbers_are_no_identity() {
     assert_eq!(keys(1), keys(77));
     assert_eq!(keys(1).key, "allegheny.liens/DTD-19-000001|Allegheny County Tax Lien|2018|28F194|0028F00194000000");
 }
+
+/// Proves that a further card of a parcel is no second fact, wherever pages end: rows are read by PIN, and a page knows the last one of the page before. A run
+/// that began in another order continues in it.
+#[test]
+fn cards_of_a_parcel_are_one_fact() {
+    const ASSESSMENTS: &str = "allegheny.assessments";
+    let pin = |lot: u32| format!("0028F{lot:05}000000");
+    let row = |lot: u32, value: f64| json!({ "PARID": pin(lot), "MUNICODE": "104", "USECODE": "411", "CLASSDESC": "COMMERCIAL", "TAXYEAR": 2026.0, "FAIRMARKETTOTAL": value });
+    let rows = [row(1, 10.0), row(1, 20.0), row(2, 30.0), row(2, 40.0), row(2, 50.0), row(3, 60.0)];
+    for limit in [1, 2, 3, 4, 6] {
+        let (upstream, stream) = stream(ASSESSMENTS);
+        let at = "2026-11-20T12:00:00Z".parse().unwrap();
+        let mut cursor = upstream.start_after(stream, &window(), &settings(), &UpstreamCursor::default(), at);
+        let (mut parcels, mut cycles) = (Vec::new(), Vec::new());
+        while upstream.has_request(stream, &cursor) {
+            let path = path(ASSESSMENTS, &cursor);
+            let result = match path.split('&').find_map(|part| part.strip_prefix("offset=")) {
+                None => json!({ "id": "x", "last_modified": "2026-11-02T04:11:00" }),
+                Some(offset) => {
+                    assert!(path.contains("sort=PARID+asc%2C_id+asc"), "{path}");
+                    let shown: Vec<&Value> = rows.iter().skip(offset.parse().unwrap()).take(limit).collect();
+                    json!({ "records": shown, "total": rows.len() })
+                }
+            };
+            let page = map_at(ASSESSMENTS, &cursor, &ok(json!({ "success": true, "result": result }).to_string())).unwrap();
+            assert!(page.rejects.is_empty() && page.incomplete.is_none());
+            for observation in page.observations {
+                let FactData::Parcel(fact) = observation.data else { panic!("{}", observation.key) };
+                let is_cycle = fact.kind == schemas::facts::parcels::CYCLE;
+                if is_cycle { cycles.push(fact.year) } else { parcels.push((fact.pin, fact.certified)) }
+            }
+            cursor = page.next.unwrap();
+        }
+        assert_eq!(parcels, [(pin(1), Some(10)), (pin(2), Some(30)), (pin(3), Some(60))], "{limit} rows a page");
+        assert_eq!(cycles, [2026], "{limit} rows a page");
+    }
+    let begun = UpstreamCursor(json!({ "modified": "2026-11-02T04:11:00", "rows": 32_000 }).to_string());
+    assert!(path(ASSESSMENTS, &begun).contains("sort=_id+asc"));
+}
