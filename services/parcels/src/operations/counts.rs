@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::county::County;
+use crate::record::flag::flag_counts;
 use crate::record::{COUNTIES, CurrentCycle, DeltaCounts, TABLES, TIERS, current_cycle, delta_counts, strength, township_counts};
 use feed::position::Position;
 use futures_util::future::try_join_all;
@@ -92,6 +93,14 @@ pub(crate) async fn cycle(at: &Position, county: &str) -> Result<CurrentCycle, P
 /// When rows cannot be read.
 pub(crate) async fn delta(at: &Position, county: &str, cycle: &str) -> Result<DeltaCounts, Problem> {
     Ok(last(at, &delta_counts(county, cycle)).await?.unwrap_or_default())
+}
+
+/// How many parcels each rule flags in a county, at a position. A rule that flags none is absent.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(crate) async fn flags(at: &Position, county: &str) -> Result<BTreeMap<String, i64>, Problem> {
+    Ok(last(at, &flag_counts(county)).await?.unwrap_or_default())
 }
 
 /// The last row of the index under a name up to a position.

@@ -3,7 +3,6 @@
 use crate::record::flag::{Flag, RULES, flag_list};
 use crate::record::{COUNTIES, Parcel};
 use feed::places::{Segment, Walk};
-use futures_util::future::try_join_all;
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -14,6 +13,7 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::counts;
 use super::filter::Filter;
 use super::followed::Parcels;
 use crate::{DISCLAIMER, FLAGS_MICROS};
@@ -23,8 +23,6 @@ use reads::read::{Read, Reader};
 pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
 const RULE: &str = "exemptions/1";
-/// The most flags that are counted.
-const COUNTED_MAX: usize = 100_000;
 /// Why there are none in Cook County.
 const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so none can be flagged";
 
@@ -87,8 +85,8 @@ pub struct RuleCount {
     pub rule: &'static str,
     /// What it is about.
     pub about: &'static str,
-    /// How many parcels it flags; null if they are more than 100,000.
-    pub count: Option<u64>,
+    /// How many parcels it flags.
+    pub count: i64,
 }
 
 /// Flags of exemptions.
@@ -100,8 +98,8 @@ pub struct Flags {
     pub county: &'static str,
     /// The rules, with how many parcels each flags.
     pub rules: Vec<RuleCount>,
-    /// How many flags match, over all pages; null if they are more than 2,000.
-    pub total: Option<u64>,
+    /// How many flags match, over all pages.
+    pub total: i64,
     /// The number of flags in this answer.
     pub count: usize,
     /// Send it as `after` to get the next page; null on the last one.
@@ -124,14 +122,11 @@ impl Arguments {
     }
 }
 
-/// How many parcels each rule flags.
-async fn counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleCount>, Problem> {
-    let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-    let counts = RULES.into_iter().map(async |(rule, about)| {
-        let count = reader.count_places(&flag_list(county, Some(rule)), &part, COUNTED_MAX).await?;
-        Ok::<_, Problem>(RuleCount { rule, about, count })
-    });
-    try_join_all(counts).await
+/// How many parcels each rule flags. Decisions keep these counts, so that a call counts nothing.
+async fn rule_counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleCount>, Problem> {
+    let counts = counts::flags(&reader.at, county).await?;
+    let of = |(rule, about): (&'static str, &'static str)| RuleCount { rule, about, count: counts.get(rule).copied().unwrap_or(0) };
+    Ok(RULES.into_iter().map(of).collect())
 }
 
 impl Read for Arguments {
@@ -159,7 +154,7 @@ impl Read for Arguments {
 
     async fn preview(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
         let (county, _) = self.known()?;
-        Ok(Some(json!({ "county": county, "rules": counts(reader, county).await? })))
+        Ok(Some(json!({ "county": county, "rules": rule_counts(reader, county).await? })))
     }
 
     async fn answer(self, _: Filter, reader: &mut Reader<Parcels>) -> Result<Flags, Problem> {
@@ -170,10 +165,12 @@ impl Read for Arguments {
         let (list, limit) = (flag_list(county, rule), reader.limit());
         let part = Segment { buckets: 0..=0, ranks: 0..=0 };
         let found = reader.ranked(Walk { list: &list, part, filter: NAME, limit, after: self.after.as_deref() }, None).await?;
+        let rules = rule_counts(reader, county).await?;
+        let is_counted = |counted: &&RuleCount| rule.is_none_or(|rule| rule == counted.rule);
         Ok(Flags {
             county,
-            rules: counts(reader, county).await?,
-            total: found.total,
+            total: rules.iter().filter(is_counted).map(|counted| counted.count).sum(),
+            rules,
             count: found.items.len(),
             next: found.next,
             flags: found.items.into_iter().map(FlagRow::new).collect(),
@@ -185,7 +182,44 @@ impl Read for Arguments {
 
 #[cfg(test)]
 mod tests {
+    use feed::testing::{HOUR_MS, START_MS, World, call, text, value};
+    use operation::{Call, Stage};
+    use reads::read::operation;
+
     use super::*;
+    use crate::operations::lead_tests::keep_counts;
+    use crate::record::TABLES;
+    use crate::record::flag::flag_counts;
+
+    /// Proves that totals are the counts that decisions keep, and that an unpaid call gets these and no row.
+    #[tokio::test]
+    async fn totals_are_kept_counts() {
+        let world = World::new().await;
+        let flagged = |number: u32, rule: &str| {
+            let pin = format!("0028F{number:05}000000");
+            let flag =
+                Flag { rule: rule.into(), statement: "the record shows a fact".into(), owner: "CORPORATION".into(), ..Flag::default() };
+            Parcel { id: format!("flag/{pin}/{rule}"), pin, county: "allegheny-pa".into(), flag: Some(Box::new(flag)), ..Parcel::default() }
+        };
+        world.fill_records(&TABLES, &[flagged(1, "X1"), flagged(2, "X3"), flagged(3, "X3")]).await;
+        keep_counts(&world, &[(flag_counts("allegheny-pa"), json!({ "X1": 1, "X3": 250_000 }))]).await;
+        let context = world.context(START_MS + 24 * HOUR_MS);
+        let tool = operation::<Arguments>();
+        for (arguments, total, rows) in [
+            (json!({ "county": "allegheny-pa" }), 250_001, 3),
+            (json!({ "county": "allegheny-pa", "rule": "x3" }), 250_000, 2),
+            (json!({ "county": "allegheny-pa", "rule": "X6" }), 0, 0),
+            (json!({ "county": "cook-il" }), 0, 0),
+        ] {
+            let found = value(&context, &tool, arguments.clone()).await;
+            assert_eq!((&found["total"], &found["count"]), (&json!(total), &json!(rows)), "{arguments}");
+            let is_cook = arguments["county"] == "cook-il";
+            assert_eq!(found["note"].as_str().is_some_and(|note| note.contains("no open table")), is_cook, "{found}");
+        }
+        let unpaid = Call { stage: Stage::Preview, ..call(&context) };
+        let preview = text((tool.run)(unpaid, json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());
+        assert!(preview.contains("250000") && !preview.contains("0028F") && !preview.contains("CORPORATION"), "{preview}");
+    }
 
     /// Proves that counties and rules are read in any case, and that unknown ones name their argument.
     #[test]

@@ -57,6 +57,15 @@ fn of_allegheny(number: u32) -> Parcel {
     }
 }
 
+/// Writes counts into the index, as decisions keep them.
+pub(super) async fn keep_counts(world: &World, rows: &[(String, Value)]) {
+    let view = RecordView::<Parcel>::new(&*world.store, &TABLES).await.view;
+    let checkpoint = view.checkpoint().await.unwrap();
+    let write =
+        |(name, counts): &(String, Value)| Write::put(TABLES.terms, key![name.as_str(), 0_i64, Seq(1)], Bytes::from(counts.to_string()));
+    view.commit(rows.iter().map(write).collect(), &checkpoint).await.unwrap();
+}
+
 /// Twelve high and three medium parcels of Cook County and two high ones of the other, with their counts and cycles as decisions keep them.
 async fn counties() -> (World, Arc<Context>) {
     let world = World::new().await;
@@ -72,11 +81,7 @@ async fn counties() -> (World, Arc<Context>) {
         (current_cycle("cook-il"), json!({ "cycle": "2026-board", "since": "2026-11-01" })),
         (current_cycle("allegheny-pa"), json!({ "cycle": "2025-certified", "since": "2026-11-01" })),
     ];
-    let view = RecordView::<Parcel>::new(&*world.store, &TABLES).await.view;
-    let checkpoint = view.checkpoint().await.unwrap();
-    let row =
-        |(name, counts): &(String, Value)| Write::put(TABLES.terms, key![name.as_str(), 0_i64, Seq(1)], Bytes::from(counts.to_string()));
-    view.commit(rows.iter().map(row).collect(), &checkpoint).await.unwrap();
+    keep_counts(&world, &rows).await;
     let context = world.context(NOW_MS);
     (world, context)
 }

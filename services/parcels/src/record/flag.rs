@@ -1,5 +1,6 @@
 //! Flags of exemptions in the records of the service.
 
+use super::COUNTS;
 use schemars::JsonSchema;
 use schemas::views::records::Place;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,12 @@ pub struct Flag {
 #[must_use]
 pub fn flag_list(county: &str, rule: Option<&str>) -> String {
     rule.map_or_else(|| format!("flag/{county}"), |rule| format!("flag/{county}/{rule}"))
+}
+
+/// The name of the counts of the flags of a county: a map from the rule to how many parcels it flags, as JSON.
+#[must_use]
+pub fn flag_counts(county: &str) -> String {
+    format!("{COUNTS}flags/{county}")
 }
 
 impl Flag {

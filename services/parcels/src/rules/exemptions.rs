@@ -1,9 +1,9 @@
 //! Exemptions: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no conclusion.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::Parcel;
-use crate::record::flag::Flag;
+use crate::record::flag::{Flag, flag_counts};
 use schemas::allegheny::COUNTY;
 use serde::{Deserialize, Serialize};
 
@@ -173,20 +173,36 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
         state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
     }
     if details.flags != rules {
+        count(state, &details.flags, &rules)?;
         details.flags = rules;
         state.remember(&key, Some(&roll))?;
     }
     Ok(())
 }
 
+/// Counts that a parcel is flagged by other rules than before.
+fn count(state: &mut State<'_, ParcelsRules>, before: &[String], now: &[String]) -> Result<(), Undecided> {
+    let key = flag_counts(COUNTY);
+    let mut counts: BTreeMap<String, i64> = state.source(&key)?.unwrap_or_default();
+    for (rules, change) in [(before, -1), (now, 1)] {
+        for rule in rules {
+            *counts.entry(rule.clone()).or_default() += change;
+        }
+    }
+    counts.retain(|_, count| *count > 0);
+    state.remember(&key, Some(&counts))
+}
+
 #[cfg(test)]
 mod tests {
     use schemas::event::FactKind;
     use schemas::facts::parcels::{ASSESSMENT, ParcelFact};
+    use schemas::tables::Datum;
     use schemas::views::records::Record;
 
     use super::super::{Parcels, ParcelsFact};
     use super::*;
+    use crate::record::TABLES;
     use fold::testing::{self, Folded};
 
     type Engine = Folded<Parcels>;
@@ -222,6 +238,41 @@ mod tests {
     fn flags(engine: &Engine, pin: &str) -> Vec<(String, String)> {
         let records = engine.records().into_values().filter(|record| record.is_listed() && record.pin == pin);
         records.filter_map(|record| record.flag.map(|flag| (flag.rule, flag.statement))).collect()
+    }
+
+    /// The last row of the index with the counts of flags, which is that of the records.
+    fn counted(engine: &Engine) -> BTreeMap<String, i64> {
+        let name = Datum::Text(flag_counts(COUNTY));
+        let last = engine.table(TABLES.terms).rfind(|(key, _)| key[0] == name);
+        let counts: BTreeMap<String, i64> = last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default();
+        let mut expected: BTreeMap<String, i64> = BTreeMap::new();
+        for flag in engine.records().into_values().filter(|record| record.is_listed()).filter_map(|record| record.flag) {
+            *expected.entry(flag.rule).or_default() += 1;
+        }
+        assert_eq!(counts, expected);
+        counts
+    }
+
+    /// Proves that the counts of each rule follow the flags: those of a parcel that is flagged, flagged by another rule, flagged no longer, or flagged because of
+    /// another parcel.
+    #[test]
+    fn flags_are_counted() {
+        let mut engine = Engine::default();
+        let of = |counts: &[(&str, i64)]| counts.iter().map(|(rule, count)| ((*rule).to_owned(), *count)).collect::<BTreeMap<_, _>>();
+        decide(&mut engine, home(PIN));
+        assert_eq!(counted(&engine), of(&[]));
+        let company = || ParcelFact { owner_kind: "CORPORATION".into(), ..home(PIN) };
+        decide(&mut engine, company());
+        assert_eq!(counted(&engine), of(&[("X3", 1)]));
+        decide(&mut engine, ParcelFact { owner_kind: "CORPORATION".into(), use_label: "VACANT LAND".into(), ..home(OTHER) });
+        assert_eq!(counted(&engine), of(&[("X3", 2), ("X4", 1)]));
+        // The same row again counts nothing.
+        decide(&mut engine, company());
+        assert_eq!(counted(&engine), of(&[("X3", 2), ("X4", 1)]));
+        decide(&mut engine, ParcelFact { mailing_hash: home(PIN).mailing_hash, ..home(OTHER) });
+        assert_eq!(counted(&engine), of(&[("X2", 2), ("X3", 1)]));
+        decide(&mut engine, ParcelFact { is_homestead: false, mailing_hash: String::new(), ..company() });
+        assert_eq!(counted(&engine), of(&[]));
     }
 
     fn rules_of(fact: ParcelFact) -> Vec<String> {
