@@ -98,7 +98,10 @@ fn block_lot_parts(text: &str) -> Option<(String, char, String, String)> {
         None => return None,
     };
     let fits = [map, lot, tail].iter().zip(PARTS_CHARS_MAX).all(|(part, most)| part.len() <= most);
-    let is_tail = tail.bytes().all(|letter| letter.is_ascii_digit() || letter.is_ascii_uppercase());
+    // A dash separates what is the fourth part of the PIN from what is the fifth: `9-2`.
+    let (fourth, fifth) = tail.split_once('-').unwrap_or((tail, "0"));
+    let is_part = |part: &str| part.bytes().all(|letter| letter.is_ascii_digit() || letter.is_ascii_uppercase());
+    let is_tail = is_part(fourth) && is_part(fifth) && !fifth.is_empty() && (tail.is_empty() || !fourth.is_empty());
     // A map that is apart from its letter is written from the left: `2 E1` is in map 2000.
     let map = if is_apart { format!("{map:0<4}") } else { format!("{map:0>4}") };
     (fits && is_tail && map != "0000" && !lot.is_empty()).then(|| (map, letter, lot.to_owned(), tail.to_owned()))
@@ -116,6 +119,12 @@ pub fn pins_of_block_lot(text: &str) -> Vec<String> {
             pins.push(pin);
         }
     };
+    if let Some((fourth, fifth)) = tail.split_once('-') {
+        if fourth.len() <= 4 && fifth.len() <= 2 {
+            add(fourth, fifth);
+        }
+        return pins;
+    }
     if tail.len() <= 4 {
         add(&tail, "");
     }
@@ -192,28 +201,62 @@ mod tests {
     #[test]
     fn block_lots() {
         let cases = [
-            ("558H67", "0558H00067000000"),
             ("1360a268", "1360A00268000000"),
+            ("352B94", "0352B00094000000"),
+            ("159C221", "0159C00221000000"),
+            ("159D250", "0159D00250000000"),
+            ("2014E81", "2014E00081000000"),
+            ("233F181", "0233F00181000000"),
+            ("214G46", "0214G00046000000"),
+            ("558H67", "0558H00067000000"),
+            ("2013J377", "2013J00377000000"),
+            ("214L128", "0214L00128000000"),
+            ("430M330", "0430M00330000000"),
+            ("215N56", "0215N00056000000"),
+            ("161P50", "0161P00050000000"),
+            ("214R184", "0214R00184000000"),
+            ("161S334", "0161S00334000000"),
             ("232L374 2", "0232L00374000200"),
             ("233J211 2", "0233J00211000002"),
+            ("214L167 1", "0214L00167000100"),
             ("236G99 A", "0236G00099000A00"),
             ("160A154 307", "0160A00154030700"),
+            ("160A132 104", "0160A00132010400"),
+            ("160J60 708", "0160J00060070800"),
+            ("329G20 27D", "0329G00020027D00"),
             ("58P100 T1", "0058P0010000T100"),
             ("215J110 01", "0215J00110000001"),
             ("307G395 99", "0307G00395000909"),
             ("99B175 21", "0099B00175000201"),
+            ("10G235 21", "0010G00235000201"),
             ("236G132 A000", "0236G00132000A00"),
             ("37N210 A463", "0037N00210A46300"),
             ("100C50 4099", "0100C00050409900"),
-            ("968-C-147", "0968C00147000000"),
             ("2 E1", "2000E00001000000"),
+            ("968-C-147", "0968C00147000000"),
+            ("887N398 9-2", "0887N00398000902"),
         ];
         let existing: BTreeSet<&str> = cases.iter().map(|(_, pin)| *pin).collect();
         for (text, pin) in cases {
             let found: Vec<String> = pins_of_block_lot(text).into_iter().filter(|pin| existing.contains(pin.as_str())).collect();
             assert_eq!(found, [pin], "{text}");
         }
-        for text in ["296- N-1-1", "", "H67", "558H", "558H67/2", "12345A1", "558H123456", "558H67 1234567", "558H67 a\u{e9}", "0A1"] {
+        for text in [
+            "887N398 9-",
+            "887N398 -2",
+            "887N398 9-2-1",
+            "887N398 9-212",
+            "296- N-1-1",
+            "",
+            "H67",
+            "558H",
+            "558H67/2",
+            "12345A1",
+            "558H123456",
+            "558H67 1234567",
+            "558H67 a\u{e9}",
+            "0A1",
+        ] {
             assert_eq!(pins_of_block_lot(text), Vec::<String>::new(), "{text}");
         }
     }
