@@ -16,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use operation::context::Part;
 use operation::context::{Context, store_problem, stored};
+use operation::document_receipt;
 use operation::metrics::{self, PaymentOutcome};
 use operation::problem::{Challenge, Problem};
 use operation::redaction::hide_keys;
@@ -186,6 +187,7 @@ where
     let answer = if payment.effect.is_empty() {
         let text: String =
             read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
+        let text = document_receipt::complete(ctx, text).await?;
         Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 }
     } else {
         run(Stage::Paid(payment.id), arguments).await?

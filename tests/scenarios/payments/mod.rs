@@ -2,6 +2,7 @@
 //! none is lost.
 
 pub(crate) mod backend;
+mod documents;
 mod open_claims;
 pub(crate) mod refusing_facilitator;
 mod repeats;

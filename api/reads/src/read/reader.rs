@@ -285,6 +285,12 @@ impl<S: WatchableFeed> Reader<S> {
         self.call.stage == Stage::Preview
     }
 
+    /// Whether the answer is sold for a payment that is not settled yet. It is recorded, so that nothing else may come of it.
+    #[must_use]
+    pub fn is_unsettled(&self) -> bool {
+        matches!(self.call.stage, Stage::Order { .. })
+    }
+
     /// Whether the caller sees a redacted form or a free part only.
     #[must_use]
     pub fn is_limited(&self) -> bool {

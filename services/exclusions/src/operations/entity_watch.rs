@@ -1,7 +1,6 @@
 //! `GET /v1/entity_watch` and the tool `govcon_entity_watch`: the artifact about one entity, for a paid key or a payment.
 
-use operation::context::{Context, Part};
-use operation::document_receipt::{Documented, ReceiptIssuer, ShownReceipt};
+use operation::document_receipt::{self, Documented, ShownReceipt};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
@@ -68,6 +67,10 @@ pub struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ShownReceipt")]
     pub receipt: Option<ShownReceipt>,
+    /// What the receipt will be issued over when the payment is settled. Only the recorded answer of a payment has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub pending_receipt: Option<Documented>,
 }
 
 impl Document {
@@ -90,7 +93,7 @@ impl Document {
                 None => link,
             }
         };
-        Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink, receipt: None })
+        Ok(Self { artifact, artifact_hash: hashed.hash().to_owned(), permalink, receipt: None, pending_receipt: None })
     }
 }
 
@@ -118,19 +121,11 @@ async fn preview(subject: Result<Subject, Problem>, reader: &mut Reader<Exclusio
 fn documented(document: &Document) -> Documented {
     let Document { artifact, artifact_hash, .. } = document;
     Documented {
-        service: SOURCE.service,
-        action: ACTION,
+        service: SOURCE.service.to_owned(),
+        action: ACTION.to_owned(),
         inputs: json!({ "asOf": artifact.as_of, "entity": artifact.entity }),
         hash: artifact_hash.clone(),
     }
-}
-
-/// Issues the receipt of an artifact.
-async fn issue_receipt(document: &Document, ctx: &Context) -> Result<ShownReceipt, Problem> {
-    let Some(issuer) = ReceiptIssuer::of(ctx).0 else {
-        return Err(Problem::parameter("receipt", "receipt: this server issues no receipts; ask without it"));
-    };
-    issuer.issue(ctx, &documented(document)).await
 }
 
 async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusions>) -> Result<Document, Problem> {
@@ -138,8 +133,11 @@ async fn document(subject: Subject, receipt: bool, reader: &mut Reader<Exclusion
     let note = unrecorded::note(reader, &artifact).await;
     reader.note(note);
     let mut document = Document::new(artifact, reader)?;
-    if receipt {
-        document.receipt = Some(issue_receipt(&document, reader.context()).await?);
+    if receipt && reader.is_unsettled() {
+        document_receipt::check(reader.context()).await?;
+        document.pending_receipt = Some(documented(&document));
+    } else if receipt {
+        document.receipt = Some(document_receipt::issue(reader.context(), &documented(&document)).await?);
     }
     Ok(document)
 }
@@ -244,11 +242,15 @@ mod tests {
         let artifact = Artifact::new(Findings { entity: Entity { uei: UEI.into(), ..Entity::default() }, ..Findings::default() }, 0);
         let hash = evidence::Artifact::new(&artifact).unwrap().hash().to_owned();
         let receipt = Some(ShownReceipt::from(Receipt::default()));
-        let document = Document { artifact, artifact_hash: hash.clone(), permalink: "/x".to_owned(), receipt };
+        let document = Document { artifact, artifact_hash: hash.clone(), permalink: "/x".to_owned(), receipt, pending_receipt: None };
         let over = documented(&document);
         let shown = serde_json::to_value(&document).unwrap();
         assert_eq!(over.inputs, json!({ "asOf": shown["asOf"], "entity": shown["entity"] }));
-        assert_eq!((over.service, over.action, &over.hash), ("exclusions", "entity_watch", &hash));
+        assert_eq!((&*over.service, &*over.action, &over.hash), ("exclusions", "entity_watch", &hash));
         assert!(evidence::verify(&shown).unwrap().is_valid && shown["receipt"].is_object());
+        // The recorded answer of a payment that is not settled has the document in place of the receipt.
+        let recorded = serde_json::to_value(Document { receipt: None, pending_receipt: Some(over.clone()), ..document }).unwrap();
+        assert_eq!(recorded[document_receipt::PENDING_RECEIPT], serde_json::to_value(&over).unwrap());
+        assert!(recorded.get("receipt").is_none());
     }
 }

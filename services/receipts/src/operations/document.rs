@@ -21,11 +21,7 @@ pub struct Issuer;
 #[async_trait]
 impl DocumentReceipts for Issuer {
     async fn issue(&self, ctx: &Context, document: &Documented) -> Result<ShownReceipt, Problem> {
-        let Some(own) = ctx.settings.services.get(SOURCE.service).filter(|own| own.enabled) else {
-            let words = "receipt: this server issues no receipts (the service `receipts` is not enabled); ask without it";
-            return Err(Problem::parameter("receipt", words));
-        };
-        let (subject, request) = request_of(document, &own.base_url)?;
+        let (subject, request) = request_of(document, base_url(ctx)?)?;
         let receipts = Receipts::now(ctx).await?;
         if receipts.outcome(&subject).await?.is_none() {
             check_signs(ctx, &receipts).await?;
@@ -35,7 +31,7 @@ impl DocumentReceipts for Issuer {
         let receipt = match receipts.outcome(&subject).await? {
             Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
             Some(RequestOutcome::Refused { refused }) => {
-                tracing::error!(service = document.service, %refused, "a service cannot append to its own chain of receipts");
+                tracing::error!(service = %document.service, %refused, "a service cannot append to its own chain of receipts");
                 return Err(Problem::new(ErrorCode::Internal, "the receipt cannot be issued"));
             }
             Some(RequestOutcome::Reserved { .. }) | None => None,
@@ -44,6 +40,21 @@ impl DocumentReceipts for Issuer {
             receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
         Ok(receipt.into())
     }
+
+    async fn check(&self, ctx: &Context) -> Result<(), Problem> {
+        base_url(ctx)?;
+        check_signs(ctx, &Receipts::now(ctx).await?).await
+    }
+}
+
+/// The issuer that receipts name.
+///
+/// # Errors
+/// `parameter-invalid` if this service is not enabled.
+fn base_url(ctx: &Context) -> Result<&str, Problem> {
+    let own = ctx.settings.services.get(SOURCE.service).filter(|own| own.enabled).map(|own| own.base_url.as_str());
+    let words = "receipt: this server issues no receipts (the service `receipts` is not enabled); ask without it";
+    own.ok_or_else(|| Problem::parameter("receipt", words))
 }
 
 /// The request for the receipt of a document, and the subject of its command. The subject follows from the hash, so that a document gets one receipt.
@@ -51,12 +62,12 @@ fn request_of(document: &Documented, issuer: &str) -> Result<(String, IssueReque
     let Documented { service, action, inputs, hash } = document;
     let hashed = |value: &Value| {
         commitment(value).map_err(|error| {
-            tracing::error!(%error, service, "a document has no canonical form");
+            tracing::error!(%error, %service, "a document has no canonical form");
             Problem::new(ErrorCode::Internal, "the document cannot be hashed")
         })
     };
     let request = IssueRequest {
-        action: (*action).to_owned(),
+        action: action.clone(),
         agent_id: format!("{SERVICE_AGENT_PREFIX}{service}"),
         inputs_hash: hashed(inputs)?,
         outputs_hash: hashed(&receipt_outputs(hash))?,
@@ -84,7 +95,8 @@ mod tests {
     fn requests_follow_from_the_hash() {
         let of = |hash: &str| {
             let inputs = json!({ "asOf": "2026-11-20T00:00:00Z" });
-            request_of(&Documented { service: "exclusions", action: "entity_watch", inputs, hash: hash.to_owned() }, "http://x").unwrap()
+            let document = Documented { service: "exclusions".into(), action: "entity_watch".into(), inputs, hash: hash.into() };
+            request_of(&document, "http://x").unwrap()
         };
         let (subject, request) = of("sha256:aa");
         assert_eq!(of("sha256:aa"), (subject.clone(), request.clone()));
