@@ -1,12 +1,13 @@
-//! What filters and watches of the exclusions service follow: an entity, by its UEI or by its whole name.
+//! What filters and watches of the exclusions service follow: an entity, by its UEI or by its whole name. A watch is about the hit of the entity: an
+//! exclusion of a party without federal awards is no signal.
 
-use crate::record::Exclusion;
+use crate::record::{Exclusion, HIT};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::{self, Filter};
-use crate::FEED;
+use crate::{DISCLAIMER, FEED};
 use feed::query::Feed;
 use feed::shown::Changed;
 use feed::watchable::WatchableFeed;
@@ -19,7 +20,7 @@ pub struct Exclusions;
 /// What a watch names: an entity, by `uei` or by `name`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedEntity {
-    /// Unique entity id, 12 letters and digits. It finds the exclusions and the hit of the entity.
+    /// Unique entity id, 12 letters and digits. It finds the hit of the entity: that it is excluded and has federal awards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
@@ -43,7 +44,7 @@ impl WatchableFeed for Exclusions {
         let uei = entity.uei.as_deref().map(|text| filter::uei("uei", text)).transpose()?;
         // The UEI identifies the entity, so the name adds nothing to it.
         let name = entity.name.as_deref().filter(|_| uei.is_none()).map(|text| filter::name("name", text)).transpose()?;
-        Ok((WatchedEntity { uei: uei.clone(), name: name.clone() }, Filter { uei, name, ..Filter::default() }))
+        Ok((WatchedEntity { uei: uei.clone(), name: name.clone() }, Filter { kind: Some(HIT.to_owned()), uei, name, ..Filter::default() }))
     }
 
     fn example_filter() -> Value {
@@ -59,6 +60,48 @@ impl WatchMessages for Exclusions {
     const CHANGES_MAX: usize = 20;
 
     fn message(entity: WatchedEntity, changes: Vec<Changed<Exclusion>>) -> Value {
-        json!({ "event": "exclusions.signal", "watch": entity, "changes": changes })
+        json!({ "event": "exclusions.signal", "watch": entity, "changes": changes, "disclaimer": DISCLAIMER })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Change;
+    use feed::filter::Filter as _;
+
+    const UEI: &str = "ABCDEF123456";
+
+    fn filter_of(entity: Value) -> Result<Filter, String> {
+        let entity = serde_json::from_value::<WatchedEntity>(entity).map_err(|error| error.to_string())?;
+        Exclusions::parse_entity(entity).map(|(_, filter)| filter).map_err(|problem| problem.parameter)
+    }
+
+    /// Proves that a watch selects the changes in which the hit of its entity begins, changes or ends, and neither rows of the list nor other entities.
+    #[test]
+    fn watches_select_hits() {
+        let change = |kind: &str, uei: &str, withdrawn: bool| -> Change {
+            let record = json!({
+                "id": format!("{kind}:1"), "kind": kind, "name": "Acme LLC", "uei": uei, "withdrawn": withdrawn, "nameKeys": filter::keys_of("Acme LLC"),
+            });
+            serde_json::from_value(json!({ "event": "modified", "seq": 1, "recordedAt": "", "record": record })).unwrap()
+        };
+        for watch in [json!({ "uei": UEI.to_lowercase() }), json!({ "name": "ACME INC" })] {
+            let filter = filter_of(watch.clone()).unwrap();
+            assert!(filter.matches(&change(HIT, UEI, false)) && filter.matches(&change(HIT, UEI, true)), "{watch}");
+            assert!(!filter.matches(&change("exclusion", UEI, false)) && !filter.matches(&change("exclusion", UEI, true)), "{watch}");
+            assert_eq!(Filter::from_canonical(&filter.canonical()), Some(filter), "{watch}");
+        }
+        assert!(!filter_of(json!({ "uei": UEI })).unwrap().matches(&change(HIT, "ABCDEF123457", false)));
+        let refused = [json!({}), json!({ "uei": "ABCDEF12345" }), json!({ "name": "--" })].map(|entity| filter_of(entity).unwrap_err());
+        assert_eq!(refused, ["uei", "uei", "name"]);
+    }
+
+    /// Proves the name of the event, and that a message says what it is not.
+    #[test]
+    fn messages() {
+        let entity = WatchedEntity { uei: Some(UEI.to_owned()), name: None };
+        let expected = json!({ "event": "exclusions.signal", "watch": { "uei": UEI }, "changes": [], "disclaimer": DISCLAIMER });
+        assert_eq!(Exclusions::message(entity, Vec::new()), expected);
     }
 }
