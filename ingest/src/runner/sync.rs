@@ -172,6 +172,9 @@ impl<'a> SyncRun<'a> {
                 // change back and forth.
                 page.retain(|hashed| self.seen.insert(&hashed.observation.key));
             }
+            for key in &rest.present {
+                self.seen.insert(key);
+            }
             let must_wait = self.count_fields(&page, &rest.fields).await?;
             if let Some(Incomplete { what, from }) = rest.incomplete.clone() {
                 self.incomplete.push(what);

@@ -239,6 +239,9 @@ pub struct Page {
     pub incomplete: Option<Incomplete>,
     /// In how many of the page's records each mapped field has a value.
     pub fields: FieldCounts,
+    /// Keys of records that the answer shows, but that are not taken over, because they are too old or cannot be mapped. If they are known, they are not
+    /// missing from a [`Self::complete_part`].
+    pub present: Vec<String>,
     /// A part of the stream of which this run has now shown every record: the keys that begin with this text and a slash. Keys of the part
     /// that two complete readings in a row lack are withdrawn, before the page's own facts.
     pub complete_part: Option<String>,

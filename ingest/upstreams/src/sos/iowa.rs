@@ -2,7 +2,9 @@
 //!
 //! The address of the dataset redirects to a signed one. The answer says neither its length nor its version, so it is always downloaded as a whole, and
 //! what shows that it is complete is the archive itself: the length and the checksum that its directory names. The archive is verified before any of its
-//! rows are used, and then read page by page with bounded memory. Only entities of the last months are taken over; the others are read and left.
+//! rows are used, and then read page by page with bounded memory. Only entities of the last months are taken over; of the others only the numbers are
+//! read. The file has active entities only, so one that two complete readings in a row lack has ended, and is withdrawn. A run that continues an interrupted one,
+//! and a file with a row whose number cannot be read, withdraw nothing.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -82,6 +84,10 @@ pub(super) struct Pages {
     cursor: Cursor,
     /// The day of the run in UTC.
     today: Date,
+    /// Whether the file is read from its first row on.
+    is_from_start: bool,
+    /// How many rows were rejected of which the number is not known.
+    unnamed: usize,
     rows: Rows<BufReader<ArchivedFile>>,
 }
 
@@ -101,7 +107,7 @@ impl Pages {
                 return Err(refused(format!("the file has fewer than the {} rows that were read before", cursor.row)));
             }
         }
-        Ok(Self { register, cursor, today, rows })
+        Ok(Self { register, is_from_start: cursor.row == 0, cursor, today, unnamed: 0, rows })
     }
 
     /// A row that cannot be mapped, without what may say where a person lives.
@@ -146,17 +152,27 @@ impl FilePages for Pages {
     fn next_page(&mut self) -> Result<Page, UpstreamError> {
         let (mut page, mut body) = (Page::default(), String::new());
         let is_finished = self.read(&mut body, &mut page)?;
+        let rows = self.register.map(&body, &mut page)?;
+        let named = rows.iter().filter(|row| row.observation.is_none() && !row.entity.is_empty()).count();
+        self.unnamed += page.rejects.len().saturating_sub(named);
         let mut keys = HashSet::new();
-        for row in self.register.map(&body, &mut page)? {
-            let Some(day) = row.day else { continue };
-            if day <= self.today {
-                self.cursor.newest = self.cursor.newest.max(Some(day));
+        for row in rows {
+            let key = self.register.key(&row.entity);
+            self.cursor.newest = self.cursor.newest.max(row.day.filter(|day| *day <= self.today));
+            let is_recent = row.day.is_some_and(|day| day >= self.cursor.from);
+            match row.observation.filter(|_| is_recent) {
+                Some(found) => page.observations.extend(keys.insert(key).then_some(found)),
+                // An entity of earlier days, and one whose row is rejected, is in the register all the same.
+                None => page.present.push(key),
             }
-            page.observations.extend(row.observation.filter(|found| day >= self.cursor.from && keys.insert(found.key.clone())));
         }
         if is_finished {
             // The file is published once a month: it says nothing of the days since its newest entity.
             page.through = self.cursor.newest;
+            if self.unnamed > 0 {
+                page.warnings.push(format!("entities that have ended are not withdrawn: {} rows name no entity", self.unnamed));
+            }
+            page.complete_part = (self.is_from_start && self.unnamed == 0).then(|| STREAM.to_owned());
         } else {
             page.next = Some(json::write_cursor(self.cursor.clone()));
         }

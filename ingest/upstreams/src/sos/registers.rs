@@ -404,7 +404,12 @@ impl Register {
         }
         let Some(day) = day else { return refuse(self.day_column, "absent or no day") };
         let fact = BusinessFact { stream: self.stream.to_owned(), day: day.to_string(), ..read.fact.clone() };
-        Ok(Observation::new(format!("{}/{}", self.stream, read.number.replace('/', " ")), FactData::Business(Box::new(fact))))
+        Ok(Observation::new(self.key(&read.number), FactData::Business(Box::new(fact))))
+    }
+
+    /// The key of the fact with a number.
+    pub(super) fn key(&self, number: &str) -> String {
+        format!("{}/{}", self.stream, number.replace('/', " "))
     }
 }
 

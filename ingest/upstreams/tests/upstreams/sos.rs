@@ -203,7 +203,8 @@ fn keys(pages: &[Page]) -> Vec<String> {
 }
 
 /// Proves that the archive of Iowa is read without the bytes after its file, with the entities of the last 62 days only, each once; that its newest entity says
-/// up to which day it is complete; and that nothing about agents is taken over.
+/// up to which day it is complete; that the others are present, so that only those that a whole file lacks are missing; and that nothing about agents is
+/// taken over.
 #[test]
 fn the_archive_of_iowa() {
     let mut rows: Vec<Value> = (0..4_500).map(|number| iowa(number, "1987-05-15")).collect();
@@ -219,6 +220,10 @@ fn the_archive_of_iowa() {
     assert_eq!(pages.iter().map(|page| page.rejects.len()).sum::<usize>(), 0);
     let through: Vec<Option<jiff::civil::Date>> = pages.iter().map(|page| page.through).collect();
     assert_eq!(through, [None, None, Some(date(2026, 9, 17))], "a later day is one of delayed effect");
+    let parts = |pages: &[Page]| pages.iter().map(|page| page.complete_part.clone()).collect::<Vec<_>>();
+    assert_eq!(parts(&pages), [None, None, Some("sos.ia".to_owned())]);
+    let present: Vec<&String> = pages.iter().flat_map(|page| &page.present).collect();
+    assert!(present.len() == 4_495 && present.iter().any(|key| *key == "sos.ia/812347"), "{}", present.len());
     let fact = serde_json::to_value(&pages[2].observations[1].data).unwrap();
     let of = |name: &str| fact[name].as_str().unwrap();
     assert_eq!(
@@ -238,6 +243,7 @@ fn the_archive_of_iowa() {
     // A run that was interrupted continues at its page.
     let again = read_from(&bytes, pages[0].next.as_ref().unwrap());
     assert_eq!((keys(&again), again[1].through), (keys(&pages[1..]), pages[2].through));
+    assert_eq!(parts(&again), [None, None], "it has not seen every entity");
 }
 
 /// Proves that rows that are no JSON, that are too long or that lack a field are rejected with the number of the row or of the entity, without what they say,
@@ -254,6 +260,11 @@ fn rows_of_iowa_that_cannot_be_read() {
     let text = ["{\"corp_number\":1,\"ho_address_1\":\"5 HOME LN", &without("legal_name"), &long, &good].join("\n");
     let pages = read_from(&archive(&text), &iowa_start());
     assert_eq!(keys(&pages), ["sos.ia/812345"]);
+    assert_eq!((&*pages[0].present, &pages[0].complete_part), (&["sos.ia/812346".to_owned()][..], &None));
+    assert!(pages[0].warnings[0].contains("2 rows name no entity"), "{:?}", pages[0].warnings);
+    // A rejected row that names its entity says that it is in the register.
+    let named = read_from(&archive(&[&*without("legal_name"), &good].join("\n")), &iowa_start());
+    assert_eq!((&*named[0].present, named[0].complete_part.as_deref()), (&["sos.ia/812346".to_owned()][..], Some("sos.ia")));
     let rejects: Vec<(&str, &str)> = pages[0].rejects.iter().map(|reject| (&*reject.reference, &*reject.reason)).collect();
     assert_eq!(rejects.len(), 3);
     assert!(
