@@ -111,6 +111,12 @@ pub fn rfc3339(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| format!("{at:.3}"))
 }
 
+/// Formats a time as [`rfc3339`] does; empty for 0, which means that there is none.
+#[must_use]
+pub fn rfc3339_or_empty(at_ms: i64) -> String {
+    if at_ms == 0 { String::new() } else { rfc3339(at_ms) }
+}
+
 /// Returns the day of a time in milliseconds since 1970, in UTC; the first day of 1970 for a time that has no day.
 #[must_use]
 pub fn day_of(at_ms: i64) -> Date {
@@ -120,6 +126,12 @@ pub fn day_of(at_ms: i64) -> Date {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that 0 is no time, and every other time is written as others are.
+    #[test]
+    fn no_time_is_empty() {
+        assert_eq!((rfc3339_or_empty(0).as_str(), rfc3339_or_empty(1).as_str()), ("", "1970-01-01T00:00:00.001Z"));
+    }
 
     /// Proves that a clock that starts at an instant shows it, moves, and is taken up by the clock of a demo when its history ends.
     #[test]

@@ -3,7 +3,7 @@
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
+use schemas::clock::{rfc3339, rfc3339_or_empty};
 use schemas::key;
 use schemas::views::engine::{Outage, RUNS, RunDay, RunRow, VIEW};
 use serde::Serialize;
@@ -108,7 +108,6 @@ pub struct AssumedField {
 
 impl StreamState {
     fn new(stream: &Stream, run: Option<RunRow>, next_run_ms: Option<i64>) -> Self {
-        let time = |at_ms: i64| if at_ms == 0 { String::new() } else { rfc3339(at_ms) };
         let row = run.unwrap_or_default();
         let state = match row.kind.as_str() {
             "" => "never",
@@ -120,8 +119,8 @@ impl StreamState {
         Self {
             stream: stream.name.to_owned(),
             state,
-            at: time(row.at_ms),
-            last_finished: time(row.last_finished_at_ms),
+            at: rfc3339_or_empty(row.at_ms),
+            last_finished: rfc3339_or_empty(row.last_finished_at_ms),
             through_date: row.last_finished.map(|run| run.through_date).unwrap_or_default(),
             seen: row.run.seen,
             rejected: row.run.rejected,
@@ -130,7 +129,7 @@ impl StreamState {
             outages: row
                 .outages
                 .iter()
-                .map(|Outage { from_ms, until_ms }| FailedTime { from: time(*from_ms), until: time(*until_ms) })
+                .map(|Outage { from_ms, until_ms }| FailedTime { from: rfc3339_or_empty(*from_ms), until: rfc3339_or_empty(*until_ms) })
                 .collect(),
             assumptions,
         }

@@ -3,7 +3,7 @@
 use feed::Feeds;
 use operation::context::{Context, Part};
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
+use schemas::clock::{rfc3339, rfc3339_or_empty};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
     Answer::json(&Health {
         status: "ok",
         service: source.service,
-        last_snapshot: if standing.finished_at_ms == 0 { String::new() } else { rfc3339(standing.finished_at_ms) },
+        last_snapshot: rfc3339_or_empty(standing.finished_at_ms),
         history_from: from.map_or_else(String::new, rfc3339),
         history_days: from.map_or(0, |from| (now_ms - from).max(0) / DAY_MS),
         snapshot_count: standing.snapshot_count,

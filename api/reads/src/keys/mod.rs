@@ -9,7 +9,7 @@ pub mod rotate;
 use access::{KeyState, key_state, unused_until};
 use operation::Operation;
 use schemars::JsonSchema;
-use schemas::clock::{day_of, rfc3339};
+use schemas::clock::{day_of, rfc3339, rfc3339_or_empty};
 use schemas::views::accounts::ApiKey;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ impl ShownKey {
             state: state.as_str(),
             created_at: rfc3339(row.minted_at),
             last_used_on: if row.last_used_at == 0 { String::new() } else { day_of(row.last_used_at).to_string() },
-            ends_at: if ends_at == 0 { String::new() } else { rfc3339(ends_at) },
+            ends_at: rfc3339_or_empty(ends_at),
             is_own: row.id == own,
         }
     }

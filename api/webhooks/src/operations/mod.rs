@@ -17,7 +17,7 @@ use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
 use operation::{Call, Operation, Price};
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
+use schemas::clock::rfc3339_or_empty;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
@@ -135,7 +135,6 @@ pub struct DeliveryStatus {
 
 impl From<&Delivery> for DeliveryStatus {
     fn from(at: &Delivery) -> Self {
-        let time = |at_ms: i64| if at_ms == 0 { String::new() } else { rfc3339(at_ms) };
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         Self {
             state: match at.state {
@@ -146,11 +145,11 @@ impl From<&Delivery> for DeliveryStatus {
             delivered_seq: at.delivered_seq(),
             message: at.message.clone(),
             attempts: count(at.attempts),
-            attempted_at: time(at.attempted_at),
+            attempted_at: rfc3339_or_empty(at.attempted_at),
             status: u16::try_from(at.status).unwrap_or(0),
             reason: at.reason.clone(),
-            due_at: time(at.due_at),
-            failing_since: time(at.failing_since),
+            due_at: rfc3339_or_empty(at.due_at),
+            failing_since: rfc3339_or_empty(at.failing_since),
             delivered: count(at.delivered),
             skipped: count(at.skipped),
             range_end: Some(at.range_end).filter(|end| *end != Seq(0)),

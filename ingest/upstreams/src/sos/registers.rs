@@ -59,6 +59,11 @@ const fn text_column(name: &'static str) -> KeyColumn {
     KeyColumn { name, is_number: false }
 }
 
+/// Columns, each with whether a row has a value in the field of that name.
+macro_rules! filled {
+    ($($column:ident),+) => { &[$((stringify!($column), |row| row.$column.is_filled())),+] };
+}
+
 pub(super) static REGISTERS: &[Register] = &[
     Register {
         stream: "sos.co",
@@ -85,19 +90,8 @@ pub(super) static REGISTERS: &[Register] = &[
         name_column: "entityname",
         day_column: "entityformdate",
         personal: &["principaladdress1", "principalzipcode"],
-        expected: &[
-            ("entityid", |row| row.entityid.is_filled()),
-            ("entityname", |row| row.entityname.is_filled()),
-            ("entitytype", |row| row.entitytype.is_filled()),
-            ("entityformdate", |row| row.entityformdate.is_filled()),
-            ("jurisdictonofformation", |row| row.jurisdictonofformation.is_filled()),
-        ],
-        counted: &[
-            ("entitystatus", |row| row.entitystatus.is_filled()),
-            ("principaladdress1", |row| row.principaladdress1.is_filled()),
-            ("principalcity", |row| row.principalcity.is_filled()),
-            ("principalzipcode", |row| row.principalzipcode.is_filled()),
-        ],
+        expected: filled![entityid, entityname, entitytype, entityformdate, jurisdictonofformation],
+        counted: filled![entitystatus, principaladdress1, principalcity, principalzipcode],
         read: colorado,
     },
     Register {
@@ -128,19 +122,8 @@ pub(super) static REGISTERS: &[Register] = &[
         name_column: "name",
         day_column: "date_registration",
         personal: &["billingstreet", "billingpostalcode"],
-        expected: &[
-            ("accountnumber", |row| row.accountnumber.is_filled()),
-            ("name", |row| row.name.is_filled()),
-            ("business_type", |row| row.business_type.is_filled()),
-            ("date_registration", |row| row.date_registration.is_filled()),
-        ],
-        counted: &[
-            ("status", |row| row.status.is_filled()),
-            ("billingstreet", |row| row.billingstreet.is_filled()),
-            ("billingcity", |row| row.billingcity.is_filled()),
-            ("billingpostalcode", |row| row.billingpostalcode.is_filled()),
-            ("citizenship", |row| row.citizenship.is_filled()),
-        ],
+        expected: filled![accountnumber, name, business_type, date_registration],
+        counted: filled![status, billingstreet, billingcity, billingpostalcode, citizenship],
         read: connecticut,
     },
     Register {
@@ -156,17 +139,8 @@ pub(super) static REGISTERS: &[Register] = &[
         name_column: "legal_name",
         day_column: "effective_date",
         personal: &["ho_address_1", "ho_zip"],
-        expected: &[
-            ("corp_number", |row| row.corp_number.is_filled()),
-            ("legal_name", |row| row.legal_name.is_filled()),
-            ("corporation_type", |row| row.corporation_type.is_filled()),
-            ("effective_date", |row| row.effective_date.is_filled()),
-        ],
-        counted: &[
-            ("ho_address_1", |row| row.ho_address_1.is_filled()),
-            ("ho_city", |row| row.ho_city.is_filled()),
-            ("ho_zip", |row| row.ho_zip.is_filled()),
-        ],
+        expected: filled![corp_number, legal_name, corporation_type, effective_date],
+        counted: filled![ho_address_1, ho_city, ho_zip],
         read: iowa,
     },
     Register {
@@ -182,14 +156,8 @@ pub(super) static REGISTERS: &[Register] = &[
         name_column: "corp_name",
         day_column: "filing_date",
         personal: &[],
-        expected: &[
-            ("film_num", |row| row.film_num.is_filled()),
-            ("dos_id", |row| row.dos_id.is_filled()),
-            ("filing_type", |row| row.filing_type.is_filled()),
-            ("filing_date", |row| row.filing_date.is_filled()),
-            ("corp_name", |row| row.corp_name.is_filled()),
-        ],
-        counted: &[("entity_type", |row| row.entity_type.is_filled())],
+        expected: filled![film_num, dos_id, filing_type, filing_date, corp_name],
+        counted: filled![entity_type],
         read: new_york,
     },
     Register {
@@ -216,18 +184,8 @@ pub(super) static REGISTERS: &[Register] = &[
         name_column: "business_name",
         day_column: "registry_date",
         personal: &["address_", "zip_code"],
-        expected: &[
-            ("registry_number", |row| row.registry_number.is_filled()),
-            ("business_name", |row| row.business_name.is_filled()),
-            ("entity_type", |row| row.entity_type.is_filled()),
-            ("registry_date", |row| row.registry_date.is_filled()),
-            ("associated_name_type", |row| row.associated_name_type.is_filled()),
-        ],
-        counted: &[
-            ("address_", |row| row.address_.is_filled()),
-            ("city", |row| row.city.is_filled()),
-            ("zip_code", |row| row.zip_code.is_filled()),
-        ],
+        expected: filled![registry_number, business_name, entity_type, registry_date, associated_name_type],
+        counted: filled![address_, city, zip_code],
         read: oregon,
     },
 ];

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
+use schemas::clock::rfc3339_or_empty;
 use schemas::data_file::ShownFile;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -172,7 +172,7 @@ async fn shown(at: &Position, known: &Known) -> Result<Shown, Problem> {
         buyer: known.buyer,
         cadence: known.cadence,
         licence: known.licence,
-        last_snapshot: if last_ms == 0 { String::new() } else { rfc3339(last_ms) },
+        last_snapshot: rfc3339_or_empty(last_ms),
         through_date: through.map(|day| day.to_string()).unwrap_or_default(),
         days_behind,
         ok: days_behind.is_some_and(|days| days < known.late_days),
