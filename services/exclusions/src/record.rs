@@ -3,6 +3,8 @@
 
 mod contract;
 mod contradiction;
+pub mod outcomes;
+mod score;
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use contract::{Contract, ContractSignal, signal};
 pub use contradiction::{Contradiction, CustomerPart, reason, verdict};
+pub use score::{Signal, score, signals};
 
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};

@@ -6,7 +6,7 @@
 //! awards are running depends on today, so it is computed when it is read, from the awards themselves.
 //!
 //! Promise: the same facts in any order give the same records, as long as the facts of one row or award keep their order, and no need has more awards
-//! than are remembered.
+//! than are remembered. The counts of what became of contracts depend on the days on which facts were recorded, too.
 
 mod contradiction;
 mod recompete;
@@ -17,10 +17,13 @@ use crate::record::{BY_CAGE, BY_UEI, EXCLUSION, Exclusion, HIT, TABLES, hit_id};
 use matching::company::CompanyName;
 use matching::person::PersonName;
 use schemas::avro;
+use schemas::clock::day_of;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::company_facts::CompanyFact;
 use schemas::facts::exclusions::ExclusionFact;
 use schemas::facts::exclusions::classification::INDIVIDUAL;
+use schemas::position::Seq;
+use schemas::tables::Write;
 use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, COMPANY_FACTS, EXCLUSIONS, Topic};
 use schemas::views::awards::Award;
 use schemas::views::records::RecordTables;
@@ -39,6 +42,7 @@ pub type Exclusions = Records<ExclusionsRules>;
 pub struct ExclusionsRules;
 
 /// A fact of one of the service's topics.
+#[derive(Clone)]
 pub enum ExclusionInput {
     /// A row of the exclusion list.
     Exclusion(Box<ExclusionFact>),
@@ -158,6 +162,10 @@ impl Rules for ExclusionsRules {
         }
     }
 
+    fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
+        recompete::index(key, value, seq)
+    }
+
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ExclusionInput>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ExclusionInput::Exclusion(row))) => {
@@ -165,7 +173,7 @@ impl Rules for ExclusionsRules {
                 decide_exclusion(state, record)
             }
             (FactKind::Observed, Some(ExclusionInput::Award(award))) => {
-                recompete::decide(state, award)?;
+                recompete::decide(state, award, day_of(fact.observed_at))?;
                 decide_award(state, award)
             }
             (FactKind::Observed, Some(ExclusionInput::Company(company))) => contradiction::decide(state, company, fact.observed_at),

@@ -1,6 +1,7 @@
 //! The operations of the service, one file each, and what they share.
 
 pub mod artifact;
+pub mod calibration;
 pub mod check;
 pub mod contradiction;
 pub mod entity_watch;

@@ -4,6 +4,8 @@
 //! recipient shows momentum of a rival, an earlier one of the same recipient that it won before. Of a need the newest awards are remembered; older ones
 //! remain candidates, and keep what was found when they changed last.
 
+mod outcome;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +16,8 @@ use schemas::dollars::Dollars;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::outcome::index;
+use self::outcome::{Outlook, Step, is_near, rate};
 use super::Decision;
 use fold::records::Read;
 use fold::undecided::{Undecided, all};
@@ -59,6 +63,15 @@ struct KnownAward {
     /// The contract, if it can be a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Contract>,
+    /// The day on which its candidate was decided as it is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    decided: String,
+    /// The score that it had before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outlook: Option<Outlook>,
+    /// Where its outcome is counted: the month of its end, and the cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<(String, String)>,
 }
 
 /// An action on an award.
@@ -82,6 +95,12 @@ struct NeedAward {
     parent_uei: String,
     /// Whether it can be a candidate, which changes with the others.
     is_contract: bool,
+    /// What is obligated for a year, in cents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<i64>,
+    /// The end of a contract with all options.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    end: String,
 }
 
 /// The awards of a need by id.
@@ -114,8 +133,8 @@ pub(super) fn reads(award: &Award) -> Vec<Read> {
     [Read::Source(award_key(&award.id)), Read::Record(candidate_id(&award.id))].into_iter().chain(need.map(Read::Source)).collect()
 }
 
-/// Decides what an award means: its own candidate, and those of the same need.
-pub(super) fn decide(state: Decision<'_, '_>, award: &Award) -> Result<(), Undecided> {
+/// Decides on a day what an award means: its own candidate, and those of the same need.
+pub(super) fn decide(state: Decision<'_, '_>, award: &Award, today: Date) -> Result<(), Undecided> {
     let before: KnownAward = state.source(&award_key(&award.id))?.unwrap_or_default();
     let mut now = before.clone();
     now.observe(award);
@@ -129,6 +148,8 @@ pub(super) fn decide(state: Decision<'_, '_>, award: &Award) -> Result<(), Undec
             uei: award.recipient_uei.clone(),
             parent_uei: award.parent_recipient_uei.clone(),
             is_contract: now.contract.is_some(),
+            rate: rate(award),
+            end: now.contract.as_ref().map(|contract| contract.end().to_owned()).unwrap_or_default(),
         };
         changed.extend(change_need(state, &now.need, &award.id, Some(entry))?);
     }
@@ -149,7 +170,9 @@ pub(super) fn decide(state: Decision<'_, '_>, award: &Award) -> Result<(), Undec
                 place.insert(need)
             }
         };
-        match (known.candidate(&id, need), record) {
+        let candidate = known.candidate(&id, need);
+        Step { id: &id, before: record.as_ref(), now: candidate.as_ref(), need, today }.take(state, &known)?;
+        match (candidate, record) {
             (Some(candidate), _) => state.put(candidate)?,
             (None, Some(record)) => state.put(Exclusion { withdrawn: true, ..record })?,
             (None, None) => {}
@@ -175,11 +198,18 @@ fn change_need(state: Decision<'_, '_>, key: &str, id: &str, entry: Option<NeedA
     }
     state.remember(key, Some(&need).filter(|need| !need.is_empty()))?;
     // What others compare did not change if only the award's own part did.
-    let compared = |need: &Need| need.get(id).map(|one| NeedAward { is_contract: false, ..one.clone() });
-    if compared(&need) == compared(&before) {
-        return Ok(Vec::new());
-    }
-    Ok(need.into_iter().filter(|(other, one)| other != id && one.is_contract).map(|(other, _)| other).collect())
+    let compared = |need: &Need| need.get(id).map(|one| NeedAward { is_contract: false, rate: None, end: String::new(), ..one.clone() });
+    let size = |need: &Need| need.get(id).and_then(|one| one.rate);
+    let (is_compared, is_resized) = (compared(&need) != compared(&before), size(&need) != size(&before));
+    let signed = need.get(id).map(|one| one.signed.clone()).unwrap_or_default();
+    // The size of an award decides what became of the contracts that end about when it was signed.
+    let is_concerned = |other: &NeedAward| is_compared || is_resized && is_near(&signed, &other.end);
+    Ok(need.into_iter().filter(|(other, one)| other != id && one.is_contract && is_concerned(one)).map(|(other, _)| other).collect())
+}
+
+/// Whether the recipient of an award is that of a contract, or of the same parent.
+fn is_same(contract: &Contract, other: &NeedAward) -> bool {
+    other.uei == contract.recipient_uei || !contract.parent_uei.is_empty() && other.parent_uei == contract.parent_uei
 }
 
 fn day(text: &str) -> Option<Date> {
@@ -309,9 +339,7 @@ impl KnownAward {
     fn candidate(&self, id: &str, need: &Need) -> Option<Exclusion> {
         let mut contract = self.contract.clone()?;
         let others = || need.iter().filter(|(other, _)| *other != id);
-        let is_same = |other: &NeedAward| {
-            other.uei == contract.recipient_uei || !contract.parent_uei.is_empty() && other.parent_uei == contract.parent_uei
-        };
+        let is_same = |other: &NeedAward| is_same(&contract, other);
         let is_known = !contract.recipient_uei.is_empty();
         let earlier = || others().filter(|(_, other)| other.signed < contract.signed);
         let has_options = contract.potential_end > contract.current_end || !contract.last_option.is_empty();

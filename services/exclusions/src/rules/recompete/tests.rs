@@ -22,7 +22,7 @@ fn engine(awards: &[Award]) -> Engine {
 }
 
 /// A contract of two years with one option year, as its base action made it.
-fn award(id: &str, uei: &str, signed: &str) -> Award {
+pub(super) fn award(id: &str, uei: &str, signed: &str) -> Award {
     Award {
         id: id.into(),
         award_type: "DEFINITIVE CONTRACT".into(),
@@ -46,7 +46,7 @@ fn award(id: &str, uei: &str, signed: &str) -> Award {
 }
 
 /// An action on an award.
-fn modified(award: &Award, number: &str, date: &str, kind: &str, cents: i64, end: &str) -> Award {
+pub(super) fn modified(award: &Award, number: &str, date: &str, kind: &str, cents: i64, end: &str) -> Award {
     Award {
         modification: number.into(),
         action_date: date.into(),
