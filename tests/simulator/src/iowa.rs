@@ -3,7 +3,7 @@
 //! The peculiarities of the real one: the file is stored and not packed, in zip64, and its length and checksum stand after it, so that the last row without
 //! an end of line is followed by other bytes; an answer names no length and no version; rows of all years come in no order; numbers are numbers or texts;
 //! fields without a value are left out; the same building is written in two ways in one row; and one agent has most of the rows. The file is published
-//! on the 15th of a month and has the entities until then.
+//! on the 15th of a month and has the active entities until then: some end after a few weeks, and the next file lacks them.
 
 use std::io::{Cursor, Write};
 
@@ -22,6 +22,10 @@ use crate::world::{World, brand, day_before};
 const ROWS: &str = "/api/v1/datasets/554/rows.json";
 const SIGNED: &str = "/simulated-signed-rows/active-iowa-business-entities.zip";
 const ENTITIES: Daily = Daily { kind: 405, a_day: 4 };
+/// One of so many entities ends after some days.
+const ENDS_ONCE_IN: u64 = 12;
+/// The days after which these entities end.
+const ENDS_AFTER_DAYS: i32 = 25;
 /// The day of a month on which the file is published.
 const PUBLISHED_ON: i8 = 15;
 
@@ -63,7 +67,9 @@ fn rows(world: &World) -> Vec<Value> {
     let mut rows: Vec<Value> = ENTITIES
         .all(world)
         .filter(|place| place.day <= last)
-        .map(|place| entity(ENTITIES.random(world, place), place.number(), place.day))
+        .map(|place| (place, ENTITIES.random(world, place)))
+        .filter(|(place, random)| !random.once_in(5, ENDS_ONCE_IN) || (last - place.day).get_days() < ENDS_AFTER_DAYS)
+        .map(|(place, random)| entity(random, place.number(), place.day))
         .collect();
     rows.extend(cast(last));
     // The rows come in no order of days.

@@ -90,6 +90,14 @@ fn the_archive_of_iowa() {
     assert!(rows.iter().any(|row| row["ra_address_1"] == "312 CARTER ST" && row["ho_address_1"] == "312 EAST CARTER STREET"));
     assert!(rows.iter().any(|row| row.get("ho_city").is_none()));
     assert!(rows.iter().filter(|row| row["ra_address_1"] == "1 AGENT PLAZA").count() > 100);
+    // The next file lacks a few entities, which have ended.
+    sim.set_today(jiff::civil::date(2026, 12, 16));
+    let next = without_key(location.split('?').next().unwrap());
+    let mut next_text = String::new();
+    zip::ZipArchive::new(Cursor::new(&next.body)).unwrap().by_index(0).unwrap().read_to_string(&mut next_text).unwrap();
+    let next: Vec<Value> = next_text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ended = rows.iter().filter(|row| next.iter().all(|other| other["corp_number"] != row["corp_number"])).count();
+    assert!(ended > 0 && ended < rows.len() / 5, "{ended} of {}", rows.len());
 }
 
 /// Proves that a blank token is refused, and the faults that only these datasets have.
