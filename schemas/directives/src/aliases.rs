@@ -11,6 +11,8 @@ use serde::Deserialize;
 const NAME_CHARS_MAX: usize = 80;
 /// From so many letters on, the first word of a make that the file does not know is its key.
 const FIRST_WORD_CHARS_MIN: usize = 4;
+/// The shortest marketing name that may begin a longer one, in bytes: the "JetRanger" of "JetRanger III".
+const MARKETING_BYTES_MIN: usize = 4;
 /// How many makes are offered for one that is unknown.
 const NEAREST_MAX: usize = 5;
 
@@ -143,11 +145,26 @@ fn is_beginning(words: &str, name: &str) -> bool {
 /// Whether a compact form, with or without the name of its make, is a model of a maker by the series and the marketing names of the file.
 fn has_model(maker: &Maker, name: &str, form: &str) -> bool {
     let without_name = name.split(' ').next().and_then(|word| rest_of(form, word));
-    let without_words = maker.words.iter().filter_map(|word| rest_of(form, word));
-    std::iter::once(form)
-        .chain(without_name)
-        .chain(without_words)
-        .any(|form| maker.models.contains_key(form) || maker.series.iter().any(|series| form.starts_with(series.as_str())))
+    let without_words = maker.names.iter().chain(&maker.words).filter_map(|word| rest_of(form, word));
+    let is_its = |form: &str| {
+        maker.models.contains_key(form)
+            || marketed(maker, form).is_some()
+            || maker.series.iter().any(|series| form.starts_with(series.as_str()))
+    };
+    std::iter::once(form).chain(without_name).chain(without_words).any(is_its)
+}
+
+/// The longest marketing name with which a compact form begins, and the model that it means.
+fn marketed<'m>(maker: &'m Maker, form: &str) -> Option<(&'m str, &'m str)> {
+    let names = maker.models.iter().map(|(name, model)| (name.as_str(), model.as_str()));
+    names.filter(|(name, _)| name.len() >= MARKETING_BYTES_MIN && form.starts_with(*name)).max_by_key(|(name, _)| name.len())
+}
+
+/// Returns the series of the models whose marketing names a form begins with: `206` for `JETRANGERIII`, `MBBBK117` for `H145D3`. The rest of the name is
+/// not understood, so that this is not the model.
+pub(crate) fn marketed_series(makes: &[String], form: &str) -> BTreeSet<String> {
+    let makers = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()));
+    makers.filter_map(|maker| marketed(maker, form)).map(|(_, model)| series_of(makes, model)).collect()
 }
 
 /// Whether the data file knows one of the keys of a make, see [`resolve_makes`].
@@ -379,6 +396,13 @@ mod tests {
             ("Gippsland", "GA8 Airvan (Pty) Ltd"),
             ("Glaser-Dirks", "DG Flugzeugbau GmbH"),
             ("Rockwell", "Twin Commander Aircraft LLC"),
+            ("DEHAVILLAND", "De Havilland Aircraft of Canada Limited"),
+            ("AEROSPATIALE/ALENIA", "ATR-GIE Avions de Transport R\u{e9}gional"),
+            ("CONT MOTOR", "Continental Aerospace Technologies, Inc."),
+            ("ROLLS-ROYC", "Rolls-Royce Deutschland Ltd & Co KG"),
+            ("EADS CASA", "Airbus Defense and Space S.A."),
+            ("WSK-Mielec", "PZL Mielec"),
+            ("SZD", "Allstar PZL Glider Sp. z o.o."),
         ] {
             let (one, other) = (resolve_makes(owner), resolve_makes(holder));
             assert!(one.iter().any(|key| other.contains(key)), "{owner} {one:?}, {holder} {other:?}");
@@ -411,6 +435,13 @@ mod tests {
             ("Piper", "PA-60-601P", "AEROSTAR", true),
             ("Mooney", "M10", "UNIVAIR", true),
             ("Grumman", "G-164A", "SCHWEIZER", true),
+            ("McDonnell Douglas", "MD600N", "MD HELICOPTERS", true),
+            ("McDonnell Douglas", "MD-11", "MD HELICOPTERS", false),
+            ("Airbus", "H145D3", "AIRBUS HELICOPTERS", true),
+            ("Mitsubishi", "CL-600-2B19", "MHI RJ", true),
+            ("Mitsubishi", "MU-2B-60", "MHI RJ", false),
+            ("Aerospatiale", "TB-20", "DAHER", true),
+            ("PZL", "SZD-50-3", "PZL BIELSKO", true),
         ] {
             let keys = makes_of_model(make, &compact_form(model));
             assert_eq!(keys.iter().any(|own| own == key), is_its, "{make} {model}: {keys:?}");
@@ -429,6 +460,17 @@ mod tests {
         assert!(other_forms(&resolve_makes("Beech"), &compact_form("Bonanza A36")).contains("A36"));
         assert!(other_forms(&resolve_makes("Boeing"), &compact_form("737 MAX 8")).contains("7378"));
         assert_eq!(compact_form("EC135P2+"), "EC135P2+");
+        for (make, model, series) in [
+            ("Bell", "JetRanger III", "206"),
+            ("Airbus Helicopters", "H145D3", "MBBBK117"),
+            ("Piper", "Seneca II", "PA34"),
+            ("Cessna", "Citation Latitude", "680"),
+            ("Rolls-Royce", "BR710C4-11", "BR700"),
+        ] {
+            let found = marketed_series(&resolve_makes(make), &compact_form(model));
+            assert_eq!(found.into_iter().collect::<Vec<_>>(), [series], "{make} {model}");
+        }
+        assert!(marketed_series(&piper, "CUBCRAFTERS").is_empty(), "a short name begins no longer one");
     }
 
     /// Proves that the name of a maker is a part of the designation where its series begin with the name, whether it is given or not, and nowhere else.

@@ -10,6 +10,8 @@ const WORD_BYTES_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 80;
 /// The most words of one designation.
 const ITEM_WORDS_MAX: usize = 6;
+/// The most words of a marketing name without quotation marks.
+const MARKETING_WORDS_MAX: usize = 3;
 /// The most tokens of a marketing name between quotation marks.
 const QUOTED_TOKENS_MAX: usize = 6;
 /// The most tokens between parentheses after a designation.
@@ -152,12 +154,14 @@ pub(crate) fn is_designation(word: &str) -> bool {
     is_plain && (runs < 3 || word.contains("Trent") || is_named_number(word)) && !is_ordinal(word) && (!is_number || word.len() <= 4)
 }
 
-/// Names with a number: `Nimbus-2`, `Ventus-2a`.
+/// Names with a number: `Nimbus-2`, `Ventus-2a`, `L-Spatz-55`.
 fn is_named_number(word: &str) -> bool {
-    let Some((name, number)) = word.split_once('-') else { return false };
-    let is_capitalised = name.starts_with(|c: char| c.is_ascii_uppercase()) && name.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+    let name = word.find(|c: char| c.is_ascii_digit()).and_then(|digit| word.get(..digit)?.strip_suffix('-'));
+    let Some(name) = name else { return false };
+    let is_capitalised =
+        |part: &str| part.starts_with(|c: char| c.is_ascii_uppercase()) && part.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
     let is_other = ["Block", "Class", "Item", "Issue", "Level", "Mode", "Phase", "Rev", "Revision", "Stage", "Step", "Task", "Type"];
-    is_capitalised && number.starts_with(|c: char| c.is_ascii_digit()) && !is_no_part(name) && !is_other.contains(&name)
+    name.split('-').all(is_capitalised) && !is_no_part(name) && !is_other.contains(&name)
 }
 
 /// Dates and numbers of directives: `2026-15-05`.
@@ -362,10 +366,12 @@ fn read_item(tokens: &Tokens<'_>, at: usize, base: Option<&Item>, is_free: bool)
     }
     let own = words.join(" ");
     let mut also = Vec::new();
-    // A marketing name before the next designation: "912 iSc2 Sport, 912 iSc3 Sport".
-    if is_name(tokens.text(next)) && ends_item(tokens, next + 1) {
-        also.push(compact_form(&format!("{own} {}", tokens.text(next))));
-        next += 1;
+    // A marketing name before the next designation: "912 iSc2 Sport, 912 iSc3 Sport", "1125 Westwind Astra, Astra SPX".
+    let marketing = (next..next + MARKETING_WORDS_MAX).take_while(|at| is_name(tokens.text(*at))).count();
+    if marketing > 0 && ends_item(tokens, next + marketing) {
+        let name: Vec<&str> = (next..next + marketing).map(|at| tokens.text(at)).collect();
+        also.push(compact_form(&format!("{own} {}", name.join(" "))));
+        next += marketing;
     }
     let shared = base.and_then(|base| if is_shared { Some(from_shorthand(&base.name, &own)) } else { with_shared_words(&base.name, &own) });
     let shared = shared.filter(|name| name.len() <= NAME_BYTES_MAX);
@@ -415,7 +421,10 @@ pub(crate) fn is_named_list(tokens: &Tokens<'_>, at: usize) -> bool {
             at.wrapping_sub(1),
             &["ag", "all", "co", "company", "corporation", "gmbh", "inc", "kg", "limited", "llc", "ltd", "s.a"],
         );
-    is_start && is_name(tokens.text(at)) && is_designation(tokens.text(at + 1)) && !tokens.text(at + 1).starts_with('-')
+    let (word, number) = (tokens.text(at), tokens.text(at + 1));
+    // "L 23 SUPER BLANIK".
+    let is_lettered = is_letter(word) && number.starts_with(|c: char| c.is_ascii_digit());
+    is_start && (is_name(word) || is_lettered) && is_designation(number) && !number.starts_with('-')
 }
 
 /// Whether the next word continues a name in capitals, so that it is no designation: "BOMBARDIER Inc".
@@ -457,7 +466,7 @@ fn read_parenthesis(tokens: &Tokens<'_>, at: usize, also: &mut Vec<String>) -> O
     if inner.is_empty() || inner.clone().any(is_other) || is_reference {
         return None;
     }
-    also.extend(inner.map(|at| tokens.text(at)).filter(|word| is_designation(word)).map(compact_form));
+    also.extend(inner.map(|at| tokens.text(at)).filter(|word| is_designation(word) || is_capitals(word)).map(compact_form));
     Some(after)
 }
 
@@ -558,6 +567,13 @@ mod tests {
             ("(L)O-360, (L)TIO-540, and IO-720 engines", &["O-360", "TIO-540", "IO-720"]),
             ("R172E (USAF T-41B) (USAF T-41C and D), R172K, and 172RG;", &["R172E", "R172K", "172RG"]),
             ("P-Mentor airplanes", &["P-Mentor"]),
+            (
+                "SF25E, Bergfalke-III, L-Spatz-55, and Zugvogel III B sailplanes",
+                &["SF25E", "Bergfalke-III", "L-Spatz-55", "Zugvogel III B"],
+            ),
+            ("1125 Westwind Astra, Astra SPX, and Galaxy airplanes", &["1125", "Astra SPX", "Galaxy"]),
+            ("L 23 SUPER BLANIK and L 33 SOLO sailplanes", &["L 23 SUPER", "L 33 SOLO"]),
+            ("G-1159, G-1159A (GIII), and G-IV airplanes", &["G-1159", "G-1159A", "G-IV"]),
             ("P.68, P.68 \"Observer,\" P.68TC \"Observer 2,\" and DHC-2 \"Beaver\" airplanes", &["P.68", "P.68", "P.68TC", "DHC-2"]),
             ("G103A TWIN II and G 103 C TWIN III SL gliders", &["G103A TWIN II", "G 103 C TWIN III SL"]),
             ("Arriel 1B, Arriel 1C, and Astazou XIV B model turboshaft engines", &["Arriel 1B", "Arriel 1C", "Astazou XIV B"]),

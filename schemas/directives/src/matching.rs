@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, designation_of, forms_with_name, makes_of_model, other_forms, series_of, tails};
+use crate::aliases::{compact_form, designation_of, forms_with_name, makes_of_model, marketed_series, other_forms, series_of, tails};
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
@@ -42,15 +42,26 @@ pub struct ResolvedModel {
 
 impl ResolvedModel {
     fn new(make: &str, model: &str) -> Self {
-        let form = compact_form(model);
+        let form = compact_form(without_label(model));
         let makes = makes_of_model(make, &form);
         let mut forms = other_forms(&makes, &form);
         forms.extend(forms_with_name(&makes, &form));
         let designation = designation_of(&makes, &form, &forms);
         forms.insert(form.clone());
         forms.retain(|form| !form.is_empty());
-        let series: BTreeSet<String> = forms.iter().map(|form| series_of(&makes, form)).filter(|series| series.len() >= 2).collect();
+        let marketed = forms.iter().flat_map(|form| marketed_series(&makes, form));
+        let series: BTreeSet<String> =
+            forms.iter().map(|form| series_of(&makes, form)).chain(marketed).filter(|series| series.len() >= 2).collect();
         Self { makes, form, forms: forms.into_iter().collect(), designation, series: series.into_iter().collect() }
+    }
+}
+
+/// A model without the word "Model" before it.
+fn without_label(model: &str) -> &str {
+    let model = model.trim();
+    match model.split_once(' ') {
+        Some((label, rest)) if ["model", "models"].iter().any(|word| label.eq_ignore_ascii_case(word)) => rest,
+        _ => model,
     }
 }
 
@@ -306,6 +317,10 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
     let related = models.iter().find(|model| matches!(model.role, Role::Applies | Role::ExceptedIf) && is_related(model, wanted));
     if let Some(model) = related {
         return possible(directive, Reason::SameSeries, model.span, None);
+    }
+    // What was read as the equipment of other models has the name of this one.
+    if let Some((_, model)) = named(Role::Equipment).find(|(_, model)| is_named(model, wanted)) {
+        return possible(directive, Reason::Mentioned, model.span, Some(CannotDecide::Unparsed));
     }
     if let Some(span) = mention_of(directive, wanted) {
         return possible(directive, Reason::Mentioned, span, Some(CannotDecide::Unparsed));

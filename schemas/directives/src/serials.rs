@@ -1,6 +1,7 @@
 //! Reads lists of serial numbers: "serial numbers 28-1 through 28-99 inclusive, 28-101, and 28-200 and subsequent".
 
 use crate::aliases::compact_form;
+use crate::designations::{NOUNS, is_designation};
 use crate::directive::{SerialRange, Serials};
 use crate::tokens::Tokens;
 
@@ -8,6 +9,8 @@ use crate::tokens::Tokens;
 const RANGES_MAX: usize = 2_000;
 /// The longest serial number, in bytes.
 const SERIAL_BYTES_MAX: usize = 24;
+/// The most tokens of a list of models that follows serial numbers.
+const MODEL_TOKENS_MAX: usize = 12;
 /// Words of the label before a list.
 const LABELS: &[&str] =
     &["manufacturer", "msn", "msns", "no", "nos", "number", "numbered", "numbers", "s/n", "s/ns", "serial", "serials", "sn", "sns"];
@@ -30,6 +33,7 @@ pub(crate) fn read(tokens: &Tokens<'_>, at: usize) -> (Serials, usize) {
         next = read_ranges(tokens, next, &mut serials);
         serials.is_complete &= !serials.ranges.is_empty();
     }
+    next = after_exception(tokens, next, &mut serials);
     serials.span = tokens.span(first, next.saturating_sub(1).max(at));
     (serials, next)
 }
@@ -40,6 +44,7 @@ pub(crate) fn read_cell(tokens: &Tokens<'_>, at: usize) -> (Serials, usize) {
     let mut serials = Serials { ranges: Vec::new(), is_all, is_complete: true, models: Vec::new(), span: tokens.span(at, at) };
     let next = if is_all { at + 1 } else { read_ranges(tokens, after_label(tokens, at), &mut serials) };
     serials.is_complete &= is_all || !serials.ranges.is_empty();
+    let next = after_exception(tokens, next, &mut serials);
     serials.span = tokens.span(at, next.saturating_sub(1).max(at));
     (serials, next)
 }
@@ -95,12 +100,34 @@ fn read_ranges(tokens: &Tokens<'_>, at: usize, serials: &mut Serials) -> usize {
         let Some(after) = separator(tokens, next, serials) else { break };
         begin = after;
     }
-    // Exceptions from the list are not read.
-    let rest = if tokens.text(next) == "," { next + 1 } else { next };
-    if tokens.is_any(rest, &["except", "excluding"]) || tokens.is_phrase(rest, "other than") {
-        serials.is_complete = false;
-    }
     next
+}
+
+/// Reads the serial numbers that a list excepts: "all serial numbers, except 5 through 9". They are not kept; the list is not complete, so that it decides
+/// nothing. Returns the position after them, so that what follows is not part of the exception.
+fn after_exception(tokens: &Tokens<'_>, at: usize, serials: &mut Serials) -> usize {
+    let word = at + usize::from(tokens.text(at) == ",");
+    let first = match () {
+        () if tokens.is_any(word, &["except", "excluding"]) => word + 1,
+        () if tokens.is_phrase(word, "other than") => word + 2,
+        () => return at,
+    };
+    let first = after_label(tokens, first);
+    if serial(tokens, first).is_none() || begins_models(tokens, first) {
+        // "all serial numbers, except Model A320-251N airplanes": an exception of models.
+        serials.is_complete &= serials.is_all;
+        return at;
+    }
+    (serials.is_all, serials.is_complete) = (false, false);
+    let mut excepted = Serials { ranges: Vec::new(), is_all: false, is_complete: true, models: Vec::new(), span: serials.span };
+    read_ranges(tokens, first, &mut excepted)
+}
+
+/// Whether a list of models and its noun begin here: the "G36 airplanes" of "E-3636 through E-4000, and G36 airplanes".
+fn begins_models(tokens: &Tokens<'_>, at: usize) -> bool {
+    let is_part = |at: usize| is_designation(tokens.text(at)) || tokens.text(at) == "," || tokens.is_any(at, &["and", "or"]);
+    let end = (at..at + MODEL_TOKENS_MAX).find(|at| !is_part(*at)).unwrap_or(at);
+    end > at && (tokens.is_any(end, NOUNS) || tokens.is(end, "series"))
 }
 
 /// Skips what separates two serial numbers. After a semicolon only a number of the same shape belongs to the list.
@@ -116,8 +143,9 @@ fn separator(tokens: &Tokens<'_>, at: usize, serials: &Serials) -> Option<usize>
     }
     let word = serial(tokens, next)?;
     let first = serials.ranges.first()?;
-    let is_alike = prefix_of(&word).0.len() == prefix_of(&first.from).0.len();
-    (sign != ";" || is_alike).then_some(next)
+    let (own, others) = (prefix_of(&word).0, prefix_of(&first.from).0);
+    let is_model = own != others && begins_models(tokens, next);
+    ((sign != ";" || own.len() == others.len()) && !is_model).then_some(next)
 }
 
 /// A word that can be a serial number.
@@ -200,6 +228,9 @@ mod tests {
             ("serial numbers (S/Ns): T18205568 and up", &["T18205568.."], true),
             ("serial numbers 1,001 through 1,050", &["1001..1050"], true),
             ("serial numbers 1 through 50, except 7", &["1..50"], false),
+            ("serial numbers 1 through 50, except 7 and 9, and Model X-2 airplanes", &["1..50"], false),
+            ("serial numbers E-3630 and E-3636 through E-4000, and G36 airplanes", &["E-3630", "E-3636..E-4000"], true),
+            ("serial numbers 402C0001 through 402C1020, and T30300001 and up, airplanes", &["402C0001..402C1020", "T30300001.."], true),
             ("serial numbers identified in the bulletin", &[], false),
             ("serial numbers 5 through the last", &["5.."], false),
         ] {
@@ -229,5 +260,11 @@ mod tests {
         }
         serials.is_complete = false;
         assert_eq!((serials.contains("28-100"), serials.contains("28-50")), (None, Some(true)));
+
+        // The exception ends with its serial numbers.
+        let text = "all serial numbers except 7 through 9, and Model X-2 airplanes";
+        let tokens = Tokens::of(text, 0..text.len());
+        let (serials, next) = read(&tokens, 1);
+        assert_eq!((serials.is_all, serials.contains("8"), serials.contains("5"), tokens.text(next + 2)), (false, None, None, "Model"));
     }
 }

@@ -15,6 +15,8 @@ const MODELS_MAX: usize = 2_000;
 const PARTS_OF_AIRCRAFT: &[&str] = &["engine", "engines", "powerplants", "propeller", "propellers"];
 /// The most words of a name without a number.
 const NAME_WORDS_MAX: usize = 3;
+/// The most names at the end of a list that are no designations by their form.
+const NAMES_MAX: usize = 20;
 
 /// Whether a designation begins with a letter, as those of engines and propellers mostly do and serial numbers and part numbers mostly do not.
 fn has_letter_first(item: &designations::Item) -> bool {
@@ -82,7 +84,8 @@ impl Reader<'_, '_> {
         self.add(list);
         if self.product == Product::Aircraft {
             let (serials, next) = serials::read_cell(tokens, cell + 1);
-            if serials.is_all || !serials.ranges.is_empty() {
+            // "All except 7 through 9" is neither all nor a range.
+            if serials.is_all || !serials.ranges.is_empty() || tokens.is(cell + 1, "all") {
                 self.attach(serials);
             }
             return Some(next.max(cell + 1).min(end));
@@ -117,36 +120,59 @@ impl Reader<'_, '_> {
         loop {
             let noun = self.tokens.text(list.next.wrapping_sub(1)).to_ascii_lowercase();
             self.names_aircraft |= self.role == Role::InstalledOn && !PARTS_OF_AIRCRAFT.contains(&noun.as_str());
-            let mut role = self.role;
-            if role == Role::Excepted {
-                let after = list.next + usize::from(self.tokens.text(list.next) == ",");
-                if self.tokens.is_any(after, EXCEPTED_IF) {
-                    role = Role::ExceptedIf;
-                }
-            }
+            let role = self.role_of(&list, &noun);
             for item in &list.items {
                 self.add_model(item, list.is_series, role);
             }
             let next = list.next;
             match self.continued(next) {
                 Some(more) => list = more,
-                None => return self.add_name(next),
+                None => return self.add_names(next),
             }
         }
     }
 
-    /// Notes a name without a number that ends a list: ", and Standard Cirrus gliders". Returns the position after it.
-    fn add_name(&mut self, at: usize) -> usize {
-        let tokens = self.tokens;
-        let mut first = at + usize::from(tokens.text(at) == ",");
-        first += usize::from(tokens.is_any(first, &["and", "or"]));
-        let end = (first..first + NAME_WORDS_MAX).find(|at| !designations::is_name(tokens.text(*at))).unwrap_or(first + NAME_WORDS_MAX);
-        if first == at || first == end || !tokens.is_any(end, NOUNS) {
-            return at;
+    /// The role of the models of a list, whose last word is `noun` in lower case.
+    fn role_of(&self, list: &List, noun: &str) -> Role {
+        let after = list.next + usize::from(self.tokens.text(list.next) == ",");
+        let is_conditional = self.tokens.is_any(after, EXCEPTED_IF);
+        // "except Model A330-841 airplanes, and Model A340-541 airplanes" may mean that the latter are affected.
+        let is_second = self.depth == 0 && self.out.models.len() > self.before_exception;
+        let is_aircraft = NOUNS.contains(&noun) && !PARTS_OF_AIRCRAFT.contains(&noun);
+        match self.role {
+            Role::Excepted if is_conditional || is_second => Role::ExceptedIf,
+            // "airplanes equipped with a winch, and Model 172S airplanes".
+            Role::Equipment if self.product == Product::Aircraft && is_aircraft => Role::Applies,
+            role => role,
         }
-        let words: Vec<&str> = (first..end).map(|at| tokens.text(at)).collect();
-        self.mention(&words.join(" "), tokens.span(first, end - 1));
-        end + 1
+    }
+
+    /// Notes the names that end a list and are no designations by their form: ", Astir, and Standard Cirrus gliders". Returns the position after them.
+    fn add_names(&mut self, at: usize) -> usize {
+        let tokens = self.tokens;
+        let is_part = |at: usize| designations::is_name(tokens.text(at)) || designations::is_designation(tokens.text(at));
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        let mut next = at;
+        while found.len() < NAMES_MAX {
+            let mut first = next + usize::from(tokens.text(next) == ",");
+            first += usize::from(tokens.is_any(first, &["and", "or"]));
+            let end = (first..first + NAME_WORDS_MAX).find(|at| !is_part(*at)).unwrap_or(first + NAME_WORDS_MAX);
+            // "Piper PA-28 airplanes" is a list of its own.
+            let is_of_maker = is_maker(tokens.text(first)) && (first..end).any(|at| designations::is_designation(tokens.text(at)));
+            if first == next || first == end || is_of_maker {
+                return at;
+            }
+            found.push((first, end));
+            next = end;
+            if tokens.is_any(end, NOUNS) {
+                for (first, end) in found {
+                    let words: Vec<&str> = (first..end).map(|at| tokens.text(at)).collect();
+                    self.mention(&words.join(" "), tokens.span(first, end - 1));
+                }
+                return next + 1;
+            }
+        }
+        at
     }
 
     /// The list that continues a list after its noun: ", and A321 series airplanes".

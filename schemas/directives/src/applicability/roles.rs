@@ -2,14 +2,22 @@
 
 use super::Reader;
 use super::words::{CONDITIONS, EQUIPMENT, OPEN_LISTS};
-use crate::directive::{Product, Role};
+use crate::directive::{Product, Role, UnreadReason};
 use crate::serials;
+
+/// How many tokens before "not limited to" are looked at for what is not limited.
+const HOLDERS_TOKENS_MAX: usize = 8;
 
 impl Reader<'_, '_> {
     /// Words that change what the following lists mean. Returns the position after them.
     pub(super) fn change_role(&mut self, at: usize, product: Product) -> Option<usize> {
         let tokens = self.tokens;
         self.out.is_open |= tokens.is(at, "various") || OPEN_LISTS.iter().any(|words| tokens.is_phrase(at, words));
+        // "airplanes, including, but not limited to, Model A320 airplanes": which other ones is not said. "Holders include but are not limited to" is no such list.
+        let is_of_holders = || (at.saturating_sub(HOLDERS_TOKENS_MAX)..at).any(|at| tokens.is_any(at, &["holder", "holders"]));
+        if product == Product::Aircraft && tokens.is_phrase(at, "not limited to") && !is_of_holders() {
+            self.note(UnreadReason::NoModels, tokens.span(at, at + 2));
+        }
         let is_exception = tokens.is_any(at, &["except", "excepting", "excluding", "excludes"])
             || tokens.is_phrase(at, "other than")
             || tokens.is_phrase(at, "not including")
@@ -37,8 +45,9 @@ impl Reader<'_, '_> {
             || tokens.is_phrase(at, "that have")
             // "if part number 123 is installed": engines and appliances are installed in aircraft, which limits nothing.
             || (product == Product::Aircraft && tokens.is(at, "installed"));
-        // "airplanes with serial numbers 1 through 9": the list of serial numbers is the limit.
-        let is_condition = is_condition && !(tokens.is_any(at, EQUIPMENT) && serials::is_label(tokens, at + 1));
+        // "airplanes with serial numbers 1 through 9", "with a serial number up to 9": the list of serial numbers is the limit.
+        let label = at + 1 + usize::from(tokens.is_any(at + 1, &["a", "an", "the"]));
+        let is_condition = is_condition && !(tokens.is_any(at, EQUIPMENT) && serials::is_label(tokens, label));
         // An exception without a model, "except those with modification 1", is a condition of what it excepts from.
         let is_of_exception = self.role == Role::Excepted && self.out.models.len() == self.before_exception;
         if is_condition && is_of_exception && !self.is_reference_to_items(at) {
