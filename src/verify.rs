@@ -33,8 +33,7 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         (None, Some(receipt)) => vec![receipt],
         (None, None) => vec![&document],
     };
-    // Without a key that the caller trusts, the signature shows only that the receipt has not changed since somebody signed it.
-    let signer = if pubkeys.is_empty() { ", signer not checked" } else { "" };
+    let signer = signer_note(pubkeys);
     let mut failed = 0;
     for receipt in &receipts {
         let faults = faults(receipt, pubkeys);
@@ -73,6 +72,12 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
 }
 
+/// What the line of a valid receipt says of its signer. Without a key that the caller trusts, the signature shows only that the receipt has not changed since
+/// somebody signed it.
+fn signer_note(pubkeys: &[String]) -> &'static str {
+    if pubkeys.is_empty() { ", signer not checked" } else { "" }
+}
+
 /// Says whether a document has the hash that it states and, if it has a receipt, whether the receipt is valid and commits to the hash.
 fn verify_document(document: &Value, found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     let Some(receipt) = document.get(evidence::RECEIPT).filter(|receipt| !receipt.is_null()) else {
@@ -85,7 +90,7 @@ fn verify_document(document: &Value, found: &Verified, pubkeys: &[String], outpu
         faults.push("outputs: outputs_hash does not commit to the hash of the document");
     }
     if faults.is_empty() {
-        output.line(format!("{id}: valid, over the hash of the document").as_bytes());
+        output.line(format!("{id}: valid, over the hash of the document{}", signer_note(pubkeys)).as_bytes());
         if pubkeys.is_empty() {
             output.note("compare publicKeyHex with the issuer's /pubkey, or give it as --pubkey");
         }
@@ -362,7 +367,8 @@ mod tests {
         };
         let good = signed(artifact.hash());
         assert_eq!(of(&good, &[&public]), (true, format!("{}: valid|{}: valid, over the hash of the document", artifact.hash(), good.id)));
-        assert!(of(&good, &[]).0);
+        let unchecked = format!("{}: valid|{}: valid, over the hash of the document, signer not checked", artifact.hash(), good.id);
+        assert_eq!(of(&good, &[]), (true, unchecked));
         let forged = Receipt { body: Body { seq: 9, ..good.body.clone() }, ..good.clone() };
         for (receipt, pubkeys, fault) in
             [(&good, vec!["00"], "key: "), (&signed("sha256:00"), vec![public.as_str()], "outputs: "), (&forged, vec![], "hash: ")]
