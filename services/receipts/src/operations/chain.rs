@@ -79,6 +79,20 @@ impl Receipts {
         Ok(Chain { owner, length: last.unwrap_or_default().seq })
     }
 
+    /// The receipt of a request, or why it is refused.
+    ///
+    /// # Errors
+    /// `unavailable` while it is not issued yet.
+    pub(crate) async fn receipt_of(&self, request: &str) -> Result<Result<Receipt, AppendRefusal>, Problem> {
+        let receipt = match self.outcome(request).await? {
+            Some(RequestOutcome::Issued(id)) => self.get(&id).await?,
+            Some(RequestOutcome::Refused { refused }) => return Ok(Err(refused)),
+            Some(RequestOutcome::Reserved { .. }) | None => None,
+        };
+        let not_yet = || Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1);
+        receipt.map(Ok).ok_or_else(not_yet)
+    }
+
     /// The decision about a request or a payment; `None` if it is not decided.
     pub(crate) async fn outcome(&self, request: &str) -> Result<Option<RequestOutcome>, Problem> {
         self.one(source::request(request)).await

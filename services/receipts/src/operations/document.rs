@@ -8,7 +8,7 @@ use schemas::error_code::ErrorCode;
 use schemas::evidence::receipt_outputs;
 use schemas::hash::{Hash32, hex};
 use schemas::receipt::commitment;
-use schemas::views::receipts::{IssueRequest, ReceiptCommand, RequestOutcome, TABLES};
+use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES};
 use serde_json::Value;
 
 use super::issue::check_signs;
@@ -27,17 +27,10 @@ impl DocumentReceipts for Issuer {
             check_signs(ctx, &receipts).await?;
             append_command(ctx, TABLES.view, &subject, CommandPolicy::OncePerSubject, &ReceiptCommand::Issue(request)).await?;
         }
-        let receipts = Receipts::now(ctx).await?;
-        let receipt = match receipts.outcome(&subject).await? {
-            Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
-            Some(RequestOutcome::Refused { refused }) => {
-                tracing::error!(service = %document.service, %refused, "a service cannot append to its own chain of receipts");
-                return Err(Problem::new(ErrorCode::Internal, "the receipt cannot be issued"));
-            }
-            Some(RequestOutcome::Reserved { .. }) | None => None,
-        };
-        let receipt =
-            receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
+        let receipt = Receipts::now(ctx).await?.receipt_of(&subject).await?.map_err(|refused| {
+            tracing::error!(service = %document.service, %refused, "a service cannot append to its own chain of receipts");
+            Problem::new(ErrorCode::Internal, "the receipt cannot be issued")
+        })?;
         Ok(receipt.into())
     }
 

@@ -147,17 +147,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
     };
     let receipts = Receipts::now(ctx).await?;
-    let receipt = match receipts.outcome(&request).await? {
-        Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
-        Some(RequestOutcome::Refused { refused }) => {
-            if let Stage::Paid(payment) = &call.stage {
-                tracing::warn!(payment, "a payment was settled by somebody else than this server, and its receipt is refused");
-            }
-            return Err(forbidden(&issue.agent_id, refused));
+    let receipt = receipts.receipt_of(&request).await?.map_err(|refused| {
+        if let Stage::Paid(payment) = &call.stage {
+            tracing::warn!(payment, "a payment was settled by somebody else than this server, and its receipt is refused");
         }
-        Some(RequestOutcome::Reserved { .. }) | None => None,
-    };
-    let receipt = receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
+        forbidden(&issue.agent_id, refused)
+    })?;
     let body = &receipt.body;
     let asked = [&issue.action, &issue.agent_id, &issue.outputs_hash];
     let commitment = (body.inputs_hash.as_str(), body.metadata_hash.as_deref());
