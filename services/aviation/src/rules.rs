@@ -36,6 +36,9 @@ struct Document {
     /// The documents that correct it without printing a directive.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     corrections: BTreeSet<DirectiveDocument>,
+    /// The directive that replaces the one of this number, as the upstream last said; its numbers of documents are those of directives.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    superseded_by: String,
 }
 
 impl Rules for AviationRules {
@@ -103,6 +106,7 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
     let before: Document = state.source(&key)?.unwrap_or_default();
     let mut document = before.clone();
     document.directives.extend(found.iter().map(|one| one.number.clone()));
+    document.superseded_by.clone_from(&fact.superseded_by);
     if document != before {
         state.remember(&key, Some(&document))?;
     }
@@ -125,8 +129,11 @@ fn observe(state: Decision<'_, '_>, fact: &DirectiveFact) -> Result<(), Undecide
         let documents = document.corrections.iter().chain([&own]).cloned();
         put(state, record, documents.collect())?;
     }
-    if !fact.superseded_by.is_empty() {
-        replace(state, &fact.number, &fact.superseded_by, true)?;
+    // An earlier version of the document may have named another one.
+    for by in [&before.superseded_by, &fact.superseded_by] {
+        if !by.is_empty() {
+            replace(state, &fact.number, by)?;
+        }
     }
     Ok(())
 }
@@ -200,13 +207,16 @@ fn put(state: Decision<'_, '_>, read: AirworthinessDirective, documents: Vec<Dir
     let (id, replaced) = (record.id.clone(), record.supersedes.iter().cloned().collect::<BTreeSet<_>>());
     state.put(record)?;
     for number in replaced.symmetric_difference(&replaced_before) {
-        replace(state, number, &id, replaced.contains(number))?;
+        replace(state, number, &id)?;
     }
     Ok(())
 }
 
-/// Records that a directive is replaced by another one, or no longer is.
-fn replace(state: Decision<'_, '_>, number: &str, by: &str, is_replaced: bool) -> Result<(), Undecided> {
+/// Records whether a directive is replaced by another one: the other one says so, or the upstream says so of the replaced one.
+fn replace(state: Decision<'_, '_>, number: &str, by: &str) -> Result<(), Undecided> {
+    let document: Option<Document> = state.source(&document_key(number))?;
+    let is_said = document.is_some_and(|document| document.superseded_by == by);
+    let is_replaced = is_said || state.record(by)?.is_some_and(|other| other.supersedes.iter().any(|one| one == number));
     let key = replaced_key(number);
     let mut replacing: BTreeSet<String> = state.source(&key)?.unwrap_or_default();
     let has_changed = if is_replaced { replacing.insert(by.to_owned()) } else { replacing.remove(by) };

@@ -142,6 +142,31 @@ fn nothing_is_lost() {
     assert_eq!((last_of(&["87-20-03".to_owned(), "2011-10-09".to_owned()].into())).as_str(), "2011-10-09");
 }
 
+/// Proves that a replacement which a later version of a directive's own document takes back no longer counts, unless the other directive says so itself.
+#[test]
+fn a_replacement_that_the_upstream_takes_back() {
+    let listed = |by: &str| DirectiveFact {
+        stream: "faa_drs".into(),
+        makes: vec!["Piper Aircraft, Inc.".into()],
+        models: vec!["PA-28-140".into()],
+        product_types: vec!["Aircraft".into()],
+        superseded_by: by.into(),
+        ..document("2011-10-09", "2011-05-10", String::new())
+    };
+    let mut engine = Engine::default();
+    let mut replaced_by = |document: DirectiveFact| {
+        engine.decide(&fact(document));
+        record(&engine, "2011-10-09").superseded_by
+    };
+    assert_eq!(replaced_by(listed("2026-15-05")), "2026-15-05");
+    assert_eq!(replaced_by(listed("2026-03-06")), "2026-03-06", "the later number is taken back");
+    assert_eq!(replaced_by(listed("")), "");
+    assert_eq!(replaced_by(document("2", "2026-08-20", printed("2026-15-05", "This AD replaces AD 2011-10-09.", MODELS))), "2026-15-05");
+    assert_eq!(replaced_by(listed("2026-03-06")), "2026-15-05", "both are said, and the later one is shown");
+    assert_eq!(replaced_by(listed("")), "2026-15-05", "the directive itself says so");
+    assert_eq!(record(&engine, "2011-10-09").status, SUPERSEDED);
+}
+
 /// Proves that a directive of which the upstream lists makes and models is found by them, where its text prints no header or names no model, with the limits
 /// of the text and the directive that replaces it; and that a text that names models is read as it is.
 #[test]
