@@ -4,6 +4,7 @@
 
 mod api;
 mod as_of;
+mod aviation;
 mod avro_framing;
 mod backups;
 mod bad_input;
