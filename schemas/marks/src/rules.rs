@@ -2,7 +2,8 @@
 //!
 //! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no
 //! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. With version 4, `S5` and `S9` do not hold where each mark has
-//! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. They follow what examiners and the Board weigh: sight, sound,
+//! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. With version 5, `P8` needs at least four consonants in common, or
+//! three that are all, and `P13` the same letters where only three sounds rhyme: fewer are in common by chance. They follow what examiners and the Board weigh: sight, sound,
 //! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
 
 use crate::mark::{Mark, singular};
@@ -11,7 +12,7 @@ use crate::sound::weighted_distance;
 use crate::words::{is_descriptive, is_function_word, meaning};
 
 /// The version of the rules.
-pub const RULES_VERSION: u32 = 4;
+pub const RULES_VERSION: u32 = 5;
 
 /// How alike a name and a mark are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +155,7 @@ rules! {
     P6 Partial,
     /// Distinctive words that begin with the same five letters.
     P7 Partial,
-    /// Consonants that sound alike, up to one, and most letters.
+    /// Consonants that sound alike, at least four up to one of them or three that are all, and most letters.
     P8 Partial,
     /// The same ending of at least five letters, half of the shorter one.
     P9 Partial,
@@ -323,17 +324,24 @@ fn same_beginning(one: &str, other: &str) -> bool {
 /// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
 const SOUND_LIMIT: usize = 16;
 
-/// Whether the skeletons are equal or become equal when one consonant of each, or of one, is left out.
-pub(crate) fn near_skeletons(one: &Mark, other: &Mark) -> bool {
+/// The fewest consonants that are all consonants of two marks by which rule `P8` holds.
+const EQUAL_CONSONANTS_MIN: usize = 3;
+/// The fewest consonants in common, where one of each mark or of one is left out, by which rule `P8` holds.
+pub(crate) const COMMON_CONSONANTS_MIN: usize = 4;
+
+/// Whether the skeletons are equal, or become equal when one consonant of each, or of one, is left out.
+fn near_skeletons(one: &Mark, other: &Mark) -> bool {
     let (skeleton, its) = (&one.sounds().skeleton, &other.sounds().skeleton);
-    if skeleton.len() < 2 || its.len() < 2 || skeleton.len().abs_diff(its.len()) > 1 {
-        return false;
-    }
-    skeleton == its
-        || skeleton.len().min(its.len()) >= 3 && {
-            let others = one_left_out(its);
-            one_left_out(skeleton).iter().any(|shorter| others.contains(shorter) || shorter == its) || others.contains(skeleton)
+    let (short, long) = if skeleton.len() <= its.len() { (skeleton, its) } else { (its, skeleton) };
+    match long.len() - short.len() {
+        0 if short == long => short.len() >= EQUAL_CONSONANTS_MIN,
+        0 => {
+            let others = one_left_out(long);
+            short.len() > COMMON_CONSONANTS_MIN && one_left_out(short).iter().any(|common| others.contains(common))
         }
+        1 => short.len() >= COMMON_CONSONANTS_MIN && one_left_out(long).contains(short),
+        _ => false,
+    }
 }
 
 /// The texts that remain when one character is left out. The text is ASCII.
@@ -412,11 +420,27 @@ fn common_beginning(one: &str, other: &str) -> usize {
     one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// The sounds from the first vowel on, at least three.
-pub(crate) fn rhyme(mark: &Mark) -> Option<&str> {
+/// The sounds from the first vowel on, at least three. Three are followed by the letters after the first vowels, because so few rhyme by chance.
+pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
     let sounds = &mark.sounds().syllables;
     let end = sounds.find('a').and_then(|at| sounds.get(at..))?;
-    (end.len() >= 3).then_some(end)
+    match end.len() {
+        0..3 => None,
+        3 => Some(format!("{end} {}", after_first_vowels(mark.whole_singular()))),
+        _ => Some(end.to_owned()),
+    }
+}
+
+/// The letters after the first vowels, doubled ones once: `GIE` of `HUGGIE`.
+fn after_first_vowels(text: &str) -> String {
+    let is_vowel = |c: char| "AEIOUY".contains(c);
+    let mut out = String::new();
+    for c in text.trim_start_matches(|c: char| !is_vowel(c)).trim_start_matches(is_vowel).chars() {
+        if !out.ends_with(c) {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Explains a rule for a name and a mark in a sentence without a full stop.

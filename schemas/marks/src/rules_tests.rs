@@ -41,7 +41,15 @@ fn worked_examples() {
         ("Marlow Chicken", "MARLOW", Some(Rule::S5)),
         ("Marlow Chicken", "THE MARLOW CHICKEN HOUSE", Some(Rule::S5)),
         ("Tamarind Shield", "BALSAM TAMARIND", Some(Rule::P2)),
-        ("Nikon", "IKON", Some(Rule::P8)),
+        ("Nikon", "IKON", Some(Rule::P13)),
+        // Four consonants in common, or three that are all; three of four are in common by chance.
+        ("Mictine", "MICTURIN", Some(Rule::P8)),
+        ("Fostanel", "FUSTORIL", Some(Rule::P8)),
+        ("Gelvara", "GULDORU", None),
+        // Three sounds rhyme if their letters are the same.
+        ("Huggie", "DOUGIE", Some(Rule::P13)),
+        ("Dabo", "NUBO", Some(Rule::P13)),
+        ("Dabo", "NUBI", None),
     ] {
         assert_eq!(rule(name, mark), expected, "{name} and {mark}");
     }

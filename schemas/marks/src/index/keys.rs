@@ -127,7 +127,7 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
     }
     if sounds.skeleton.len() >= 2 {
         out.push(key(Kind::Skeleton, &sounds.skeleton));
-        if sounds.skeleton.len() >= 3 {
+        if sounds.skeleton.len() > rules::COMMON_CONSONANTS_MIN {
             out.extend(rules::one_left_out(&sounds.skeleton).iter().map(|text| key(Kind::Skeleton, text)));
         }
     }
@@ -145,7 +145,7 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
     }
     out.extend(rules::short_words(mark).map(|text| key(Kind::ShortWord, text)));
     out.extend(mark.meanings().iter().map(|text| key(Kind::Meaning, text)));
-    out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, text)));
+    out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, &text)));
 }
 
 /// The keys that a mark is stored under, each once.

@@ -17,6 +17,8 @@ fn mark_count() -> u32 {
 /// Words of the labelled decisions, and random letters: marks among which every rule holds.
 fn random_text(random: &mut StdRng) -> String {
     const DECISIONS: &str = include_str!("../../data/decisions.txt");
+    /// Marks that only a rule of sound makes similar.
+    const ALIKE: [&str; 6] = ["DABO", "NUBO", "FOSTANEL", "FUSTORIL", "MICTINE", "MICTURIN"];
     static MARKS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         DECISIONS.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split(" | ").skip(1).take(2)).collect()
     });
@@ -40,6 +42,7 @@ fn random_text(random: &mut StdRng) -> String {
             }
             letters.into_iter().collect()
         }
+        _ if random.random_bool(0.1) => ALIKE[random.random_range(0..ALIKE.len())].to_owned(),
         _ => random_name(random),
     }
 }
