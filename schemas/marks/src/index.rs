@@ -18,7 +18,8 @@ mod timeline;
 
 use std::sync::Arc;
 
-use crate::{Classes, Mark, Rule, distance, similar};
+use crate::rules::{RuleSet, similar_by};
+use crate::{Classes, Mark, Rule, distance};
 use columns::Columns;
 use segment::Segment;
 use timeline::Timeline;
@@ -69,6 +70,26 @@ pub struct Hit {
     pub is_live: bool,
     /// The distance of name and mark in letters.
     pub distance: u32,
+}
+
+/// What a check compares, for measurements.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The marks that were compared.
+    pub candidates: usize,
+    /// What each rule had, in the order of the rules.
+    pub by_rule: Vec<RuleWork>,
+}
+
+/// What a check compares by one rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleWork {
+    /// The rule.
+    pub rule: Rule,
+    /// The marks that keys of the rule found. Keys of several rules may find a mark.
+    pub candidates: usize,
+    /// The marks that are similar by the rule.
+    pub hits: usize,
 }
 
 /// How many marks the register has.
@@ -182,6 +203,21 @@ impl Index {
         self.collect(|segment| segment.find(name, &asked, at))
     }
 
+    /// Counts what [`Index::find`] compares.
+    #[must_use]
+    pub fn work(&self, name: &Mark, at: u32) -> Work {
+        let asked = keys::asked(name);
+        let candidates: Vec<RuleSet> =
+            self.segments.iter().flat_map(|segment| segment.candidates(name, &asked, at)).map(|(_, rules)| rules).collect();
+        let hits = self.find(name, at);
+        let of_rule = |rule: Rule| RuleWork {
+            rule,
+            candidates: candidates.iter().filter(|rules| rules.has(rule)).count(),
+            hits: hits.iter().filter(|hit| hit.rule == rule).count(),
+        };
+        Work { candidates: candidates.len(), by_rule: Rule::ALL.iter().copied().map(of_rule).collect() }
+    }
+
     /// As [`Index::find`], by comparing the name with all marks: for tests and measurements.
     #[must_use]
     pub fn find_by_scan(&self, name: &Mark, at: u32) -> Vec<Hit> {
@@ -195,10 +231,10 @@ impl Index {
     }
 }
 
-/// The rule by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form.
-fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<(Rule, u32)> {
+/// The first of the given rules by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form.
+fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>, rules: RuleSet) -> Option<(Rule, u32)> {
     let mark = Mark::from_normal(texts.next()?);
-    let mut rule = similar(name, &mark);
+    let mut rule = similar_by(name, &mark, rules);
     if rule != Some(Rule::E1) && texts.any(|text| Mark::from_normal(text).compact() == name.compact()) {
         rule = Some(Rule::E2);
     }
@@ -208,13 +244,14 @@ fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>) -> Option<
 /// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].
 #[must_use]
 pub fn watched_keys(name: &Mark) -> Vec<u64> {
-    let keys::Asked { mut all, any, near } = keys::asked(name);
+    let keys::Asked { all, any, near } = keys::asked(name);
+    let mut keys: Vec<u64> = all.into_iter().map(|key| key.hash).collect();
     // A mark that one of the groups finds has all keys of the group.
-    all.extend(any.iter().filter_map(|group| group.first()));
-    all.extend(near);
-    all.sort_unstable();
-    all.dedup();
-    all
+    keys.extend(any.iter().filter_map(|group| group.first()));
+    keys.extend(near);
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The keys by which the watched names that may be similar to a mark are found; none for a mark without words.

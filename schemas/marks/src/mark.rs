@@ -25,22 +25,18 @@ pub struct Mark {
     distinctive: Vec<usize>,
     /// Whether all letters are ASCII, so that rules of sound and of parts apply.
     is_ascii: bool,
-    sounds: OnceLock<Sounds>,
+    /// Each sound is computed when a rule or a key needs it.
+    sounds: Sounds,
 }
 
-/// What is compared by sound.
+/// What is compared by sound. All are empty if the mark has other letters than Latin ones.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sounds {
-    /// Double Metaphone keys of the whole mark in the singular.
-    pub(crate) whole: Vec<String>,
-    /// Double Metaphone key of the whole mark as it is spelled.
-    pub(crate) primary: String,
-    /// The consonants of the whole mark by class.
-    pub(crate) skeleton: String,
-    /// The sounds of the whole mark by class, all vowels alike.
-    pub(crate) syllables: String,
-    /// For each distinctive word of at least four letters: its Double Metaphone keys.
-    pub(crate) words: Vec<Vec<String>>,
+struct Sounds {
+    whole: OnceLock<Vec<String>>,
+    primary: OnceLock<String>,
+    skeleton: OnceLock<String>,
+    syllables: OnceLock<String>,
+    words: OnceLock<Vec<Vec<String>>>,
 }
 
 impl Mark {
@@ -79,7 +75,7 @@ impl Mark {
         let spelled = spelled_words(tokens.iter().map(String::as_str));
         let singular: Vec<String> = tokens.iter().map(|token| singular(token).to_owned()).collect();
         let distinctive = (0..tokens.len()).filter(|at| !is_descriptive(&tokens[*at]) && !is_descriptive(&singular[*at])).collect();
-        Self { tokens, compact, spelled, singular, distinctive, is_ascii, sounds: OnceLock::new() }
+        Self { tokens, compact, spelled, singular, distinctive, is_ascii, sounds: Sounds::default() }
     }
 
     /// The normal form: the words, separated by one blank.
@@ -132,20 +128,29 @@ impl Mark {
         self.written().collect::<Vec<_>>().join(" ")
     }
 
-    pub(crate) fn sounds(&self) -> &Sounds {
-        self.sounds.get_or_init(|| {
-            if !self.is_ascii {
-                return Sounds::default();
-            }
-            let words = self.distinctive().filter(|word| word.len() >= 4).map(sound::keys).collect();
-            Sounds {
-                whole: sound::keys(self.whole_singular()),
-                primary: sound::primary_key(&self.spelled),
-                skeleton: sound::skeleton(self.whole_singular()),
-                syllables: sound::syllables(self.whole_singular()),
-                words,
-            }
-        })
+    /// The Double Metaphone keys of the whole mark in the singular.
+    pub(crate) fn whole_keys(&self) -> &[String] {
+        self.sounds.whole.get_or_init(|| sound::keys(self.whole_singular()))
+    }
+
+    /// The Double Metaphone key of the whole mark as it is spelled.
+    pub(crate) fn primary_key(&self) -> &str {
+        self.sounds.primary.get_or_init(|| sound::primary_key(&self.spelled))
+    }
+
+    /// The consonants of the whole mark by class.
+    pub(crate) fn skeleton(&self) -> &str {
+        self.sounds.skeleton.get_or_init(|| sound::skeleton(self.syllables()))
+    }
+
+    /// The sounds of the whole mark by class, all vowels alike.
+    pub(crate) fn syllables(&self) -> &str {
+        self.sounds.syllables.get_or_init(|| if self.is_ascii { sound::syllables(self.whole_singular()) } else { String::new() })
+    }
+
+    /// The Double Metaphone keys of each distinctive word of at least four letters.
+    pub(crate) fn word_keys(&self) -> &[Vec<String>] {
+        self.sounds.words.get_or_init(|| self.distinctive().filter(|word| self.is_ascii && word.len() >= 4).map(sound::keys).collect())
     }
 
     /// The stems of the words other than numbers and function words, sorted.

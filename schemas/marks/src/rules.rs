@@ -173,6 +173,35 @@ rules! {
     P15 Partial,
 }
 
+/// A set of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RuleSet(u32);
+
+impl RuleSet {
+    /// Every rule.
+    pub(crate) const ALL: Self = Self(u32::MAX);
+
+    /// The set of the given rules.
+    pub(crate) const fn of(rules: &[Rule]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < rules.len() {
+            bits |= 1 << rules[at] as u32;
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    /// The rules of both sets.
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a rule is in the set.
+    pub(crate) fn has(self, rule: Rule) -> bool {
+        self.0 >> rule as u32 & 1 == 1
+    }
+}
+
 /// The optimal string alignment distance of two marks, in letters: similar marks are listed by it.
 #[must_use]
 pub fn distance(name: &Mark, mark: &Mark) -> usize {
@@ -183,19 +212,24 @@ pub fn distance(name: &Mark, mark: &Mark) -> usize {
 /// compare the name with each pseudo mark, too.
 #[must_use]
 pub fn similar(name: &Mark, mark: &Mark) -> Option<Rule> {
+    similar_by(name, mark, RuleSet::ALL)
+}
+
+/// As [`similar`], but tries only the given rules; `E1`, `S2` and `S3`, which cost little, are always tried.
+pub(crate) fn similar_by(name: &Mark, mark: &Mark, rules: RuleSet) -> Option<Rule> {
     if name.compact() == mark.compact() {
         return Some(Rule::E1);
     }
     // The smaller text comes first, so that every comparison is symmetric.
     let pair = if (name.spelled().len(), name.spelled()) <= (mark.spelled().len(), mark.spelled()) { (name, mark) } else { (mark, name) };
-    strong(pair.0, pair.1).or_else(|| partial(pair.0, pair.1))
+    strong(pair.0, pair.1, rules).or_else(|| partial(pair.0, pair.1, rules))
 }
 
-fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
+fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
     let (text, longer) = (one.spelled(), other.spelled());
     let (count, its) = (text.chars().count(), longer.chars().count());
     let (min, max) = (count.min(its), count.max(its));
-    if min > 0 && one.tokens().len() == other.tokens().len() && sorted(one.tokens()) == sorted(other.tokens()) {
+    if rules.has(Rule::S1) && min > 0 && one.tokens().len() == other.tokens().len() && sorted(one.tokens()) == sorted(other.tokens()) {
         return Some(Rule::S1);
     }
     if one.whole_singular() == other.whole_singular() {
@@ -220,10 +254,12 @@ fn strong(one: &Mark, other: &Mark) -> Option<Rule> {
         Rule::S13 => same_in_translation(one, other),
         _ => false,
     };
-    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S13].into_iter().find(|rule| holds(*rule))
+    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S13]
+        .into_iter()
+        .find(|rule| rules.has(*rule) && holds(*rule))
 }
 
-fn partial(one: &Mark, other: &Mark) -> Option<Rule> {
+fn partial(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
     if !one.is_latin() || !other.is_latin() {
         return None;
     }
@@ -235,8 +271,8 @@ fn partial(one: &Mark, other: &Mark) -> Option<Rule> {
         Rule::P4 => word_keys(one).any(|key| word_keys(other).any(|its| its == key)),
         Rule::P3 => min >= 5 && longer.contains(text),
         Rule::P5 => {
-            let (key, longer) = (&one.sounds().primary, &other.sounds().primary);
-            key.len().min(longer.len()) >= 4 && (key.starts_with(longer.as_str()) || longer.starts_with(key.as_str()))
+            let (key, longer) = (one.primary_key(), other.primary_key());
+            key.len().min(longer.len()) >= 4 && (key.starts_with(longer) || longer.starts_with(key))
         }
         Rule::P6 => min >= 3 && max <= 4 && strsim::osa_distance(text, longer) <= 1,
         Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
@@ -253,7 +289,7 @@ fn partial(one: &Mark, other: &Mark) -> Option<Rule> {
         Rule::P15 => long_parts(one).any(|part| long_parts(other).any(|its| its == part)),
         _ => false,
     };
-    Rule::ALL.iter().copied().filter(|rule| rule.tier() == Tier::Partial).find(|rule| holds(*rule))
+    Rule::ALL.iter().copied().find(|rule| rule.tier() == Tier::Partial && rules.has(*rule) && holds(*rule))
 }
 
 fn sorted(tokens: &[String]) -> Vec<&String> {
@@ -270,7 +306,7 @@ fn in_a_row(words: &[String], of: &[String]) -> bool {
 fn same_key(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.whole_singular(), other.whole_singular());
     let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
-    let (keys, others) = (&one.sounds().whole, &other.sounds().whole);
+    let (keys, others) = (one.whole_keys(), other.whole_keys());
     // In integers: the shorter one has at least 0.7 of the letters, and at most 0.4 of the longer one differ.
     min >= 4
         && min * 10 >= max * 7
@@ -308,9 +344,9 @@ fn sounds_alike(one: &Mark, other: &Mark) -> bool {
     let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
     min >= 4
         && max - min <= 2
-        && one.sounds().skeleton.len() >= 2
-        && one.sounds().skeleton == other.sounds().skeleton
         && same_beginning(text, longer)
+        && one.skeleton().len() >= 2
+        && one.skeleton() == other.skeleton()
         && weighted_distance(text, longer) as usize * 100 <= max * 10 * SOUND_LIMIT
 }
 
@@ -331,7 +367,7 @@ pub(crate) const COMMON_CONSONANTS_MIN: usize = 4;
 
 /// Whether the skeletons are equal, or become equal when one consonant of each, or of one, is left out.
 fn near_skeletons(one: &Mark, other: &Mark) -> bool {
-    let (skeleton, its) = (&one.sounds().skeleton, &other.sounds().skeleton);
+    let (skeleton, its) = (one.skeleton(), other.skeleton());
     let (short, long) = if skeleton.len() <= its.len() { (skeleton, its) } else { (its, skeleton) };
     match long.len() - short.len() {
         0 if short == long => short.len() >= EQUAL_CONSONANTS_MIN,
@@ -339,7 +375,7 @@ fn near_skeletons(one: &Mark, other: &Mark) -> bool {
             let others = one_left_out(long);
             short.len() > COMMON_CONSONANTS_MIN && one_left_out(short).iter().any(|common| others.contains(common))
         }
-        1 => short.len() >= COMMON_CONSONANTS_MIN && one_left_out(long).contains(short),
+        1 => short.len() >= COMMON_CONSONANTS_MIN && one_left_out(long).iter().any(|common| common == short),
         _ => false,
     }
 }
@@ -371,7 +407,9 @@ pub(crate) fn without_joined(mark: &Mark) -> impl Iterator<Item = &str> {
 /// `S13`. The whole marks have one meaning, or their distinctive words do, in any order. What the data file of words does not know means itself.
 fn same_in_translation(one: &Mark, other: &Mark) -> bool {
     let of_words = |mark: &Mark| {
-        let mut meanings: Vec<String> = mark.distinctive().map(|word| meaning(word).unwrap_or(word).to_owned()).collect();
+        // The sign keeps a word apart from a meaning of the same letters.
+        let of_word = |word: &str| meaning(word).map_or_else(|| word.to_owned(), |meaning| format!("={meaning}"));
+        let mut meanings: Vec<String> = mark.distinctive().map(of_word).collect();
         meanings.sort_unstable();
         meanings
     };
@@ -388,7 +426,7 @@ pub(crate) fn long_parts(mark: &Mark) -> impl Iterator<Item = &str> {
 }
 
 pub(crate) fn word_keys(mark: &Mark) -> impl Iterator<Item = &String> {
-    mark.sounds().words.iter().flatten().filter(|key| key.len() >= 3)
+    mark.word_keys().iter().flatten().filter(|key| key.len() >= 3)
 }
 
 pub(crate) fn word_beginnings(mark: &Mark) -> impl Iterator<Item = &str> {
@@ -422,7 +460,7 @@ fn common_beginning(one: &str, other: &str) -> usize {
 
 /// The sounds from the first vowel on, at least three. Three are followed by the letters after the first vowels, because so few rhyme by chance.
 pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
-    let sounds = &mark.sounds().syllables;
+    let sounds = mark.syllables();
     let end = sounds.find('a').and_then(|at| sounds.get(at..))?;
     match end.len() {
         0..3 => None,
@@ -491,7 +529,7 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
 }
 
 fn shared_key(name: &Mark, mark: &Mark) -> String {
-    name.sounds().whole.iter().find(|key| key.len() >= 2 && mark.sounds().whole.contains(key)).cloned().unwrap_or_default()
+    name.whole_keys().iter().find(|key| key.len() >= 2 && mark.whole_keys().contains(key)).cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

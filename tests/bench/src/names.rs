@@ -1,12 +1,12 @@
-//! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, its snapshot, the changes of a
+//! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, the candidates that they compare, its snapshot, the changes of a
 //! day, and the watches that these changes are compared with; next to a comparison with all marks, and PostgreSQL with an index of trigrams, whose share of
 //! the strong marks is printed. `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use marks::index::{Change, Entry, Index, mark_keys, watched_keys};
-use marks::{Classes, Mark, Tier, similar};
+use marks::index::{Change, Entry, Index, RuleWork, Work, mark_keys, watched_keys};
+use marks::{Classes, Mark, Rule, Tier, similar};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -20,6 +20,8 @@ const MARKS_PER_RECORD: u64 = 10;
 const NAMES: usize = 2_000;
 /// Names that are also compared with all marks.
 const SCANNED_NAMES: usize = 5;
+/// Names of which the candidates are counted.
+const EXPLAINED_NAMES: usize = 500;
 const CALLERS: usize = 8;
 const CHECK_P99_MS_MAX: f64 = 5.0;
 const CHECK_P99_MS_MAX_CALLERS: f64 = 10.0;
@@ -69,6 +71,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     latency("check, eight callers", &together);
     let p99 = percentile(together, 0.99) * 1e3;
     ratio("check, eight callers, p99 ms", p99, p99 <= CHECK_P99_MS_MAX_CALLERS, "<= 10");
+    explain(&index, &names);
     let (mut strong, mut equal) = (0, true);
     let started = Instant::now();
     for name in names.iter().take(SCANNED_NAMES) {
@@ -91,6 +94,29 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     follow(&index, &mut random);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(trigrams(&index, count, &names))
+}
+
+/// Prints what checks compare: the candidates of a name, and for each rule those that its keys found and the marks that are similar by it.
+fn explain(index: &Index, names: &[Mark]) {
+    let names = names.get(..EXPLAINED_NAMES).unwrap_or(names);
+    let all: Vec<Work> = names.iter().map(|name| index.work(name, index.seq())).collect();
+    let mut candidates: Vec<usize> = all.iter().map(|work| work.candidates).collect();
+    candidates.sort_unstable();
+    let mean = |total: usize| total as f64 / all.len().max(1) as f64;
+    let at = |share: usize| {
+        candidates.get((candidates.len() * share / 100).min(candidates.len().saturating_sub(1))).copied().unwrap_or_default()
+    };
+    let of_names = format!("mean {:.0}, median {}, p99 {}", mean(candidates.iter().sum()), at(50), at(99));
+    figure("candidates of a name", of_names);
+    for rule in Rule::ALL {
+        let of_rule: Vec<&RuleWork> = all.iter().flat_map(|work| &work.by_rule).filter(|of_rule| of_rule.rule == *rule).collect();
+        let found: usize = of_rule.iter().map(|of_rule| of_rule.candidates).sum();
+        let hits: usize = of_rule.iter().map(|of_rule| of_rule.hits).sum();
+        if found + hits > 0 {
+            let most = of_rule.iter().map(|of_rule| of_rule.candidates).max().unwrap_or_default();
+            figure(&format!("... by keys of {}", rule.id()), format!("mean {:.1}, most {most}; similar {:.1}", mean(found), mean(hits)));
+        }
+    }
 }
 
 /// Follows the changes of a day, and compares watches with them.

@@ -1,10 +1,11 @@
-//! The keys by which candidates are found: if a rule makes two marks alike, then the mark is stored under a key that the name asks for.
+//! The keys by which candidates are found: if a rule makes two marks alike, then the mark is stored under a key of that rule that the name asks for.
+//! So a candidate is compared only by the rules of the keys that found it.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::near_keys;
 use crate::mark::Mark;
-use crate::rules;
+use crate::rules::{self, Rule, RuleSet};
 
 /// The kinds of keys. Each is a seed of the hash, so that keys of two kinds do not meet.
 #[derive(Clone, Copy)]
@@ -43,17 +44,65 @@ enum Kind {
     Rhyme,
 }
 
+impl Kind {
+    /// The rules whose marks are found by keys of this kind. `E1`, `S2` and `S3` are tried for every candidate.
+    const fn rules(self) -> RuleSet {
+        RuleSet::of(match self {
+            Self::Compact => &[Rule::E1, Rule::E2],
+            Self::Spelled => &[Rule::E1, Rule::S2, Rule::P3],
+            Self::Whole => &[Rule::S2],
+            Self::Sorted => &[Rule::S1],
+            Self::ShortLeftOut | Self::FirstHalf | Self::LastHalf | Self::Piece => &[Rule::S3],
+            Self::Key => &[Rule::S4],
+            Self::FirstFour => &[Rule::S6],
+            Self::Stems => &[Rule::S7],
+            Self::Written => &[Rule::S5, Rule::S8],
+            Self::WrittenBeginning => &[Rule::S8],
+            Self::Distinctive => &[Rule::S5, Rule::S8, Rule::S9, Rule::S11, Rule::P1],
+            Self::DistinctivePart => &[Rule::S9],
+            Self::Joined => &[Rule::S11],
+            Self::Words | Self::WordsPart => &[Rule::P1],
+            Self::LongPart => &[Rule::S11, Rule::P1, Rule::P2, Rule::P15],
+            Self::WordKey => &[Rule::P4],
+            Self::Gram => &[Rule::P3],
+            Self::Primary | Self::PrimaryBeginning => &[Rule::P5],
+            Self::TinyLeftOut => &[Rule::P6],
+            Self::WordBeginning => &[Rule::P7],
+            Self::Skeleton => &[Rule::S10, Rule::P8],
+            Self::Ending => &[Rule::P9],
+            Self::Beginning => &[Rule::P14],
+            Self::Pair => &[Rule::P10],
+            Self::ShortWord => &[Rule::P1, Rule::P11],
+            Self::Meaning => &[Rule::S13, Rule::P12],
+            Self::Rhyme => &[Rule::P13],
+        })
+    }
+}
+
+/// A key, and the rules whose marks it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) hash: u64,
+    pub(super) rules: RuleSet,
+}
+
+/// The rules of the keys of which one is enough.
+pub(super) const ANY: RuleSet = Kind::Gram.rules();
+/// The rules of the keys of [`near_keys`].
+pub(super) const NEAR: RuleSet = Kind::FirstFour.rules();
+
 /// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
 const ROW_WORDS_MAX: usize = 3;
 /// The letters of a mark from which on it is stored in three pieces, not in halves from which a letter was left out.
 const PIECES_LETTERS_MIN: usize = 18;
 
-fn key(kind: Kind, text: &str) -> u64 {
-    xxh3_64_with_seed(text.as_bytes(), kind as u64)
+fn key(kind: Kind, text: &str) -> Key {
+    Key { hash: xxh3_64_with_seed(text.as_bytes(), kind as u64), rules: kind.rules() }
 }
 
-fn half_key(kind: Kind, length: usize, text: &[char]) -> u64 {
-    xxh3_64_with_seed(String::from_iter(text).as_bytes(), kind as u64 + 256 * length as u64)
+fn half_key(kind: Kind, length: usize, text: &[char]) -> Key {
+    let hash = xxh3_64_with_seed(String::from_iter(text).as_bytes(), kind as u64 + 256 * length as u64);
+    Key { hash, rules: kind.rules() }
 }
 
 /// The text, and what remains when one character is left out.
@@ -68,7 +117,7 @@ fn pieces(length: usize) -> [std::ops::Range<usize>; 3] {
     [0..first, first..second, second..length]
 }
 
-fn piece_key(piece: usize, length: usize, text: &[char]) -> u64 {
+fn piece_key(piece: usize, length: usize, text: &[char]) -> Key {
     half_key(Kind::Piece, length * 3 + piece, text)
 }
 
@@ -76,7 +125,7 @@ fn piece_key(piece: usize, length: usize, text: &[char]) -> u64 {
 ///
 /// Two edits leave one of three pieces as it is, moved by at most two letters, unless an edit swaps the two letters around the end of a piece. Then
 /// the first piece is as it is but for its last letter, or the last piece but for its first one: that letter is the one beyond the end.
-fn asked_pieces(letters: &[char], length: usize, out: &mut Vec<u64>) {
+fn asked_pieces(letters: &[char], length: usize, out: &mut Vec<Key>) {
     for (piece, range) in pieces(length).into_iter().enumerate() {
         for shift in 0..=4 {
             let moved = |at: usize| (at + shift).checked_sub(2);
@@ -103,7 +152,7 @@ fn rows<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
 }
 
 /// Keys that a name asks for and a mark is stored under alike.
-fn shared(mark: &Mark, out: &mut Vec<u64>) {
+fn shared(mark: &Mark, out: &mut Vec<Key>) {
     if mark.tokens().len() > 1 {
         let mut tokens: Vec<&str> = mark.tokens().iter().map(String::as_str).collect();
         tokens.sort_unstable();
@@ -116,8 +165,7 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
     if !mark.is_latin() {
         return;
     }
-    let sounds = mark.sounds();
-    out.extend(sounds.whole.iter().filter(|text| text.len() >= 2).map(|text| key(Kind::Key, text)));
+    out.extend(mark.whole_keys().iter().filter(|text| text.len() >= 2).map(|text| key(Kind::Key, text)));
     if letters.len() >= 7 {
         out.extend(mark.spelled().get(..4).map(|text| key(Kind::FirstFour, text)));
     }
@@ -125,10 +173,11 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
     if stems.len() >= 2 {
         out.push(key(Kind::Stems, &stems.join(" ")));
     }
-    if sounds.skeleton.len() >= 2 {
-        out.push(key(Kind::Skeleton, &sounds.skeleton));
-        if sounds.skeleton.len() > rules::COMMON_CONSONANTS_MIN {
-            out.extend(rules::one_left_out(&sounds.skeleton).iter().map(|text| key(Kind::Skeleton, text)));
+    let skeleton = mark.skeleton();
+    if skeleton.len() >= 2 {
+        out.push(key(Kind::Skeleton, skeleton));
+        if skeleton.len() > rules::COMMON_CONSONANTS_MIN {
+            out.extend(rules::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
         }
     }
     out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
@@ -153,12 +202,23 @@ fn shared(mark: &Mark, out: &mut Vec<u64>) {
 /// A key is left out where another one with the same text stands for it: a mark without digits has one key for its letters, a mark of
 /// distinctive words has one for all of them, and so on. [`asked`] asks for the keys that are left.
 pub(super) fn stored(mark: &Mark) -> Vec<u64> {
-    let mut out = Vec::with_capacity(64);
-    shared(mark, &mut out);
+    let mut keys = Vec::with_capacity(64);
+    stored_keys(mark, &mut keys);
+    let mut out: Vec<u64> = keys.into_iter().map(|key| key.hash).collect();
+    if mark.is_latin() {
+        near_keys::stored(mark, &mut out);
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn stored_keys(mark: &Mark, out: &mut Vec<Key>) {
+    shared(mark, out);
     let spelled = mark.spelled();
     out.push(key(Kind::Spelled, spelled));
     if mark.compact() != spelled {
-        out.push(compact(mark));
+        out.push(key(Kind::Compact, mark.compact()));
     }
     if mark.whole_singular() != spelled {
         out.push(key(Kind::Whole, mark.whole_singular()));
@@ -173,19 +233,15 @@ pub(super) fn stored(mark: &Mark) -> Vec<u64> {
         out.extend(left_out(last).map(|text| half_key(Kind::LastHalf, letters.len(), &text)));
     }
     if mark.is_latin() {
-        near_keys::stored(mark, &mut out);
-        stored_words(mark, &mut out);
+        stored_words(mark, out);
         out.extend((0..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
-        let primary = &mark.sounds().primary;
+        let primary = mark.primary_key();
         out.push(key(Kind::Primary, primary));
         out.extend([4, 7].into_iter().filter_map(|count| primary.get(..count)).map(|text| key(Kind::PrimaryBeginning, text)));
     }
-    out.sort_unstable();
-    out.dedup();
-    out
 }
 
-fn stored_words(mark: &Mark, out: &mut Vec<u64>) {
+fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
     let distinctive: Vec<&str> = mark.distinctive().collect();
     let words: Vec<&str> = mark.singular().iter().map(String::as_str).collect();
     let written: Vec<&str> = mark.written().collect();
@@ -216,7 +272,7 @@ fn stored_words(mark: &Mark, out: &mut Vec<u64>) {
 /// What a name asks for: a key, or the smallest bucket of several keys that each find the same marks.
 pub(super) struct Asked {
     /// Keys that are all asked for.
-    pub(super) all: Vec<u64>,
+    pub(super) all: Vec<Key>,
     /// Of each group, one key is enough.
     pub(super) any: Vec<Vec<u64>>,
     /// Keys of marks of which only those count that have nearly the letters of the name, see [`near_keys`].
@@ -228,7 +284,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
     let mut all = Vec::with_capacity(256);
     let mut any = Vec::new();
     shared(name, &mut all);
-    all.push(compact(name));
+    all.push(key(Kind::Compact, name.compact()));
     all.extend([name.spelled(), name.whole_singular()].map(|text| key(Kind::Spelled, text)));
     all.push(key(Kind::Whole, name.whole_singular()));
     let letters: Vec<char> = name.spelled().chars().collect();
@@ -255,10 +311,10 @@ pub(super) fn asked(name: &Mark) -> Asked {
             // A mark that contains the name has a stored part of four letters at an even or at an odd place of the name.
             for first in [0, 1] {
                 let grams = (first..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4));
-                any.push(grams.map(|gram| key(Kind::Gram, gram)).collect());
+                any.push(grams.map(|gram| key(Kind::Gram, gram).hash).collect());
             }
         }
-        let primary = &name.sounds().primary;
+        let primary = name.primary_key();
         if let Some(text) = primary.get(..7).or_else(|| primary.get(..4)) {
             all.push(key(Kind::PrimaryBeginning, text));
         }
@@ -270,7 +326,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
     Asked { all, any, near }
 }
 
-fn asked_words(name: &Mark, out: &mut Vec<u64>) {
+fn asked_words(name: &Mark, out: &mut Vec<Key>) {
     let written: Vec<&str> = name.written().collect();
     out.push(key(Kind::WrittenBeginning, &written.join(" ")));
     for row in (1..=written.len()).filter_map(|count| written.get(..count)) {
@@ -294,5 +350,5 @@ fn asked_words(name: &Mark, out: &mut Vec<u64>) {
 
 /// The key of the letters of a mark.
 pub(super) fn compact(mark: &Mark) -> u64 {
-    key(Kind::Compact, mark.compact())
+    key(Kind::Compact, mark.compact()).hash
 }

@@ -7,6 +7,7 @@ use super::{Hit, compare};
 use crate::Mark;
 use crate::mark::spelled;
 use crate::near::are_near;
+use crate::rules::RuleSet;
 
 /// A part of the index.
 #[derive(Debug, Default)]
@@ -49,40 +50,54 @@ impl Segment {
     }
 
     pub(super) fn find(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<Hit> {
-        let mut rows: Vec<u32> = Vec::new();
-        asked.all.iter().for_each(|key| self.postings.add(*key, &mut rows));
+        self.candidates(name, asked, at).into_iter().filter_map(|(row, rules)| self.hit(name, row as usize, rules)).collect()
+    }
+
+    /// The rows that stand at a position and that keys found, each once, with the rules of these keys, in order.
+    pub(super) fn candidates(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<(u32, RuleSet)> {
+        let (mut rows, mut found): (Vec<u32>, Vec<(u32, RuleSet)>) = (Vec::new(), Vec::new());
+        let mut add = |key: u64, rules: RuleSet| {
+            rows.clear();
+            self.postings.add(key, &mut rows);
+            found.extend(rows.iter().map(|row| (*row, rules)));
+        };
+        asked.all.iter().for_each(|key| add(key.hash, key.rules));
         for group in &asked.any {
             let smallest = group.iter().min_by_key(|key| self.postings.cost(**key));
-            smallest.into_iter().for_each(|key| self.postings.add(*key, &mut rows));
+            smallest.into_iter().for_each(|key| add(*key, keys::ANY));
         }
-        rows.sort_unstable();
-        rows.dedup();
-        rows.extend(self.near(name, asked, at, &rows));
-        rows.into_iter().filter_map(|row| self.hit(name, row as usize, at)).collect()
+        found.extend(self.near(name, asked).into_iter().map(|row| (row, keys::NEAR)));
+        found.sort_unstable_by_key(|(row, _)| *row);
+        found.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 = kept.1.with(next.1);
+            }
+            is_same
+        });
+        found.retain(|(row, _)| self.columns.stands_at(*row as usize, at));
+        found
     }
 
     /// The rows that only rule `S6` can find. There are many candidates, and the letters alone say which of them count.
-    fn near(&self, name: &Mark, asked: &Asked, at: u32, known: &[u32]) -> Vec<u32> {
+    fn near(&self, name: &Mark, asked: &Asked) -> Vec<u32> {
         let mut rows: Vec<u32> = Vec::new();
         asked.near.iter().for_each(|key| self.postings.add(*key, &mut rows));
         rows.sort_unstable();
         rows.dedup();
         let has_near_letters = |row: usize| self.columns.texts_of(row).next().is_some_and(|text| are_near(name.spelled(), &spelled(text)));
-        rows.retain(|row| {
-            known.binary_search(row).is_err() && self.columns.stands_at(*row as usize, at) && has_near_letters(*row as usize)
-        });
+        rows.retain(|row| has_near_letters(*row as usize));
         rows
     }
 
     pub(super) fn scan(&self, name: &Mark, at: u32) -> Vec<Hit> {
-        (0..self.len()).filter_map(|row| self.hit(name, row, at)).collect()
+        let rows = (0..self.len()).filter(|row| self.columns.stands_at(*row, at));
+        rows.filter_map(|row| self.hit(name, row, RuleSet::ALL)).collect()
     }
 
-    fn hit(&self, name: &Mark, row: usize, at: u32) -> Option<Hit> {
-        if !self.columns.stands_at(row, at) {
-            return None;
-        }
-        let (rule, distance) = compare(name, self.columns.texts_of(row))?;
+    /// The hit of a version by the first of the given rules that holds.
+    fn hit(&self, name: &Mark, row: usize, rules: RuleSet) -> Option<Hit> {
+        let (rule, distance) = compare(name, self.columns.texts_of(row), rules)?;
         let (classes, is_live) = (self.columns.classes(row), self.columns.is_live(row));
         Some(Hit { serial: self.columns.serial(row), rule, classes, is_live, distance })
     }

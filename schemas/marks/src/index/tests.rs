@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::rules::tests::random_name;
+use crate::similar;
 
 /// Marks of the test. `HIGHWATER_TEST_MARKS` asks for another number, for example 100000.
 fn mark_count() -> u32 {
@@ -244,6 +245,23 @@ fn near_letters_are_found_without_a_common_beginning() {
         found_by_prefix[edited.bytes().zip(name.bytes()).take(4).take_while(|(a, b)| a == b).count()] += 1;
     }
     assert!(found_by_prefix.iter().all(|found| *found >= 4), "{found_by_prefix:?}");
+}
+
+/// Proves that a check counts what it compares: the mark that a rule names is among the candidates that keys of this rule found.
+#[test]
+fn work_is_counted_by_rule() {
+    let of = |text: &str| Entry { text: text.to_owned(), pseudo_marks: Vec::new(), classes: Classes::NONE, is_live: true };
+    let change = |(seq, text): (u32, &str)| Change { seq, serial: seq, is_new: true, was_live: false, after: Some(of(text)) };
+    let index = Index::default().apply((1..).zip(["TRUCOOL", "LUTEX", "QUILLBRISK"]).map(change).collect(), 3, 0);
+    for (name, at, rule, hits) in [("Turcool", 3, Rule::S3, 1), ("Lutexal", 3, Rule::P3, 1), ("Lutexal", 1, Rule::P3, 0)] {
+        let work = index.work(&Mark::new(name).unwrap(), at);
+        assert!(work.candidates >= hits && work.candidates <= index.versions());
+        assert_eq!(work.by_rule.iter().map(|of_rule| of_rule.rule).collect::<Vec<_>>(), Rule::ALL);
+        for of_rule in work.by_rule {
+            assert_eq!(of_rule.hits, if of_rule.rule == rule { hits } else { 0 }, "{name}: {of_rule:?}");
+            assert!(of_rule.candidates >= of_rule.hits && of_rule.candidates <= work.candidates, "{name}: {of_rule:?}");
+        }
+    }
 }
 
 /// Proves that a change of what is not compared makes no version, and that small segments are merged.
