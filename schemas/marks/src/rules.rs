@@ -2,10 +2,13 @@
 //!
 //! Rules `E1` to `S6` and `P1` to `P6` are version 1, and version 2 added the others. With version 3, `S6` needs no
 //! common beginning, `™`, `℠` and `®` are ignored, and a syllable of Hangul is one letter. With version 4, `S5` and `S9` do not hold where each mark has
-//! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. With version 5, `P8` needs at least four consonants in common, or
-//! three that are all, and `P13` the same letters where only three sounds rhyme: fewer are in common by chance. They follow what examiners and the Board weigh: sight, sound,
-//! the word that dominates (usually the first), and what remains when descriptive matter carries little weight. Every rule is symmetric.
+//! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. With version 5, `P8` needs at least four consonants in common,
+//! or three that are all, and `P13` the same letters where only three sounds rhyme: fewer are in common by chance.
+//!
+//! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
+//! matter carries little weight. Every rule is symmetric.
 
+use crate::edits::edits;
 use crate::mark::{Mark, singular};
 use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
@@ -205,7 +208,7 @@ impl RuleSet {
 /// The optimal string alignment distance of two marks, in letters: similar marks are listed by it.
 #[must_use]
 pub fn distance(name: &Mark, mark: &Mark) -> usize {
-    strsim::osa_distance(name.spelled(), mark.spelled())
+    edits(name.spelled(), mark.spelled())
 }
 
 /// Returns the first rule by which a name and a mark are alike. Its tier is that of a live mark; see [`Tier::counted`]. Rule `E2` is not tried:
@@ -236,7 +239,7 @@ fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
         return Some(Rule::S2);
     }
     let limit = edits_max(min);
-    if limit > 0 && max - min <= limit && strsim::osa_distance(text, longer) <= limit {
+    if limit > 0 && max - min <= limit && edits(text, longer) <= limit {
         return Some(Rule::S3);
     }
     if !one.is_latin() || !other.is_latin() {
@@ -274,7 +277,7 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
             let (key, longer) = (one.primary_key(), other.primary_key());
             key.len().min(longer.len()) >= 4 && (key.starts_with(longer) || longer.starts_with(key))
         }
-        Rule::P6 => min >= 3 && max <= 4 && strsim::osa_distance(text, longer) <= 1,
+        Rule::P6 => min >= 3 && max <= 4 && edits(text, longer) <= 1,
         Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
         Rule::P8 => near_skeletons(one, other) && weighted_distance(text, longer) as usize <= max * 45 / 10,
         Rule::P9 => ending(one).is_some_and(|end| Some(end) == ending(other)) && common_end(text, longer) * 2 >= min,
@@ -306,12 +309,9 @@ fn in_a_row(words: &[String], of: &[String]) -> bool {
 fn same_key(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.whole_singular(), other.whole_singular());
     let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
-    let (keys, others) = (one.whole_keys(), other.whole_keys());
+    let has_key = |key: &String| key.len() >= 2 && other.whole_keys().contains(key);
     // In integers: the shorter one has at least 0.7 of the letters, and at most 0.4 of the longer one differ.
-    min >= 4
-        && min * 10 >= max * 7
-        && keys.iter().any(|key| key.len() >= 2 && others.contains(key))
-        && strsim::osa_distance(text, longer) <= max * 4 / 10
+    min >= 4 && min * 10 >= max * 7 && edits(text, longer) <= max * 4 / 10 && one.whole_keys().iter().any(has_key)
 }
 
 /// Whether the distinctive words of one, as they are written, begin those of the other and have at least five letters together.
