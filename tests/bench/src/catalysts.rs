@@ -19,8 +19,9 @@ use crate::child_server::ChildServer;
 use crate::filters::scattered;
 use crate::lists::{self, Kind};
 use crate::loads::{self, Loaded, Observed, Plan};
-use crate::pages::{self, today};
+use crate::pages;
 use crate::report::{figure, heading, median, number, ratio, run_child};
+use crate::start_time::today;
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.

@@ -102,8 +102,10 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
     };
     let settings = operation::context::Settings::new(
         services::all().into_iter().map(service).collect(),
-        Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
+        Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50).with_fleets(1)),
     );
+    // Files, which a stored fleet has, are written to the directory of caches before they are sent.
+    let settings = operation::context::Settings { cache_dir: Some(dir.join("cache")), ..settings };
     let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let context = Context::new(settings, Clock::System, secrets, log, store);

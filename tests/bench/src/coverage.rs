@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::lists::{self, Kind, PeerRows, text};
 use crate::loads::{self, Loaded, Observed, Plan};
-use crate::pages::today;
 use crate::report::{heading, run_child};
 use crate::sample::{self, Business, one_of};
+use crate::start_time::today;
 use crate::{Failure, Settings};
 
 /// The mode of `serve-child`.

@@ -29,9 +29,10 @@ use zip::write::SimpleFileOptions;
 use crate::engine::Engine;
 use crate::lists::{self, Kind, MoreRows, PeerRows, text};
 use crate::loads::{self, Loaded, Observed, Plan};
-use crate::pages::{self, today};
+use crate::pages;
 use crate::report::{figure, heading, line, median, memory_mib, number, ratio, run_child};
 use crate::sample::{self, one_of};
+use crate::start_time::today;
 use crate::{Failure, Settings};
 
 /// The mode of `serve-child`.

@@ -63,6 +63,15 @@ impl Target {
     }
 }
 
+/// Checks that `wrk` can be run, so that a benchmark that needs it does not fail only after its data is loaded.
+pub(crate) fn check_installed() -> Result<(), Failure> {
+    Command::new("wrk").arg("-v").output().map(drop).map_err(not_installed)
+}
+
+fn not_installed(error: std::io::Error) -> Failure {
+    format!("wrk cannot be run ({error}); install it: apt-get install wrk").into()
+}
+
 /// Loads a server for some seconds over the given number of persistent connections, with a script that has one argument.
 pub(crate) fn wrk(
     name: &str,
@@ -77,7 +86,7 @@ pub(crate) fn wrk(
     let mut wrk = Command::new("wrk");
     wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"]).arg(&file);
     wrk.arg(format!("http://{address}/")).arg("--").arg(argument);
-    let output = wrk.output().map_err(|error| format!("wrk cannot be run ({error}); install it: apt-get install wrk"))?;
+    let output = wrk.output().map_err(not_installed)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let result = text.lines().find_map(|line| line.strip_prefix("RESULT ")).ok_or_else(|| format!("wrk failed: {text}"))?;
     let numbers: Vec<f64> = result.split(' ').filter_map(|number| number.parse().ok()).collect();

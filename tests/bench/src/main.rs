@@ -45,6 +45,7 @@ mod report;
 mod sample;
 mod servers;
 mod sizes;
+mod start_time;
 mod stream;
 mod summary;
 mod visible;
@@ -166,7 +167,7 @@ enum Command {
     /// file. `--records` is the number of exclusions: the targets are for 170,000.
     Exclusions,
     /// Phrases that rise and the velocity of one, compared with PostgreSQL; the load, and an hour of 5,000 stories. `--records` is the number of
-    /// stories in 90 days: 108,000 are those of the site, 1,080,000 ten times as many.
+    /// stories in 90 days: 108,000 are those of the site; the targets are for 200,000, whose phrases have about a million rows.
     Phrases,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
@@ -225,6 +226,17 @@ enum Command {
     /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page` and `filters`.
     #[command(hide = true)]
     ServeChild,
+}
+
+impl Command {
+    /// Whether the benchmark loads servers by `wrk`.
+    fn needs_wrk(&self) -> bool {
+        let lists = matches!(
+            self,
+            Self::Labs | Self::Catalysts | Self::Coverage | Self::Parcels | Self::Aviation | Self::Exclusions | Self::Phrases
+        );
+        lists || matches!(self, Self::All | Self::Page | Self::Filters | Self::Receipts)
+    }
 }
 
 /// Records of a quick run.
@@ -290,6 +302,9 @@ fn main() -> Result<(), Failure> {
             Ok(())
         }
         command => {
+            if command.needs_wrk() {
+                load::check_installed()?;
+            }
             let machine = report::machine();
             let wanted = |this| command == Command::All || command == this;
             // A quick run of all benchmarks starts no servers.

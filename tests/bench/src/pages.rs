@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use jiff::civil::Date;
-use schemas::clock::Clock;
 use serde_json::{Value, json};
 use upstreams::{Answer, Stream, Upstream, Window};
 use warp::Filter;
 
 use crate::report::{line, spawn};
+use crate::start_time::today;
 use crate::{Failure, Settings};
 
 /// Returns the streams whose pages are used.
@@ -40,10 +39,6 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         stores: Vec::new(),
         is_every_store_due: false,
     }
-}
-
-pub(crate) fn today() -> Date {
-    Clock::System.now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 fn dir_of(settings: &Settings) -> PathBuf {

@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use crate::lists::{self, Kind, PeerRows, text};
 use crate::loads::{self, Loaded, Observed, Plan};
-use crate::pages::today;
 use crate::report::{figure, heading, line, number, ratio, run_child};
 use crate::sample::{self, one_of};
+use crate::start_time::today;
 use crate::{Failure, Settings, postgres};
 
 /// The mode of `serve-child`.

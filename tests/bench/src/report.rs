@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::start_time::{STARTED_MS, started_ms};
 use crate::summary::{self, Figure};
 use crate::{Failure, Settings};
 
@@ -106,6 +107,7 @@ pub(crate) fn spawn(settings: &Settings, command: &str, variables: &[(&str, Stri
     let mut child = Command::new(std::env::current_exe()?);
     child.arg(command).arg("--dir").arg(&settings.dir).args(["--records", &settings.records.to_string()]);
     child.args(["--rounds", &settings.rounds.to_string()]).stdout(Stdio::piped()).stdin(Stdio::piped());
+    child.env(STARTED_MS, started_ms().to_string());
     child.envs(variables.iter().map(|(name, value)| (*name, value)));
     Ok(child.spawn()?)
 }
