@@ -44,6 +44,9 @@ const STORIES_A_DAY_MAX: u64 = 120;
 const ARTICLES_MAX: u64 = 100;
 /// The upstreams of stories and page views. Their history is that of the demo, so the first sync need not go further back.
 const MENTIONS_UPSTREAMS: [&str; 2] = ["hacker_news", "wikimedia"];
+/// They are synced on each of so many days before today. Until then one run reads several days, because each hour is a request and runs read hours again.
+const MENTIONS_DAILY_DAYS: i32 = 7;
+const MENTIONS_RUN_DAYS: i32 = 3;
 /// Phrases that rise, one a day in turn, and how many stories each has.
 const RISING: [&str; 5] = ["agent mesh", "paper batteries", "glass compiler", "tidal kernels", "quiet radar"];
 const RISING_STORIES: u64 = 36;
@@ -288,6 +291,13 @@ impl History {
         }
     }
 
+    /// The upstreams that are synced on a day before today.
+    fn synced_on(&self, day: Date) -> Vec<&'static str> {
+        let (days, days_left) = ((day - self.first).get_days(), (self.today - day).get_days());
+        let has_mentions = days_left <= MENTIONS_DAILY_DAYS || days % MENTIONS_RUN_DAYS == 0;
+        simulator::UPSTREAMS.iter().copied().filter(|name| has_mentions || !MENTIONS_UPSTREAMS.contains(name)).collect()
+    }
+
     /// Simulates the days before today, then today, and returns the last day whose dated records are published. If `still`, that is today; otherwise
     /// the records of the last days are published while the demo runs.
     async fn simulate(mut self, engine: &Arc<Engine>, simulator: &Simulator, clock: &SimulatedClock, still: bool) -> Date {
@@ -305,7 +315,7 @@ impl History {
             simulator.advance(CHANGES_PER_DAY);
             if day == self.next {
                 move_clock(clock, day);
-                let appended = sync(engine, simulator::UPSTREAMS, false).await;
+                let appended = sync(engine, &self.synced_on(day), false).await;
                 tracing::info!(day = %day, appended, "simulated a day of the demo's history");
                 self.next = day.saturating_add(1.day());
                 self.store();
@@ -341,13 +351,17 @@ async fn sync(engine: &Arc<Engine>, names: &[&str], is_every_store_due: bool) ->
     let syncs = upstreams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => match engine.runner.sync(upstream, &Settings { is_every_store_due, ..settings }).await {
-                Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
-                Err(error) => {
-                    tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
-                    0
+            Ok(settings) => {
+                // A run reads the days since the last one in any case.
+                let window_days = if MENTIONS_UPSTREAMS.contains(&name) { 0 } else { settings.window_days };
+                match engine.runner.sync(upstream, &Settings { is_every_store_due, window_days, ..settings }).await {
+                    Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
+                    Err(error) => {
+                        tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
+                        0
+                    }
                 }
-            },
+            }
             Err(error) => {
                 tracing::error!(upstream = name, %error, "sync skipped: the upstream has no settings");
                 0
