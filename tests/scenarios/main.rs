@@ -62,6 +62,7 @@ mod restored_backup;
 mod secrets;
 mod secure_servers;
 mod server_outages;
+mod side_by_side;
 mod signing_refusals;
 mod simulated_streams;
 mod site;
