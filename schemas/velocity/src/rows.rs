@@ -8,6 +8,7 @@
 //! | `d/{hour}/{part}` | the stories of an hour, by id: what is deleted after 31 days |
 //! | `k/{day}/{part}` | the phrases that may have a label on a day |
 //! | `v/{phrase}`, `w/{day}`, `views` | the views of an article, the fewest views of a day's list so far, and those of complete days |
+//! | `a/{day}/{part}` | the articles of a day's list: whose views are deleted when 35 days have passed |
 //! | `clock`, `hour`, `board` | the newest complete hour, the hour decided last, and the phrases that rise |
 //!
 //! The index is in the terms table, so that answers as of an earlier time count exactly what was known then. Its entries are never changed; the
@@ -34,6 +35,8 @@ pub const BOARD_MAX: usize = 200;
 pub const DOC_PARTS: u64 = 8;
 /// Phrases of one day are listed in so many rows.
 pub const CANDIDATE_PARTS: u64 = 32;
+/// Articles of one day are listed in so many rows.
+pub const ARTICLE_PARTS: u64 = 32;
 
 /// The term of all stories, whose bucket is their hour.
 pub const DOCS_TERM: &str = "docs";
@@ -114,6 +117,18 @@ pub fn candidate_part(phrase: &str) -> u64 {
 #[must_use]
 pub fn views_key(phrase: &str) -> String {
     format!("v/{phrase}")
+}
+
+/// The key of a part of the articles of a day.
+#[must_use]
+pub fn articles_key(day: i64, part: u64) -> String {
+    format!("a/{day}/{part}")
+}
+
+/// The part of the articles of a day that an article belongs to, given its title in the normal form.
+#[must_use]
+pub fn article_part(phrase: &str) -> u64 {
+    xxh3_64(phrase.as_bytes()) % ARTICLE_PARTS
 }
 
 /// The key of the fewest views that a day's list has so far.

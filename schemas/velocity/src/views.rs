@@ -13,7 +13,7 @@ const DAYS_MIN: usize = 5;
 /// Views of a day that ended longer ago say nothing about now, in days.
 pub const STALE_DAYS: i64 = 3;
 /// How many days of an article are kept.
-const KEPT_DAYS: i64 = 35;
+pub const KEPT_DAYS: i64 = 35;
 
 /// The views of an article by day, in days since 1970. A day is missing if the article was not among those listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,8 +24,8 @@ use velocity::grams::{grams, normal};
 use velocity::hours::{DayRow, Hour};
 use velocity::mentions::KEPT_HOURS;
 use velocity::rows::{
-    CLOCK_KEY, Clock, HOUR_KEY, HourEntry, LOWEST_KEY, LowestRow, ViewsRow, day_key, doc_key, doc_list_key, doc_part, gram_key,
-    open_day_key, views_key,
+    CLOCK_KEY, Clock, HOUR_KEY, HourEntry, LOWEST_KEY, LowestRow, ViewsRow, article_part, articles_key, day_key, doc_key, doc_list_key,
+    doc_part, gram_key, open_day_key, views_key,
 };
 use velocity::views::set_lowest;
 
@@ -68,8 +68,9 @@ impl Rules for PhrasesRules {
                 [CLOCK_KEY.to_owned(), LOWEST_KEY.to_owned()].into_iter().chain(days).collect()
             }
             Some(data) if data.kind == kind::VIEWS => {
-                let day = day_of(&data.day).map(open_day_key);
-                day.into_iter().chain([views_key(&normal(&data.article))]).collect()
+                let (day, title) = (day_of(&data.day), normal(&data.article));
+                let of_day = day.map(|day| [open_day_key(day), articles_key(day, article_part(&title))]);
+                of_day.into_iter().flatten().chain([views_key(&title)]).collect()
             }
             Some(data) => day_of(&data.day).map(open_day_key).into_iter().chain([LOWEST_KEY.to_owned()]).collect(),
             None => vec![CLOCK_KEY.to_owned()],
@@ -160,6 +161,7 @@ fn decide_views(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecide
         row.days.set(day, most);
         row.day = day;
         state.remember(&views_key(&phrase), Some(&row))?;
+        add_to_list(state, &articles_key(day, article_part(&phrase)), &phrase)?;
     }
     state.remember(&open_day_key(day), Some(&open.min(data.views)))
 }
@@ -171,7 +173,8 @@ fn decide_day(state: &mut Rows<'_>, data: &MentionFact) -> Result<(), Undecided>
     let mut row: LowestRow = state.source(LOWEST_KEY)?.unwrap_or_default();
     set_lowest(&mut row.days, day, fewest);
     row.day = day;
-    state.remember(LOWEST_KEY, Some(&row))
+    state.remember(LOWEST_KEY, Some(&row))?;
+    prune::views(state, day)
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
-//! Deletes what is too old, so that the state stays bounded: the mentions of phrases that nobody has mentioned for 31 days, and lists of
-//! earlier days.
+//! Deletes what is too old, so that the state stays bounded: the mentions of phrases that nobody has mentioned for 31 days, the views of articles that
+//! no list has had for 35 days, and lists of earlier days. What is remembered of a story itself stays.
 
 use std::collections::BTreeSet;
 
 use velocity::calendar::DAY_HOURS;
 use velocity::grams::{grams, normal};
 use velocity::mentions::Mentions;
-use velocity::rows::{CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, candidates_key, doc_key, doc_list_key, gram_key, open_day_key};
+use velocity::rows::{
+    ARTICLE_PARTS, CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, ViewsRow, articles_key, candidates_key, doc_key, doc_list_key, gram_key,
+    open_day_key, views_key,
+};
+use velocity::views::KEPT_DAYS;
 
 use super::Rows;
 use fold::service::Undecided;
@@ -16,6 +20,8 @@ use fold::undecided::all;
 pub(super) const DELETED_AFTER_HOURS: i64 = 31 * DAY_HOURS;
 /// The most hours of stories that one decision deletes. Those that remain are deleted with the next hours.
 const HOURS_MAX: i64 = 3;
+/// Each day of page views also prunes what so many days before it left, because the list of a day may never come.
+const MISSED_DAYS_MAX: i64 = 10;
 
 /// Deletes the mentions of the stories of hours that are old enough now.
 pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Undecided> {
@@ -53,5 +59,24 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
         }
     }
     clock.pruned = upto;
+    Ok(())
+}
+
+/// Deletes the views of articles that no list has had since so many days before a complete day, and the lists of those days.
+pub(super) fn views(state: &mut Rows<'_>, day: i64) -> Result<(), Undecided> {
+    let last = day - KEPT_DAYS;
+    let days = last - MISSED_DAYS_MAX..=last;
+    let lists: Vec<String> = days.flat_map(|day| (0..ARTICLE_PARTS).map(move |part| articles_key(day, part))).collect();
+    let listed: Vec<Option<BTreeSet<String>>> = all(lists.iter().map(|key| state.source(key)))?;
+    let phrases: BTreeSet<&String> = listed.iter().flatten().flatten().collect();
+    let rows = all(phrases.iter().map(|phrase| state.source::<ViewsRow>(&views_key(phrase))))?;
+    for (phrase, row) in phrases.into_iter().zip(rows) {
+        if row.is_some_and(|row| row.days.0.keys().all(|day| *day <= last)) {
+            state.remember::<ViewsRow>(&views_key(phrase), None)?;
+        }
+    }
+    for (key, _) in lists.iter().zip(&listed).filter(|(_, listed)| listed.is_some()) {
+        state.remember::<BTreeSet<String>>(key, None)?;
+    }
     Ok(())
 }

@@ -313,6 +313,48 @@ fn the_state_is_bounded() {
     assert_eq!(world.keys(&format!("k/{}/", START / 24)), Vec::<String>::new());
 }
 
+/// Proves that the state does not grow with the history: after 50 days of stories with words of their own it has the rows that it had after 36, but for
+/// the stories themselves and one row for each day. So its size is that of 31 days, whatever the rate.
+#[test]
+fn the_state_does_not_grow() {
+    let mut world = World::default();
+    let mut sizes = Vec::new();
+    for hour in START..START + 50 * 24 {
+        world.story(hour, &format!("a{}", hour % 50), &format!("w{hour} x{hour} topic"));
+        world.hour(hour, 1, true);
+        if [36 * 24, 50 * 24].contains(&(hour + 1 - START)) {
+            sizes.push(["g/", "d/", "k/"].map(|begin| world.keys(begin).len()));
+        }
+    }
+    // Of 31 days: five phrases of each hour's own and the one of all hours, a list of each hour's stories, and the lists of days.
+    assert_eq!(sizes[0], sizes[1]);
+    assert_eq!((sizes[1][0], sizes[1][1]), (5 * 31 * 24 + 1, 31 * 24));
+}
+
+/// Proves that views are deleted when no list has had the article for 35 days, also after days whose lists never came, and that those of an article that is
+/// listed again stay.
+#[test]
+fn views_of_earlier_articles_are_deleted() {
+    let mut world = World::default();
+    let day = START / 24;
+    for ago in 0..120 {
+        // Of some days there is no list.
+        if ago % 40 < 36 {
+            world.views(day + ago, &format!("Article_{ago}"), 900);
+            world.views(day + ago, "Lasting_article", 500);
+            world.end_of_views(day + ago);
+        }
+    }
+    let lists = world.keys("a/");
+    let days: BTreeSet<&str> = lists.iter().filter_map(|key| key.split('/').nth(1)).collect();
+    assert_eq!((days.len(), days.first().copied()), (35, Some(&*(day + 81).to_string())));
+    let kept = world.keys("v/");
+    let is_kept = |title: &str| kept.iter().any(|key| key.contains(&format!("v/{title}\"")));
+    assert_eq!((kept.len(), is_kept("lasting article"), is_kept("article 80"), is_kept("article 81")), (36, true, false, true), "{kept:?}");
+    let row: ViewsRow = world.source(&views_key("lasting article")).unwrap();
+    assert_eq!(row.days.0.len(), 35, "{row:?}");
+}
+
 /// Proves for random stories, with edits and removals, that every label equals the one computed from all stories, that rows hold the same
 /// counts, and that no change repeats a label.
 #[test]
