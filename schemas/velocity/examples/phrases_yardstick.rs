@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use velocity::calendar::{DAY_HOURS, day_of};
-use velocity::grams::{grams, normal, phrase};
+use velocity::grams::{contains, normal, phrase};
 use velocity::hours::{Hour, Hours};
 use velocity::label::{COUNT_MIN, Label};
 use velocity::measure::{PAST_WINDOWS, Question, Scale};
@@ -301,8 +301,9 @@ fn score_corpus(directory: &str) -> Result<bool, Box<dyn Error>> {
         let (hour, author, domain) = (field()?.parse::<i64>()?.div_euclid(3_600), field()?, field()?);
         let title = normal(field()?);
         *stories.entry(hour).or_default() += 1;
-        for gram in grams(&title) {
-            if let Some(of) = mentions.get_mut(gram) {
+        // As answers count: also phrases of more words than rows have.
+        for (phrase, of) in &mut mentions {
+            if contains(&title, phrase) {
                 of.push(Mention { hour, poster: Poster::new(author, domain) });
             }
         }

@@ -34,8 +34,8 @@ pub enum NoPhrase {
 }
 
 /// Returns the normal form of a text: tags and character references resolved, compatibility characters unified (NFKC), lower case, quotation
-/// marks dropped, and words separated by one blank. A word is a run of letters and digits, with `.`, `&`, `_` or `'` between two of them (`node.js`,
-/// `at&t`), and with `+` and `#` at its end (`c++`). Anything else separates words, the hyphen too.
+/// marks and apostrophes dropped, and words separated by one blank. A word is a run of letters and digits, with `.` or `&` between two of them
+/// (`node.js`, `at&t`), with `+` and `#` at its end (`c++`, `f#`), and with `++` within it (`c++20`). Anything else separates words, the hyphen too.
 #[must_use]
 pub fn normal(text: &str) -> String {
     let text: String = resolved(text).chars().take(TITLE_CHARS_MAX).collect();
@@ -47,7 +47,10 @@ pub fn normal(text: &str) -> String {
         let (before, after) = (at.checked_sub(1).and_then(|at| chars.get(at)), chars.get(at + 1));
         let is_kept = match c {
             '.' | '&' => is_word(before) && is_word(after),
-            '+' | '#' => out.ends_with(|last: char| last.is_alphanumeric() || matches!(last, '+' | '#')) && !is_word(after),
+            '+' | '#' => {
+                let is_double = *c == '+' && [before, after].contains(&Some(c));
+                out.ends_with(|last: char| last.is_alphanumeric() || matches!(last, '+' | '#')) && (is_double || !is_word(after))
+            }
             c => is_word(Some(c)),
         };
         if is_kept {
@@ -186,6 +189,68 @@ mod tests {
             ("!? -- ", ""),
         ] {
             assert_eq!(normal(text), expected, "{text}");
+        }
+    }
+
+    /// Proves the normal form of titles like those that the site has: labels before and after the title, versions, numbers, names with signs, quotation
+    /// marks of all kinds, and other scripts.
+    #[test]
+    fn normal_forms_of_titles() {
+        for (title, expected) in [
+            ("Show HN: A C++20 coroutine library (2023) [pdf]", "show hn a c++20 coroutine library 2023 pdf"),
+            ("GPT-4o vs. Llama-3.1-405B", "gpt 4o vs llama 3.1 405b"),
+            ("Introducing GPT\u{2011}4o", "introducing gpt 4o"),
+            ("Ask HN: What's new in iOS 17.4.1?", "ask hn whats new in ios 17.4.1"),
+            ("Google’s Gemini 1.5 Pro: “a million tokens” …", "googles gemini 1.5 pro a million tokens"),
+            ("ChatGPT/OpenAI outage—again", "chatgpt openai outage again"),
+            ("Log4Shell: RCE 0-day in log4j2 (CVE-2021-44228)", "log4shell rce 0 day in log4j2 cve 2021 44228"),
+            ("xz-utils/liblzma: backdoor in 5.6.0, 5.6.1", "xz utils liblzma backdoor in 5.6.0 5.6.1"),
+            ("S&P 500, Q&A and R&D at $1,000.50", "s&p 500 q&a and r&d at 1 000.50"),
+            ("F# 8 / .NET 8.0 & ASP.NET", "f# 8 net 8.0 asp.net"),
+            ("Launch HN: Acme (YC W24) – “Notepad++” for g++", "launch hn acme yc w24 notepad++ for g++"),
+            ("Yahoo! + AOL = Oath; a+b", "yahoo aol oath a b"),
+            ("Node.js 20.0.0 released!", "node.js 20.0.0 released"),
+            ("Intel’s ‘Raptor Lake’ 13900KS @ 6GHz | 50% faster", "intels raptor lake 13900ks 6ghz 50 faster"),
+            ("Pokémon GO", "pokémon go"),
+            ("Пожар в Москве: «Крокус»", "пожар в москве крокус"),
+            ("深度求索 DeepSeek‑R1 发布", "深度求索 deepseek r1 发布"),
+            ("\u{1f680} Starship’s 4th flight: IFT-4", "starships 4th flight ift 4"),
+        ] {
+            assert_eq!(normal(title), expected, "{title}");
+        }
+    }
+
+    /// Proves which titles have a phrase as it is asked for, and that each such phrase is found by one that is counted in the title; a plural, another
+    /// spelling and a part of a version are other words.
+    #[test]
+    fn phrases_as_they_are_asked_for() {
+        for (title, asked, is_there) in [
+            ("Introducing GPT-4o", "gpt-4o", true),
+            ("GPT 4o is out", "GPT-4o", true),
+            ("Meta releases Llama 3.1 405B", "llama 3.1", true),
+            ("Llama-3.1-405B runs at home", "Llama 3.1 405B", true),
+            ("The Heartbleed Bug (CVE-2014-0160)", "CVE-2014-0160", true),
+            ("Show HN: Bun 1.0", "bun 1.0", true),
+            ("A zero‑day in TCP/IP", "tcp ip", true),
+            ("‘Quiet quitting’: what’s that?", "\"quiet quitting\"", true),
+            ("Notes on C++20 modules", "c++20", true),
+            ("AT&amp;T is down", "AT&T", true),
+            ("Node.js and node.js", "NODE.JS", true),
+            (
+                "A very long title that says in twenty words or so how the agent mesh of the year came about",
+                "the agent mesh of the year",
+                true,
+            ),
+            ("Bun v1.0", "bun 1.0", false),
+            ("Chromebooks for schools", "chromebook", false),
+            ("Llama 3.10", "llama 3.1", false),
+            ("OpenAI's plan", "openai", false),
+            ("Notes on C++20 modules", "c++", false),
+        ] {
+            let (title, phrase) = (normal(title), phrase(asked).unwrap());
+            assert_eq!(contains(&title, &phrase), is_there, "{asked:?} in {title:?}");
+            let key = key_of(&phrase).unwrap();
+            assert!(!is_there || grams(&title).contains(&key), "{asked:?} is not found in {title:?} by {key:?}");
         }
     }
 
