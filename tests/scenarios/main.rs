@@ -48,6 +48,7 @@ mod model;
 mod odd_documents;
 mod paused_processes;
 mod payments;
+mod phrases;
 mod portal;
 mod process;
 mod random;

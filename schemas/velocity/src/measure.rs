@@ -55,10 +55,10 @@ impl Measure {
         self.labelled.label
     }
 
-    /// The multiple to three decimals; 0 without a baseline.
+    /// The multiple as it is shown, to three decimals, so that lists are in the order of what they show; 0 without a baseline.
     #[must_use]
     pub fn rank_multiple(&self) -> f64 {
-        self.labelled.multiple.unwrap_or_default()
+        (self.labelled.multiple.unwrap_or_default() * 1_000.0).round() / 1_000.0
     }
 }
 
@@ -219,6 +219,13 @@ mod tests {
             };
             assert_eq!(of(1), of(factor));
         }
+    }
+
+    /// Proves that phrases are ordered by the multiple that is shown.
+    #[test]
+    fn shown_multiples_rank() {
+        let of = |multiple| Measure { labelled: Labelled { multiple, ..Labelled::default() }, ..Measure::default() }.rank_multiple();
+        assert_eq!((of(Some(11.0 / 3.0)), of(Some(3.6674)), of(Some(2.5)), of(None)), (3.667, 3.667, 2.5, 0.0));
     }
 
     /// Proves that of phrases that contain each other with the same count the longest remains.
