@@ -98,7 +98,7 @@ fn services_have_one_contract() {
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
     let services = services::all();
     let names: BTreeSet<&str> = services.iter().map(|service| service.name).collect();
-    assert_eq!(names, SPECIFIED.iter().map(|(name, ..)| *name).collect());
+    assert_eq!(names, SPECIFIED.iter().map(|(name, ..)| *name).collect::<BTreeSet<_>>());
 
     let index = text_of(&send(server.address, "GET", "/", &[("accept", "text/html")], ""));
     let list = text_of(&send(server.address, "GET", "/llms.txt", &[], ""));
