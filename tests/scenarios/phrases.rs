@@ -160,3 +160,23 @@ fn clearances_are_those_of_the_name_check() {
     assert_eq!((sources, &health["registry"]), (vec![&json!("hacker_news"), &json!("wikimedia")], &json!("loaded")), "{health}");
     assert!(health["sources"][0]["ok"] == true && health["sources"][0]["lag"].as_u64() < Some(6), "{health}");
 }
+
+/// Proves that a server without a register clears nothing: the radar is not verified, has no counts and leads to the search by hand; and that before the
+/// first hour of stories a phrase is flat, with a note that says why.
+#[test]
+fn nothing_is_cleared_without_a_register() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(highwater(&data, NOWHERE, &["serve"]));
+    let radar = server.json("/phrases/v1/radar?phrase=Agent-Mesh&class=9", &key);
+    let clearance = &radar["clearance"];
+    assert_eq!((&clearance["status"], &clearance["asOf"]), (&json!("UNVERIFIED"), &json!("")), "{radar}");
+    assert_eq!(clearance["link"], "https://tmsearch.uspto.gov/search/search-information");
+    assert!(["exact", "similar", "partial"].iter().all(|count| clearance[count].is_null()), "{clearance}");
+    let (velocity, note) = (&radar["velocity"], radar["note"].as_str().unwrap_or_default());
+    assert_eq!((&radar["phrase"], &velocity["label"], &velocity["insufficient"]), (&json!("agent mesh"), &json!("FLAT"), &json!(true)));
+    assert!(note.contains("no hour of stories has been read"), "{radar}");
+    let health = server.json("/phrases/health", "");
+    assert_eq!((&health["registry"], &health["sources"][0]["ok"]), (&json!("absent"), &json!(false)), "{health}");
+}
