@@ -48,6 +48,8 @@ pub struct Page<'a> {
     pub description: String,
     /// The address under which the page is known, without a query; empty for a page without one.
     pub canonical: String,
+    /// The address of the Atom feed that has what the page shows, for feed readers that are given the page; empty for a page without one.
+    pub feed: String,
     /// The words of the search field in the header.
     pub search: &'a str,
     /// The HTTP status.
@@ -58,8 +60,8 @@ pub struct Page<'a> {
 
 impl Default for Page<'_> {
     fn default() -> Self {
-        let (title, description, canonical) = (String::new(), String::new(), String::new());
-        Self { title, description, canonical, search: "", status: 200, main: html! {} }
+        let [title, description, canonical, feed] = [const { String::new() }; 4];
+        Self { title, description, canonical, feed, search: "", status: 200, main: html! {} }
     }
 }
 
@@ -81,6 +83,7 @@ pub fn layout(page: &Page<'_>) -> String {
                 } @else {
                     link rel="canonical" href=(page.canonical);
                 }
+                @if !page.feed.is_empty() { link rel="alternate" type="application/atom+xml" title=(page.title) href=(page.feed); }
                 meta name="color-scheme" content="light dark";
                 link rel="icon" type="image/svg+xml" href=(ICON.path);
                 link rel="stylesheet" href=(STYLE.path);
@@ -151,7 +154,7 @@ mod tests {
         let main = paragraphs("a `<b>` \"c\" & d\n\n<img src=x>");
         let page = layout(&Page { title: "<script>".to_owned(), main, ..Page::default() });
         assert!(page.contains("<title>&lt;script&gt; · Highwater</title>"));
-        assert!(page.contains("noindex") && !page.contains("canonical"));
+        assert!(page.contains("noindex") && !page.contains("canonical") && !page.contains("alternate"));
         assert!(page.contains("<p>a <code>&lt;b&gt;</code> &quot;c&quot; &amp; d</p><p>&lt;img src=x&gt;</p>"), "{page}");
     }
 }

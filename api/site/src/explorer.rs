@@ -14,7 +14,7 @@ use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
 use crate::layout::{note, notice};
-use crate::this_view::{View, this_view};
+use crate::this_view::{View, atom, this_view};
 use crate::url::value;
 use crate::{Pairs, Reads, Shown, filters, url};
 
@@ -111,6 +111,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     };
     let path = shown.explorer();
     let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
+    let view = View { operation, arguments };
+    // A feed reader has no key.
+    let followed = atom(&shown, &view).filter(|(feed, _)| feed.price == Price::Free).map(|(_, address)| address).unwrap_or_default();
     let main = html! {
         nav.crumbs aria-label="Breadcrumb" { a href="/" { "Home" } " / " span aria-current="page" { (shown.service.title) } }
         h1 { (shown.service.title) }
@@ -140,15 +143,16 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
         (table(&shown, kind, &listing.rows, pairs))
         (pager(&path, pairs, listing.next.as_ref()))
-        (this_view(&shown, &View { operation, arguments }, &day))
+        (this_view(&shown, &view, &day))
     };
     Ok(Page {
         title: shown.service.title.to_owned(),
         description: shown.service.about.to_owned(),
         canonical: path,
-        search: "",
+        feed: followed,
         status: refusal.map_or(200, |problem| problem.code.status()),
         main,
+        ..Page::default()
     })
 }
 

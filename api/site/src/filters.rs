@@ -31,9 +31,14 @@ struct Field<'a> {
     kind: Kind,
 }
 
+/// Whether an argument is no filter: it says where a list begins and ends, or which time it shows.
+pub(crate) fn is_control(name: &str) -> bool {
+    CONTROLS.contains(&name)
+}
+
 /// Whether an operation takes this argument as a filter.
 pub(crate) fn has_filter(operation: &Operation, name: &str) -> bool {
-    !CONTROLS.contains(&name) && takes(operation, name)
+    !is_control(name) && takes(operation, name)
 }
 
 /// Whether an operation takes this argument.

@@ -9,7 +9,7 @@ use crate::activity::{Pulse, pulse};
 use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
-use crate::this_view::copyable;
+use crate::layout::copyable;
 use crate::{ENTITIES, EXPLORE, Reads, STATUS, Shown, VERIFY, entities, live, receipts};
 
 /// The changes that the list shows.
@@ -96,9 +96,8 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
         description: "Public records as change feeds: recalls, filings, awards, trials and more, with every version and its proof."
             .to_owned(),
         canonical: "/".to_owned(),
-        search: "",
-        status: 200,
         main,
+        ..Page::default()
     })
 }
 

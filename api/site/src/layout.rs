@@ -1,4 +1,4 @@
-//! What pages say about a problem and about the limits of an answer.
+//! What pages of every kind have: what they say about a problem and about the limits of an answer, and commands to copy.
 
 use maud::{Markup, html};
 use operation::problem::Problem;
@@ -70,6 +70,11 @@ pub(crate) fn note(answer: &serde_json::Value) -> Markup {
             }
         }
     }
+}
+
+/// A command that the script gives a button to copy.
+pub(crate) fn copyable(command: &str) -> Markup {
+    html! { pre.copy tabindex="0" role="region" aria-label="Command" { code { (command) } } }
 }
 
 /// A detail of a problem or a note as a sentence.

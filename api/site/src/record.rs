@@ -117,7 +117,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
         @if let Some(operation) = operation { (this_view(&shown, &View { operation, arguments: by_id() }, &day)) }
     };
     let description = format!("{named}. {}: fields, sources and every version.", shown.service.title);
-    Ok(Page { title: named, description, canonical: path, search: "", status: 200, main })
+    Ok(Page { title: named, description, canonical: path, main, ..Page::default() })
 }
 
 /// Since when a field has its value.

@@ -58,7 +58,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
             }
         }
     };
-    Ok(Page { title: "Search".to_owned(), description: String::new(), canonical: String::new(), search: words, status: 200, main })
+    Ok(Page { title: "Search".to_owned(), search: words, main, ..Page::default() })
 }
 
 /// The columns of a hit that its name does not have already.

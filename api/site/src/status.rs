@@ -99,6 +99,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
         title: "Status".to_owned(),
         description: "Which services answer, when each stream of public records was last read completely, and when it failed.".to_owned(),
         canonical: crate::STATUS.to_owned(),
+        feed: STATUS_FEED.to_owned(),
         main,
         ..Page::default()
     })

@@ -242,6 +242,29 @@ fn filters_pages_and_sorting() {
     assert!(made.page("/explore/made?view=changes").html.contains("Filters over changes need a key"));
 }
 
+/// Proves that an explorer names the Atom feed that has what it shows, under its filters: to feed readers if it is free, with a key if it needs one, and
+/// none if no feed takes a filter; and that a record has none.
+#[test]
+fn feeds_for_feed_readers() {
+    let made = Made::new();
+    let link =
+        "<link rel=\"alternate\" type=\"application/atom+xml\" title=\"Made &lt;up&gt;\" href=\"http://api.example/made/v1/changes.atom\">";
+    for path in
+        ["/explore/made", "/explore/made?sort=kind&after=x", "/explore/made?view=changes", "/explore/made?view=changes&asOf=2026-11-20"]
+    {
+        let html = made.page(path).html;
+        assert!(html.contains(link) && html.contains("<summary>Atom</summary>"), "{path}: {html}");
+    }
+    let html = made.page("/explore/made?kind=a").html;
+    assert!(html.contains("curl -H &quot;x-api-key: $KEY&quot; ") && html.contains("/made/v1/whats_changed_since.atom?kind=a"), "{html}");
+    assert!(!html.contains("rel=\"alternate\""), "{html}");
+    for path in ["/explore/made?keyword=milk&kind=a", "/explore/made/A%2F1"] {
+        let html = made.page(path).html;
+        assert!(!html.contains(".atom") && !html.contains("rel=\"alternate\""), "{path}: {html}");
+    }
+    assert!(made.page("/status").html.contains("rel=\"alternate\" type=\"application/atom+xml\" title=\"Status\" href=\"/status.atom\""));
+}
+
 /// Proves that what an operation refuses is said on a page with the status of the refusal.
 #[test]
 fn refusals_are_pages() {

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 use operation::{Operation, Price};
 use serde_json::{Map, Value, json};
 
-use crate::{Pairs, Shown, url};
+use crate::account::register;
+use crate::layout::copyable;
+use crate::{Pairs, Shown, filters, url};
 
 /// What a page shows: the answer of an operation.
 pub(crate) struct View<'a> {
@@ -15,7 +17,11 @@ pub(crate) struct View<'a> {
 
 /// The address of a view over REST.
 pub(crate) fn address(shown: &Shown<'_>, view: &View<'_>) -> String {
-    let mut query = view.arguments.clone();
+    address_at(shown, view.operation.path, view.arguments.clone())
+}
+
+/// The address of a path of a service, with arguments in the path and in the query.
+fn address_at(shown: &Shown<'_>, path: &str, mut query: Pairs) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(name) => {
             let at = query.iter().position(|(given, _)| given == name);
@@ -23,8 +29,22 @@ pub(crate) fn address(shown: &Shown<'_>, view: &View<'_>) -> String {
         }
         None => part.to_owned(),
     };
-    let path = view.operation.path.split('/').map(part).collect::<Vec<_>>().join("/");
+    let path = path.split('/').map(part).collect::<Vec<_>>().join("/");
     format!("{}{path}{}", shown.settings.base_url, url::query(&query))
+}
+
+/// The feed for feed readers that has the changes of a list or feed under the same filters, and its address. `None` for the view of one record, and if no
+/// feed takes all of the filters.
+pub(crate) fn atom<'a>(shown: &Shown<'a>, view: &View<'_>) -> Option<(&'a Operation, String)> {
+    if view.operation.list.is_empty() {
+        return None;
+    }
+    let given: Pairs = view.arguments.iter().filter(|(name, _)| !filters::is_control(name)).cloned().collect();
+    let takes_all = |feed: &&Operation| given.iter().all(|(name, _)| filters::has_filter(feed, name));
+    let unfiltered = shown.operation("changes").filter(|_| given.is_empty());
+    let feed = unfiltered.or_else(|| shown.filtered_feed().filter(takes_all))?;
+    let path = feed.atom_path()?;
+    Some((feed, address_at(shown, &path, given)))
 }
 
 /// A text in single quotes, for a shell.
@@ -69,12 +89,11 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, day: &str) -> Markup
             ways.push((name, format!("curl -OH \"x-api-key: $KEY\" {}", quoted(&format!("{base}{path}.{extension}")))));
         }
     }
-    let webhook = shown
-        .service
-        .operations
-        .iter()
-        .find(|operation| operation.method == operation::Method::Post && ["/v1/watchlist", "/api/webhook"].contains(&operation.path));
-    if let Some(webhook) = webhook {
+    if let Some((feed, address)) = atom(shown, view) {
+        let key = if feed.price == Price::Free { "" } else { "-H \"x-api-key: $KEY\" " };
+        ways.push(("Atom", format!("curl {key}{}", quoted(&address))));
+    }
+    if let Some(webhook) = register::operation(shown) {
         let fields = webhook.example.to_string();
         let headers = "-H \"x-api-key: $KEY\" -H 'content-type: application/json'";
         ways.push(("Webhook", format!("curl {} {headers} -d {}", quoted(&format!("{base}{}", webhook.path)), quoted(&fields))));
@@ -95,9 +114,4 @@ pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, day: &str) -> Markup
             }
         }
     }
-}
-
-/// A command that the script gives a button to copy.
-pub(crate) fn copyable(command: &str) -> Markup {
-    html! { pre.copy tabindex="0" role="region" aria-label="Command" { code { (command) } } }
 }

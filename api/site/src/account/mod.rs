@@ -22,8 +22,7 @@ use pages::{Page, layout};
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
-use crate::layout::notice;
-use crate::this_view::copyable;
+use crate::layout::{copyable, notice};
 use crate::{ACCOUNT, Pairs, Shown, url};
 
 use register::Wanted;

@@ -2,6 +2,7 @@
 //! schema of the operation.
 
 use maud::{Markup, html};
+use operation::Operation;
 use operation::problem::Problem;
 use serde_json::{Value, json};
 
@@ -59,6 +60,11 @@ pub(crate) fn address(shown: &Shown<'_>, record: &Value) -> Option<String> {
     }
     let (path, ..) = if needs_url { Wanted::Webhook } else { Wanted::Watch }.words();
     Some(format!("{path}{}", url::query(&pairs)))
+}
+
+/// The operation of a service that registers a webhook, or creates a watch with one; `None` if it has no webhooks.
+pub(crate) fn operation<'a>(shown: &Shown<'a>) -> Option<&'a Operation> {
+    WebhookOperations::of(shown).map(|operations| operations.create)
 }
 
 /// The longest value of a record that a form is filled in with, in bytes.
