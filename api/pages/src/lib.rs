@@ -46,7 +46,9 @@ pub struct Page<'a> {
     pub title: String,
     /// One sentence for search engines and previews.
     pub description: String,
-    /// The address under which the page is known, without a query; empty for a page without one.
+    /// The public URL of the server, without a slash at the end.
+    pub site_url: &'a str,
+    /// The address under which the page is known, after `site_url` and without a query; empty for a page without one.
     pub canonical: String,
     /// The address of the Atom feed that has what the page shows, for feed readers that are given the page; empty for a page without one.
     pub feed: String,
@@ -61,7 +63,7 @@ pub struct Page<'a> {
 impl Default for Page<'_> {
     fn default() -> Self {
         let [title, description, canonical, feed] = [const { String::new() }; 4];
-        Self { title, description, canonical, feed, search: "", status: 200, main: html! {} }
+        Self { title, description, site_url: "", canonical, feed, search: "", status: 200, main: html! {} }
     }
 }
 
@@ -81,7 +83,8 @@ pub fn layout(page: &Page<'_>) -> String {
                 @if page.canonical.is_empty() {
                     meta name="robots" content="noindex";
                 } @else {
-                    link rel="canonical" href=(page.canonical);
+                    // Search engines take no relative address here.
+                    link rel="canonical" href={ (page.site_url) (page.canonical) };
                 }
                 @if !page.feed.is_empty() { link rel="alternate" type="application/atom+xml" title=(page.title) href=(page.feed); }
                 meta name="color-scheme" content="light dark";
@@ -155,6 +158,8 @@ mod tests {
         let page = layout(&Page { title: "<script>".to_owned(), main, ..Page::default() });
         assert!(page.contains("<title>&lt;script&gt; · Highwater</title>"));
         assert!(page.contains("noindex") && !page.contains("canonical") && !page.contains("alternate"));
+        let known = Page { site_url: "http://a.example", canonical: "/x".to_owned(), ..Page::default() };
+        assert!(layout(&known).contains("<link rel=\"canonical\" href=\"http://a.example/x\">"));
         assert!(page.contains("<p>a <code>&lt;b&gt;</code> &quot;c&quot; &amp; d</p><p>&lt;img src=x&gt;</p>"), "{page}");
     }
 }

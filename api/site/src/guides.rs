@@ -71,15 +71,15 @@ pub fn all() -> impl Iterator<Item = &'static Guide> {
 }
 
 /// Renders the index, or the document at a path. A document is rendered when it is asked for, so that a server starts without.
-pub(crate) fn render(path: &str) -> Rendered {
+pub(crate) fn render(path: &str, site_url: &str) -> Rendered {
     if path == PATH {
-        return respond(Ok(index()));
+        return respond(Ok(index()), site_url);
     }
     if let Some(guide) = ALL.iter().find(|guide| path.strip_suffix(".md").is_some_and(|path| path == guide.path())) {
         return Rendered { status: 200, html: guide.markdown(), content_type: "text/markdown; charset=utf-8" };
     }
     let guide = ALL.iter().find(|guide| guide.path() == path);
-    respond(guide.map(Guide::page).ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such guide")))
+    respond(guide.map(Guide::page).ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such guide")), site_url)
 }
 
 /// The path of the page of a document; `None` if it is not served. `file` is below `ops/docs` and has no ending.
@@ -193,11 +193,11 @@ mod tests {
     /// Proves that a document is also served as Markdown, and that another path is a page that says so.
     #[test]
     fn markdown_and_unknown_guides() {
-        let markdown = render("/guides/troubleshooting.md");
+        let markdown = render("/guides/troubleshooting.md", "");
         assert_eq!((markdown.status, markdown.content_type), (200, "text/markdown; charset=utf-8"));
         assert!(markdown.html.starts_with("# Troubleshooting") && markdown.html.contains("(/guides/payments.md)"), "{}", markdown.html);
         for unknown in ["/guides/none", "/guides/none.md", "/guides/.md"] {
-            assert_eq!(render(unknown).status, 404, "{unknown}");
+            assert_eq!(render(unknown, "").status, 404, "{unknown}");
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
     /// another site or a heading that exists.
     #[test]
     fn pages_are_whole() {
-        let pages: Vec<(String, String)> = all().map(|guide| (guide.path(), render(&guide.path()).html)).collect();
+        let pages: Vec<(String, String)> = all().map(|guide| (guide.path(), render(&guide.path(), "").html)).collect();
         for (guide, (path, page)) in all().zip(&pages) {
             assert!(!guide.summary().is_empty() && !guide.title().is_empty(), "{path}");
             assert_eq!(page.matches("<h1").count(), 1, "{path}");
@@ -225,7 +225,7 @@ mod tests {
                 assert!(has_anchor, "{path} links to {link}, which has no such heading");
             }
         }
-        let index = render(PATH).html;
+        let index = render(PATH, "").html;
         assert!(
             all().all(|guide| index.contains(&format!("href=\"{}\"", guide.path())) && llms().contains(&format!("({}.md)", guide.path())))
         );

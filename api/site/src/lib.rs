@@ -129,54 +129,56 @@ pub struct Rendered {
 /// Renders the page at a path; `None` if the site has none there. `path` has no slash at the end, and `query` is as the request has it.
 pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Rendered> {
     let pairs = url::pairs(query);
+    let site_url = reads.site_url();
     if path == "/" {
-        return Some(respond(home::page(reads).await));
+        return Some(respond(home::page(reads).await, site_url));
     }
     if let Some(below) = path.strip_prefix(guides::PATH)
         && (below.is_empty() || below.starts_with('/'))
     {
-        return Some(guides::render(path));
+        return Some(guides::render(path, site_url));
     }
     if path == STATUS {
-        return Some(respond(status::page(reads).await));
+        return Some(respond(status::page(reads).await, site_url));
     }
     if path == STATUS_FEED {
         return Some(status::outages::feed(reads).await);
     }
     if path == VERIFY {
-        return Some(respond(receipts::page(reads, &pairs).await));
+        return Some(respond(receipts::page(reads, &pairs).await, site_url));
     }
     if path == ENTITIES {
-        return Some(respond(Ok(entities::overview(reads))));
+        return Some(respond(Ok(entities::overview(reads)), site_url));
     }
     if let Some(kind) = path.strip_prefix(ENTITIES).and_then(|below| below.strip_prefix('/')) {
-        return Some(respond(entities::page(reads, kind, &pairs).await));
+        return Some(respond(entities::page(reads, kind, &pairs).await, site_url));
     }
     let below = path.strip_prefix(EXPLORE)?;
     let Some(below) = below.strip_prefix('/') else {
-        return if below.is_empty() { Some(respond(search::page(reads, &pairs).await)) } else { None };
+        return if below.is_empty() { Some(respond(search::page(reads, &pairs).await, site_url)) } else { None };
     };
     let (name, id) = below.split_once('/').map_or((below, None), |(name, id)| (name, Some(id)));
     let shown = reads.services().into_iter().find(|shown| shown.service.name == name);
     let Some(shown) = shown else {
-        return Some(respond(Err(Problem::new(ErrorCode::NotFound, "this server has no such service"))));
+        return Some(respond(Err(Problem::new(ErrorCode::NotFound, "this server has no such service")), site_url));
     };
-    Some(respond(match id {
+    let page = match id {
         None => explorer::page(reads, shown, &pairs).await,
         Some(id) => match url::decoded(id) {
             Some(id) => record::page(reads, shown, &id, &pairs).await,
             None => Err(Problem::new(ErrorCode::NotFound, "the id in this address cannot be read")),
         },
-    }))
+    };
+    Some(respond(page, site_url))
 }
 
 /// The page for a problem.
 #[must_use]
 pub fn problem_page(problem: &Problem) -> Rendered {
-    respond(Err(problem.clone()))
+    respond(Err(problem.clone()), "")
 }
 
-fn respond(page: Result<Page<'_>, Problem>) -> Rendered {
-    let page = page.unwrap_or_else(|problem| layout::problem(&problem));
+fn respond(page: Result<Page<'_>, Problem>, site_url: &str) -> Rendered {
+    let page = Page { site_url, ..page.unwrap_or_else(|problem| layout::problem(&problem)) };
     Rendered { status: page.status, html: layout(&page), content_type: HTML }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty};
-use crate::{Pairs, Reads, Shown, filters, url};
+use crate::{EXPLORE, Pairs, Reads, Shown, filters, url};
 
 /// The longest search, in characters.
 const WORDS_CHARS_MAX: usize = 200;
@@ -58,7 +58,11 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
             }
         }
     };
-    Ok(Page { title: "Search".to_owned(), search: words, main, ..Page::default() })
+    let description =
+        "Search public records of all services: by words, by names of companies and people, and by the numbers of records.".to_owned();
+    // There is no end of searches, so only the empty one is for search engines.
+    let canonical = if words.is_empty() { EXPLORE.to_owned() } else { String::new() };
+    Ok(Page { title: "Search".to_owned(), description, canonical, search: words, main, ..Page::default() })
 }
 
 /// The columns of a hit that its name does not have already.

@@ -199,6 +199,8 @@ fn every_page_is_inert_and_complete() {
             assert!(html.contains(part), "{path} has no {part}");
         }
         assert_eq!(html.matches("<h1").count(), 1, "{path}");
+        let canonical = "<link rel=\"canonical\" href=\"http://api.example/";
+        assert!(html.contains(canonical) != html.contains("content=\"noindex\""), "{path} is known under no whole address");
         assert!(
             ["/explore", "/status", "/verify"].contains(&path) || path.starts_with("/entities") || html.contains("&lt;script&gt;alert("),
             "{path} shows the title"

@@ -139,8 +139,8 @@ impl Site {
         let icon = &*::pages::assets::ICON;
         documents.extend(
             [
-                ("/", Document::html(pages::home::render(all()))),
-                ("/docs/errors", Document::html(pages::docs::errors())),
+                ("/", Document::html(pages::home::render(context.settings.site_url(), all()))),
+                ("/docs/errors", Document::html(pages::docs::errors(context.settings.site_url()))),
                 ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
                 ("/robots.txt", Document::text(sitemap::robots(context.settings.site_url()))),
                 ("/sitemap.xml", Document::new(sitemap::sitemap(context.settings.site_url(), all()), "application/xml")),
@@ -240,7 +240,7 @@ impl Mount {
             ("", reference.clone()),
             ("/", reference.clone()),
             ("/docs", reference),
-            ("/docs/errors", Document::html(pages::docs::errors())),
+            ("/docs/errors", Document::html(pages::docs::errors(context.settings.site_url()))),
             ("/openapi.json", Document::json(&openapi::document(service, settings)?)),
             ("/limits.json", Document::json(&limits::document(service, settings, &context.settings))),
             ("/llms.txt", Document::text(discovery::llms(service, settings))),

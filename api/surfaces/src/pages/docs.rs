@@ -5,7 +5,7 @@ use pages::{Page, inline, layout};
 use schemas::error_code::ErrorCode;
 
 /// `{prefix}/docs/errors`: the closed table of error codes, each with its own anchor.
-pub(crate) fn errors() -> String {
+pub(crate) fn errors(site_url: &str) -> String {
     let main = html! {
         h1 { "Errors" }
         p {
@@ -29,5 +29,5 @@ pub(crate) fn errors() -> String {
         }
     };
     let description = "What each error code of the API means, and what to do.".to_owned();
-    layout(&Page { title: "Errors".to_owned(), description, canonical: "/docs/errors".to_owned(), main, ..Page::default() })
+    layout(&Page { title: "Errors".to_owned(), description, site_url, canonical: "/docs/errors".to_owned(), main, ..Page::default() })
 }

@@ -6,7 +6,7 @@ use operation::context::ServiceSettings;
 use pages::{Page, layout, paragraphs};
 
 /// The home page: every service with its links.
-pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+pub(crate) fn render<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let cards: Vec<Markup> = services.map(|(service, settings)| card(service, &settings.base_url)).collect();
     let main = html! {
         h1 { "Highwater" }
@@ -19,7 +19,7 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
             "For operators: " a href="/healthz" { "liveness" } ", " a href="/readyz" { "readiness" } "."
         }
     };
-    layout(&Page { title: "Highwater".to_owned(), canonical: "/".to_owned(), main, ..Page::default() })
+    layout(&Page { title: "Highwater".to_owned(), site_url, canonical: "/".to_owned(), main, ..Page::default() })
 }
 
 fn card(service: &Service, base: &str) -> Markup {

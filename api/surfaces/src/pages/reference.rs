@@ -64,7 +64,7 @@ pub(crate) fn page(service: &Service, settings: &ServiceSettings) -> String {
             }
         }
     };
-    let canonical = format!("{}/docs", settings.prefix);
+    let canonical = format!("{base}/docs");
     let title = format!("{}: reference", service.title);
     layout(&Page { title, description: service.about.to_owned(), canonical, main, ..Page::default() })
 }
