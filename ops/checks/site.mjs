@@ -198,6 +198,25 @@ try {
     await page.waitForURL((url) => !url.search);
   });
 
+  await flow("the place of a record in the signed tree is checked in the browser, and an altered tile is found out", async () => {
+    await go(page, records.recalls.at(-1));
+    const check = async (verdict, lines) => {
+      await page.getByRole("button", { name: "Check the proof in this browser" }).click();
+      await page.waitForFunction((verdict) => document.getElementById("verdict").textContent === verdict, verdict);
+      assert.equal(await page.locator("#checks li").count(), lines);
+    };
+    await check("VALID", 2);
+    await look(page, "record with a proof");
+    await page.route("**/tile/entries/**", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.body();
+      return route.fulfill({ response: answer, body: Buffer.from(body.map((byte) => byte ^ 1)) });
+    });
+    await go(page, records.recalls.at(-1));
+    await check("NOT VALID", 2);
+    await page.unroute("**/tile/entries/**");
+  });
+
   await flow("the live list receives a change, and holds it back while it is paused", async () => {
     await go(page, "/");
     await page.waitForSelector("#ticker li.fresh", { timeout: 120_000 });

@@ -1,5 +1,6 @@
-// Verifies receipts with what the browser has: SHA-256 over the canonical body (RFC 8785), Ed25519, and the path to the root of the signed tree
-// (RFC 6962). A receipt that is pasted or dropped is not sent anywhere; only the public keys are fetched, and its place if the visitor asks for it.
+// Verifies receipts and the places of changes with what the browser has: SHA-256 over the canonical body (RFC 8785), Ed25519, and the path to the root of
+// the signed tree (RFC 6962). A receipt that is pasted or dropped is not sent anywhere; only the public keys are fetched, and its place if the visitor
+// asks for it. The place of a change is computed from the tiles of the tree of its service.
 (() => {
   "use strict";
   const list = document.getElementById("checks");
@@ -58,28 +59,41 @@
     }
   };
 
-  // Whether the path leads from the receipt to the root that the checkpoint names, and the checkpoint is signed by one of some keys.
-  const included = async (receipt, { leafIndex, checkpoint, publicKeyHex, proof }, keys) => {
-    const [text, signature] = checkpoint.split("\n\n");
+  const leaf = (content) => sha256(Uint8Array.of(0), content);
+  const pair = (left, right) => sha256(Uint8Array.of(1), left, right);
+
+  // A checkpoint: what is signed, and the first signature, which is the issuer's; those of witnesses follow.
+  const opened = (checkpoint) => {
+    const [text, signatures] = checkpoint.split("\n\n");
     const [, size, root] = text.split("\n");
-    let [at, last] = [leafIndex, Number(size) - 1];
+    const own = signatures.split("\n")[0].trim().split(" ").at(-1);
+    return { size: Number(size), root: hex(base64(root)), signature: base64(own).slice(4), text: utf8(text + "\n") };
+  };
+
+  // Whether the path leads from a leaf to the root of a tree of so many leaves.
+  const leadsUp = async (hash, at, size, path, root) => {
+    let last = size - 1;
     if (!Number.isSafeInteger(at) || !Number.isSafeInteger(last) || at < 0 || at > last) return false;
-    const { id, body, contentHash } = receipt;
-    let hash = await sha256(Uint8Array.of(0), utf8(canonical({ id, body, contentHash, signature: receipt.signature })));
     const up = () => { [at, last] = [Math.floor(at / 2), Math.floor(last / 2)]; };
-    for (const other of proof.map((other) => bytes(other, 32))) {
+    for (const other of path) {
       if (at % 2 === 1 || at === last) {
-        hash = await sha256(Uint8Array.of(1), other, hash);
+        hash = await pair(other, hash);
         while (at % 2 === 0 && at > 0) up();
       } else {
-        hash = await sha256(Uint8Array.of(1), hash, other);
+        hash = await pair(hash, other);
       }
       up();
     }
-    const isRoot = last === 0 && hex(hash) === hex(base64(root));
-    // The first signature is the issuer's; those of witnesses follow.
-    const own = signature.split("\n")[0];
-    return isRoot && keys.has(publicKeyHex) && signed(publicKeyHex, base64(own.trim().split(" ").at(-1)).slice(4), utf8(text + "\n"));
+    return last === 0 && hex(hash) === root;
+  };
+
+  // Whether the path leads from the receipt to the root that the checkpoint names, and the checkpoint is signed by one of some keys.
+  const included = async (receipt, { leafIndex, checkpoint, publicKeyHex, proof }, keys) => {
+    const { size, root, signature, text } = opened(checkpoint);
+    const { id, body, contentHash } = receipt;
+    const hash = await leaf(utf8(canonical({ id, body, contentHash, signature: receipt.signature })));
+    const isLeaf = await leadsUp(hash, leafIndex, size, proof.map((other) => bytes(other, 32)), root);
+    return isLeaf && keys.has(publicKeyHex) && signed(publicKeyHex, signature, text);
   };
 
   // A check that cannot be made because of what the receipt says does not hold.
@@ -91,10 +105,14 @@
     }
   };
 
-  const publicKeys = async () => {
-    const answer = await fetch(base + "pubkey");
+  const fetched = async (address) => {
+    const answer = await fetch(address);
     if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
-    return new Set((await answer.json()).keys.map((key) => key.publicKeyHex));
+    return answer;
+  };
+  const publicKeys = async (address) => {
+    const { keys } = await (await fetched(address)).json();
+    return new Set(keys.map((key) => key.publicKeyHex));
   };
 
   const check = async (receipt, inclusion, isAsked) => {
@@ -125,7 +143,7 @@
     }
     let keys = null;
     try {
-      keys = await publicKeys();
+      keys = await publicKeys(base + "pubkey");
       report(keys.has(publicKeyHex), "the key is one of this issuer's");
     } catch (error) {
       report(null, "that the key is one of this issuer's: " + error.message);
@@ -155,6 +173,101 @@
     say(null, "the rest: " + error.message);
     concludeByResults();
   });
+
+  // The tiles of a tree of so many leaves (C2SP tlog-tiles): 256 hashes of one level, or as many as there are.
+  const TILE_HASHES = 256;
+  const tilesOf = (at, size) => {
+    const known = new Map();
+    return (kind, level, number) => {
+      const width = Math.min(TILE_HASHES, Math.floor(size / TILE_HASHES ** level) - number * TILE_HASHES);
+      let name = String(number % 1000).padStart(3, "0");
+      for (let rest = Math.floor(number / 1000); rest > 0; rest = Math.floor(rest / 1000)) name = `x${String(rest % 1000).padStart(3, "0")}/${name}`;
+      const address = `${at}tile/${kind}/${name}${width < TILE_HASHES ? `.p/${width}` : ""}`;
+      if (!known.has(address)) known.set(address, fetched(address).then(async (answer) => new Uint8Array(await answer.arrayBuffer())));
+      return known.get(address);
+    };
+  };
+
+  // The path of a leaf: the hashes with which it leads up to the root, the lowest first.
+  const pathOf = async (tile, index, size) => {
+    const halfOf = (count) => {
+      let half = 1;
+      while (half * 2 < count) half *= 2;
+      return half;
+    };
+    const rootOf = async (start, end) => {
+      const count = end - start;
+      const half = halfOf(count);
+      if (count > 1 && count !== half * 2) return pair(await rootOf(start, start + half), await rootOf(start + half, end));
+      // A whole subtree: the hashes of the nearest level below that has tiles are combined.
+      let [level, width] = [0, count];
+      while (width >= TILE_HASHES) [level, width] = [level + 1, width / TILE_HASHES];
+      const first = start / TILE_HASHES ** level;
+      const held = await tile(level, level, Math.floor(first / TILE_HASHES));
+      let hashes = Array.from({ length: width }, (_, at) => held.slice(((first % TILE_HASHES) + at) * 32, ((first % TILE_HASHES) + at + 1) * 32));
+      while (hashes.length > 1) hashes = await Promise.all(hashes.filter((_, at) => at % 2 === 0).map((left, at) => pair(left, hashes[2 * at + 1])));
+      return hashes[0];
+    };
+    const within = async (start, end) => {
+      if (end - start === 1) return [];
+      const split = start + halfOf(end - start);
+      if (index < split) return [...await within(start, split), await rootOf(split, end)];
+      return [...await within(split, end), await rootOf(start, split)];
+    };
+    return within(0, size);
+  };
+
+  // The hash of a change, which is a leaf of the tree of its service.
+  const hashOf = async (tile, index) => {
+    const ENTRY_BYTES = 34;
+    const held = await tile("entries", 0, Math.floor(index / TILE_HASHES));
+    const start = (index % TILE_HASHES) * ENTRY_BYTES;
+    return held.slice(start + 2, start + ENTRY_BYTES);
+  };
+
+  const checkChange = async ({ seq, tree, keys }) => {
+    current += 1;
+    results = [];
+    list.replaceChildren();
+    conclude("Checking…", "unsure");
+    if (!window.crypto || !crypto.subtle) {
+      say(null, "anything: browsers have cryptography only on https pages and on this computer itself");
+      return concludeByResults();
+    }
+    const { size, root, signature, text } = opened(await (await fetched(tree + "checkpoint")).text());
+    const index = Number(seq) - 1;
+    if (index >= size) {
+      say(null, `that change ${seq} is in the signed tree: the newest checkpoint ends with change ${size}, the next one is not out yet`);
+      return concludeByResults();
+    }
+    const tile = tilesOf(tree, size);
+    const hash = await hashOf(tile, index);
+    const isLeaf = await leadsUp(await leaf(hash), index, size, await pathOf(tile, index, size), root);
+    say(isLeaf, `change ${seq} is leaf ${index} of the tree of ${size} changes; its hash is ${hex(hash)}`);
+    if (!keys) {
+      say(null, "the signature: this server shows no public keys");
+    } else if (await hasEd25519()) {
+      let isSigned = false;
+      for (const key of await publicKeys(keys)) isSigned ||= await holds(() => signed(key, signature, text));
+      say(isSigned, "the root of the tree is signed by a key of this server");
+    } else {
+      say(null, "the signature; this browser has no Ed25519");
+    }
+    return concludeByResults();
+  };
+  const proof = document.getElementById("proof");
+  if (proof) {
+    const button = proof.querySelector("button");
+    proof.hidden = false;
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await checkChange(proof.dataset).catch((error) => {
+        say(null, "the rest: " + error.message);
+        concludeByResults();
+      });
+      button.disabled = false;
+    });
+  }
 
   const shown = document.getElementById("receipt");
   if (shown) run(JSON.parse(shown.content.textContent), null, true);

@@ -31,7 +31,7 @@ pub static STYLE: LazyLock<Asset> =
 /// The script.
 pub static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("site.js", include_bytes!("../assets/site.js"), "text/javascript; charset=utf-8"));
-/// The script that verifies receipts in the browser.
+/// The script that verifies receipts, and the places of changes, in the browser.
 pub static VERIFY: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("verify.js", include_bytes!("../assets/verify.js"), "text/javascript; charset=utf-8"));
 /// The icon.

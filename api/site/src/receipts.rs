@@ -103,7 +103,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &Pairs) -> Result<Page
 }
 
 /// The page of a receipt at its issuer, which verifies it in the browser.
-fn receipt_page(shown: &Shown<'_>, id: &str) -> String {
+pub(crate) fn receipt_page(shown: &Shown<'_>, id: &str) -> String {
     format!("{}/verify/{}", shown.settings.prefix, url::segment(id))
 }
 

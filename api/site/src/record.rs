@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use operation::problem::Problem;
-use pages::Page;
+use pages::{Page, assets};
 use serde_json::Value;
 
 use crate::account::register;
@@ -14,7 +14,7 @@ use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, la
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
-use crate::{Pairs, Reads, Shown, filters, url};
+use crate::{Pairs, Reads, Shown, filters, receipts, url};
 
 /// The versions that one page shows.
 const VERSIONS: u64 = 25;
@@ -87,6 +87,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                     }
                     div { dt { "Signed checkpoint" } dd { a href={ (shown.settings.base_url) "/checkpoint" } { "checkpoint" } } }
                 }
+                (proof(reads, &shown, known, answer["seq"].as_u64().unwrap_or(0)))
                 h2 { "Follow it" }
                 ul.plain {
                     @if let Some(address) = register::address(&shown, record) {
@@ -118,6 +119,32 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
     };
     let description = format!("{named}. {}: fields, sources and every version.", shown.service.title);
     Ok(Page { title: named, description, canonical: path, main, ..Page::default() })
+}
+
+/// The proof of the place in the chain, which the script checks: that the change is a leaf of the signed tree of its service. Receipts have a tree of their
+/// own, and a page that checks them.
+fn proof(reads: &dyn Reads, shown: &Shown<'_>, id: &str, seq: u64) -> Markup {
+    let issuer = receipts::issuer(reads);
+    if issuer.is_some_and(|issuer| issuer.service.name == shown.service.name) {
+        return html! { p { a href=(receipts::receipt_page(shown, id)) { "Verify this receipt in your browser" } } };
+    }
+    if shown.operation("prove_consistency").is_none() {
+        return html! {};
+    }
+    let keys = issuer.map(|issuer| format!("{}/pubkey", issuer.settings.prefix));
+    html! {
+        // Without the script, the button does nothing.
+        div #proof hidden data-seq=(seq) data-tree={ (shown.settings.prefix) "/" } data-keys=[keys] {
+            p.soft {
+                "The checkpoint signs a tree whose leaves are the hashes of all changes of this service, this one included: nobody can alter or remove it later "
+                "without being found out. Readers of Kafka compute the same hash from the change itself."
+            }
+            button type="button" { "Check the proof in this browser" }
+            p.verdict.small #verdict role="status" {}
+            ul.plain #checks {}
+        }
+        script src=(assets::VERIFY.path) defer {}
+    }
 }
 
 /// Since when a field has its value.

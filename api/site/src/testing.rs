@@ -244,6 +244,21 @@ fn filters_pages_and_sorting() {
     assert!(made.page("/explore/made?view=changes").html.contains("Filters over changes need a key"));
 }
 
+/// Proves that the page of a record has what the script needs to check its place in the tree of its service, and that a receipt leads to the page that
+/// verifies it.
+#[test]
+fn places_in_the_tree() {
+    let mut made = Made::new();
+    let html = made.page("/explore/made/A%2F1").html;
+    assert!(html.contains("href=\"/made/verify/A%2F1\">Verify this receipt") && !html.contains("id=\"proof\""), "{html}");
+    made.service.operations.retain(|operation| operation.name != "verify_receipt");
+    let html = made.page("/explore/made/A%2F1").html;
+    assert!(html.contains("id=\"proof\" hidden data-seq=\"7\" data-tree=\"/made/\">"), "{html}");
+    assert!(html.contains("id=\"verdict\"") && html.contains("id=\"checks\"") && html.contains(&pages::assets::VERIFY.path), "{html}");
+    made.service.operations.retain(|operation| operation.name != "prove_consistency");
+    assert!(!made.page("/explore/made/A%2F1").html.contains("id=\"proof\""));
+}
+
 /// Proves that an explorer names the Atom feed that has what it shows, under its filters: to feed readers if it is free, with a key if it needs one, and
 /// none if no feed takes a filter; and that a record has none.
 #[test]
