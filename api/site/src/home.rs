@@ -10,7 +10,7 @@ use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
 use crate::layout::copyable;
-use crate::{ENTITIES, EXPLORE, Reads, STATUS, Shown, VERIFY, entities, live, receipts};
+use crate::{ENTITIES, EXPLORE, Reads, STATUS, Shown, VERIFY, entities, live, receipts, status};
 
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
@@ -25,8 +25,8 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
         let nothing = Vec::new();
         let (pulse, newest) = join(pulse(reads, *shown), newest_part(reads, *shown, &nothing, SHOWN_MAX as u64)).await;
         (*shown, pulse, newest.map(|part| part.rows).unwrap_or_default())
-    }))
-    .await;
+    }));
+    let (states, freshness) = join(states, status::freshness(reads)).await;
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
     let known = || states.iter().filter_map(|(_, pulse, _)| pulse.as_ref().ok());
     let (today, all): (u64, u64) = (known().map(Pulse::today).sum(), known().map(Pulse::changes).sum());
@@ -74,6 +74,11 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                     }
                 }
             }
+        }
+        section #upstreams aria-labelledby="upstreams-title" {
+            h2 #upstreams-title { "Upstreams" }
+            p.soft { "When each stream of public records was last read completely. " a href=(STATUS) { "More about each" } }
+            (freshness)
         }
         @if let Some(shown) = first {
             section #use aria-labelledby="use-title" {

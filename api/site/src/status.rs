@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::bars::bars;
 use crate::fields::{ago, cell, grouped, time, today};
-use crate::{Reads, STATUS_FEED, Shown, guides};
+use crate::{Reads, STATUS, STATUS_FEED, Shown, guides};
 
 /// The most fields of an upstream that are listed.
 const FIELDS_MAX: usize = 60;
@@ -57,8 +57,6 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
     let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.has_failed()).map(|(name, _)| *name).collect();
     let now_ms = reads.now_ms();
-    let mut in_order: Vec<_> = streams.iter().collect();
-    in_order.sort_by_key(|(_, stream)| !stream.has_failed());
     let main = html! {
         h1 { "Status" }
         @if silent == 0 && failed.is_empty() {
@@ -88,7 +86,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
             "all failed."
         }
         @if streams.is_empty() { p.empty { "No stream is known." } } @else {
-            ul.plain { @for (name, stream) in &in_order { (card(name, stream, now_ms)) } }
+            ul.plain { @for (name, stream) in failing_first(&streams) { (card(name, stream, now_ms)) } }
         }
         p.soft {
             "The same over the API: " code { "GET /{service}/health?streams=true" } ". A feed that seems to be silent: see "
@@ -98,7 +96,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     Ok(Page {
         title: "Status".to_owned(),
         description: "Which services answer, when each stream of public records was last read completely, and when it failed.".to_owned(),
-        canonical: crate::STATUS.to_owned(),
+        canonical: STATUS.to_owned(),
         feed: STATUS_FEED.to_owned(),
         main,
         ..Page::default()
@@ -115,6 +113,32 @@ fn streams<'a>(states: &'a [ServiceState<'a>]) -> BTreeMap<&'a str, Stream<'a>> 
         }
     }
     streams
+}
+
+/// The streams, those first whose newest sync run failed.
+fn failing_first<'a>(streams: &'a BTreeMap<&'a str, Stream<'a>>) -> Vec<(&'a str, &'a Stream<'a>)> {
+    let mut all: Vec<_> = streams.iter().map(|(name, stream)| (*name, stream)).collect();
+    all.sort_by_key(|(_, stream)| !stream.has_failed());
+    all
+}
+
+/// When each stream was last read completely, in a few words.
+pub(crate) async fn freshness(reads: &dyn Reads) -> Markup {
+    let states = read_states(reads).await;
+    let streams = streams(&states);
+    let now_ms = reads.now_ms();
+    html! {
+        @if streams.is_empty() { p.soft { "No stream is known." } }
+        ul.plain.streams {
+            @for (name, stream) in failing_first(&streams) {
+                li {
+                    a href={ (STATUS) "#stream-" (name) } { code { (name) } } " "
+                    @if stream.has_failed() { span.event.bad { "Failed" } " " }
+                    span.soft { (ago(stream.text("lastFinished"), now_ms)) }
+                }
+            }
+        }
+    }
 }
 
 fn service(shown: &Shown<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> Markup {

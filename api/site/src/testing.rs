@@ -244,6 +244,18 @@ fn filters_pages_and_sorting() {
     assert!(made.page("/explore/made?view=changes").html.contains("Filters over changes need a key"));
 }
 
+/// Proves that the home page says when each upstream was last read completely, the failing ones first, and leads to the state of each.
+#[test]
+fn home_says_how_fresh_upstreams_are() {
+    let mut made = Made::new();
+    let stream = |name: &str, state: &str| json!({ "stream": name, "state": state, "lastFinished": "2026-11-28T10:00:00Z" });
+    made.answers.get_mut("health").unwrap()["streams"] = json!([stream("cpsc", "finished"), stream("<b>fsis", "failed")]);
+    let html = made.page("/").html;
+    let fresh = html.find("href=\"/status#stream-cpsc\"><code>cpsc</code></a> <span class=\"soft\"><time");
+    let failing = html.find("<code>&lt;b&gt;fsis</code></a> <span class=\"event bad\">Failed</span> ");
+    assert!(fresh.is_some() && failing.is_some() && failing < fresh && html.contains("2 h ago"), "{html}");
+}
+
 /// Proves that the page of a record has what the script needs to check its place in the tree of its service, and that a receipt leads to the page that
 /// verifies it.
 #[test]
