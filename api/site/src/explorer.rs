@@ -22,6 +22,9 @@ use crate::{Pairs, Reads, Shown, filters, url};
 const ROWS: u64 = 25;
 /// How many parts of the feed are read for counts.
 const PARTS_MAX: u64 = 4;
+/// The column of the titles of records, and that of the times of changes, as `sort` names them. No record has fields of these names.
+const TITLE_COLUMN: &str = "record";
+const TIME_COLUMN: &str = "recordedAt";
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
 
@@ -101,7 +104,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     };
     let sort = value(pairs, "sort");
     if !sort.is_empty() {
-        sort_rows(&mut listing.rows, sort);
+        sort_rows(&mut listing.rows, sort, hints.title);
     }
     let recent = if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown).await.ok() };
     let shares = shares(&shown, recent.as_deref().unwrap_or(&listing.rows), if kind == Kind::Records { Some(operation) } else { feed });
@@ -284,10 +287,17 @@ fn facts(pulse: &Pulse, now_ms: i64) -> Markup {
     }
 }
 
-/// Sorts the rows of a page by a column; `-` before its name means the largest first.
-fn sort_rows(rows: &mut [Row], sort: &str) {
+/// Sorts the rows of a page by a column; `-` before its name means the largest first. `titles` are the fields that can name a record.
+fn sort_rows(rows: &mut [Row], sort: &str, titles: &[&str]) {
     let (column, is_descending) = sort.strip_prefix('-').map_or((sort, false), |column| (column, true));
+    let is_own = [TITLE_COLUMN, TIME_COLUMN].contains(&column);
     let compare = |one: &Row, other: &Row| -> Ordering {
+        let words = |row: &Row| title(&row.record, titles).to_lowercase();
+        match column {
+            TITLE_COLUMN => return words(one).cmp(&words(other)),
+            TIME_COLUMN => return one.recorded_at.cmp(&other.recorded_at),
+            _ => {}
+        }
         let (one, other) = (at(&one.record, column), at(&other.record, column));
         match (one.as_f64(), other.as_f64()) {
             (Some(one), Some(other)) => one.total_cmp(&other),
@@ -296,7 +306,7 @@ fn sort_rows(rows: &mut [Row], sort: &str) {
     };
     rows.sort_by(|one, other| {
         // What is unknown comes last in both directions.
-        let unknown = |row: &Row| is_empty(at(&row.record, column));
+        let unknown = |row: &Row| !is_own && is_empty(at(&row.record, column));
         let order = if is_descending { compare(other, one) } else { compare(one, other) };
         unknown(one).cmp(&unknown(other)).then(order)
     });
@@ -325,14 +335,14 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
     let columns: Vec<&str> = hints.columns.iter().copied().filter(|column| rows.iter().any(|row| says(row, column))).collect();
     let is_number = |column: &str| rows.iter().any(|row| at(&row.record, column).is_number());
     let sort = value(pairs, "sort");
-    let heading = |column: &str| {
+    let heading = |column: &str, words: &str| {
         let (is_up, is_down) = (sort == column, sort.strip_prefix('-') == Some(column));
         let next = if is_up { format!("-{column}") } else { column.to_owned() };
         let order = if is_up { Some("ascending") } else { is_down.then_some("descending") };
         html! {
             th scope="col" role="columnheader" aria-sort=[order] class=[is_number(column).then_some("number")] {
                 a href=(with(pairs, "sort", &next, &[])) title="Sorts the rows of this page" {
-                    (label(column)) @if is_up { span aria-hidden="true" { " ↑" } } @if is_down { span aria-hidden="true" { " ↓" } }
+                    (words) @if is_up { span aria-hidden="true" { " ↑" } } @if is_down { span aria-hidden="true" { " ↓" } }
                 }
             }
         }
@@ -342,9 +352,9 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
             caption.hidden { (shown.service.title) ", " (kind.name()) }
             thead role="rowgroup" {
                 tr role="row" {
-                    th scope="col" role="columnheader" { "Record" }
-                    @for column in &columns { (heading(column)) }
-                    @if kind == Kind::Changes { th scope="col" role="columnheader" { "Recorded" } }
+                    (heading(TITLE_COLUMN, "Record"))
+                    @for column in &columns { (heading(column, &label(column))) }
+                    @if kind == Kind::Changes { (heading(TIME_COLUMN, "Recorded")) }
                 }
             }
             tbody role="rowgroup" {

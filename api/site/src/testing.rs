@@ -294,6 +294,32 @@ fn feeds_for_feed_readers() {
     assert!(made.page("/status").html.contains("rel=\"alternate\" type=\"application/atom+xml\" title=\"Status\" href=\"/status.atom\""));
 }
 
+/// Proves that the rows of a page are sorted by any of its columns in both directions, also by title and by time, and that what is unknown comes last.
+#[test]
+fn every_column_sorts() {
+    let mut made = Made::new();
+    let record = |title: &str, kind: &str| json!({ "id": title, "title": title, "kind": kind });
+    made.answers.insert("list", json!({ "items": [record("beta", "a"), record("Alpha", ""), record("gamma", "b")] }));
+    let change = |seq: u64, title: &str| json!({ "event": "new", "seq": seq, "recordedAt": format!("2026-11-28T1{seq}:00:00Z"), "record": record(title, "a") });
+    made.answers.insert("changes", json!({ "changes": [change(1, "beta"), change(2, "Alpha")], "from": 1, "to": 2 }));
+    let order = |query: &str| {
+        let html = made.page(&format!("/explore/made?{query}")).html;
+        let titles = html.split("href=\"/explore/made/").skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned);
+        titles.collect::<Vec<String>>().join(" ")
+    };
+    for (query, titles) in [
+        ("sort=record", "Alpha beta gamma"),
+        ("sort=-record", "gamma beta Alpha"),
+        ("sort=kind", "beta gamma Alpha"),
+        ("sort=-kind", "gamma beta Alpha"),
+        ("view=changes", "Alpha beta"),
+        ("view=changes&sort=recordedAt", "beta Alpha"),
+        ("view=changes&sort=-recordedAt", "Alpha beta"),
+    ] {
+        assert_eq!(order(query), titles, "{query}");
+    }
+}
+
 /// Proves that what an operation refuses is said on a page with the status of the refusal.
 #[test]
 fn refusals_are_pages() {
