@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use operation::Operation;
 use operation::problem::Problem;
-use pages::{Page, assets};
+use pages::{Page, assets, inline};
 use serde_json::Value;
 
 use crate::account::register;
@@ -215,6 +216,25 @@ fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'
             }
         }
         @if !empty.is_empty() { p.soft { "Not stated: " (empty.join(", ")) "." } }
+        (meanings(shown.operation("record"), record))
+    }
+}
+
+/// What the fields of a record mean, and by which rule they are made, as the schema of the answer says.
+fn meanings(operation: Option<&Operation>, record: &Value) -> Markup {
+    let Some(schema) = operation.and_then(|operation| operation.output.pointer("/properties/record")) else { return html! {} };
+    // A record with a redacted form has a schema for each form.
+    let forms: Vec<&Value> = std::iter::once(schema).chain(schema["anyOf"].as_array().into_iter().flatten()).collect();
+    let meaning = |name: &str| forms.iter().find_map(|form| form["properties"][name]["description"].as_str());
+    let names = record.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| !is_internal(name));
+    let meant: Vec<(&str, &str)> = names.filter_map(|name| Some((name, meaning(name)?))).collect();
+    html! {
+        @if !meant.is_empty() {
+            details.about {
+                summary { "What the fields mean" }
+                dl.nested { @for (name, meaning) in &meant { div { dt { (label(name)) } dd { (inline(meaning)) } } } }
+            }
+        }
     }
 }
 

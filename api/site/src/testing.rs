@@ -256,6 +256,24 @@ fn home_says_how_fresh_upstreams_are() {
     assert!(fresh.is_some() && failing.is_some() && failing < fresh && html.contains("2 h ago"), "{html}");
 }
 
+/// Proves that the page of a record says what its fields mean where the schema of the answer does, also the schema of a redacted form, with inert texts.
+#[test]
+fn fields_have_meanings() {
+    let mut made = Made::new();
+    assert!(!made.page("/explore/made/A%2F1").html.contains("What the fields mean"));
+    let schema = json!({ "properties": { "kind": { "description": "The `kind` <b>." }, "other": { "description": "Not there." } } });
+    for record in [schema.clone(), json!({ "anyOf": [{ "properties": {} }, schema] })] {
+        let operation = made.service.operations.iter_mut().find(|operation| operation.name == "record").unwrap();
+        operation.output = json!({ "properties": { "record": record } });
+        let html = made.page("/explore/made/A%2F1").html;
+        assert!(
+            html.contains("What the fields mean</summary>") && html.contains("<dt>Kind</dt><dd>The <code>kind</code> &lt;b&gt;.</dd>"),
+            "{html}"
+        );
+        assert!(!html.contains("Not there."), "{html}");
+    }
+}
+
 /// Proves that the page of a record has what the script needs to check its place in the tree of its service, and that a receipt leads to the page that
 /// verifies it.
 #[test]

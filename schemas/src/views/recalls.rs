@@ -16,7 +16,8 @@ use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "RecordedRecall")]
 pub struct Recall {
-    /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record.
+    /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record. The other fields are those of that
+    /// notice; what it does not state is from the other notices, in the order of `numbers`.
     pub id: String,
     /// Issuing agency: CPSC, FDA, NHTSA, USDA (that of `id`).
     pub agency: String,
@@ -37,7 +38,8 @@ pub struct Recall {
     pub remedy: String,
     /// All agencies that issued it, sorted.
     pub agencies: Vec<String>,
-    /// All numbers of the recall, `AGENCY:number`, sorted.
+    /// All numbers of the recall, `AGENCY:number`, sorted. Notices of different agencies are one record if they have the same brand and title, except for
+    /// case, punctuation and white space, if their dates are at most 7 days apart, and if there is at most one of each agency.
     pub numbers: Vec<String>,
     /// URLs of all notices of the recall, that of the record first.
     pub urls: Vec<String>,
