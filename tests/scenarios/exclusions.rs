@@ -1,7 +1,7 @@
 //! The exclusions service as callers see it, on the history of the demo: its contract's acceptance list, over HTTP.
 //!
 //! Proved elsewhere: terminated awards and sums to the cent (`services/exclusions/src/operations/artifact/tests.rs`), exclusions that are active on a day
-//! (`services/exclusions/src/record.rs`), half a file and cross-references in another order (`ingest/upstreams/src/sam_exclusions.rs` and `row.rs` beside it),
+//! (`services/exclusions/src/record.rs`), half a file and cross-references in another order (`ingest/upstreams/src/sam_exclusions.rs` and `row.rs` next to it),
 //! the worked example of the hash (`schemas/src/evidence.rs`), and verdicts (`services/exclusions/src/rules/contradiction/tests.rs`).
 
 use std::collections::BTreeSet;

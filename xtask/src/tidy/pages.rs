@@ -122,10 +122,7 @@ mod tests {
         );
         assert_eq!(
             messages(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n| `z` | 1 |\n")]),
-            [
-                "ops/docs/reference/topics.md:1: has no row for topic x",
-                "ops/docs/reference/topics.md:1: y needs no row on this page"
-            ]
+            ["ops/docs/reference/topics.md:1: has no row for topic x", "ops/docs/reference/topics.md:1: y needs no row on this page"]
         );
         assert_eq!(messages(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
     }
