@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
 use crate::child::within;
-use crate::engine::{Engine, SimulatedUpstreams, assert_chained, assert_shown_once, fixed_clock, settings};
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_chained, assert_shown_once, fixed_clock, settings};
 use crate::expected_changes::Expected;
 
 /// Which answer is held: the prefix of its path, and how many such answers pass first.
@@ -104,7 +104,7 @@ async fn overtaken_ingestor_appends_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, 600, fixed_clock()).await;
         let engine = Engine::open(dir.path(), fixed_clock()).await;
-        engine.run_all(&simulated.settings()).await;
+        engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let mut expected = Expected::at_first(simulated.sim.current(None));
         let upstream = upstreams::by_name(name).unwrap();
 
@@ -298,7 +298,7 @@ async fn partial_group_of_changes_is_completed() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let simulated = SimulatedUpstreams::start(28, 1_500, fixed_clock()).await;
     let engine = Engine::open(dirs[0].path(), fixed_clock()).await;
-    engine.run_all(&simulated.settings()).await;
+    engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     let changes = read_partition(&*engine.log, &CHANGES_RECALLS, 0).await;
     let following = |stored: &Stored| -> i32 {
         avro::decode::<Change<IgnoredAny, IgnoredAny>>(CHANGES_RECALLS.name, &stored.record.value).unwrap().following
