@@ -32,6 +32,26 @@ pub trait Entry {
     fn values(&self) -> &[String];
 }
 
+/// An entry that lists words under a name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WordGroup {
+    /// The name of the group.
+    pub name: String,
+    /// The words, or short phrases, as the program compares them: sorted, each once.
+    pub words: Vec<String>,
+}
+
+impl Entry for WordGroup {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn values(&self) -> &[String] {
+        &self.words
+    }
+}
+
 /// A data file as documents show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownFile {
@@ -98,28 +118,12 @@ impl<T> Default for DataFile<T> {
 mod tests {
     use super::*;
 
-    #[derive(Clone, Debug, Deserialize)]
-    struct Words {
-        name: String,
-        words: Vec<String>,
-    }
-
-    impl Entry for Words {
-        fn name(&self) -> &str {
-            &self.name
-        }
-
-        fn values(&self) -> &[String] {
-            &self.words
-        }
-    }
-
     /// Proves that a file without version or source, with a name or value twice, or with unsorted values is refused, and that names keep
     /// their order.
     #[test]
     fn files_are_checked() {
         let of = |version: u32, sources: &str, entries: &str| {
-            DataFile::<Words>::parse(&format!(
+            DataFile::<WordGroup>::parse(&format!(
                 r#"{{"version": {version}, "about": "Words.", "sources": [{sources}], "entries": [{entries}]}}"#
             ))
             .unwrap()
@@ -137,6 +141,6 @@ mod tests {
         ] {
             assert!(of(version, sources, entries).check().is_err(), "{version} {sources} {entries}");
         }
-        assert!(DataFile::<Words>::parse(r#"{"version": 1}"#).is_err());
+        assert!(DataFile::<WordGroup>::parse(r#"{"version": 1}"#).is_err());
     }
 }

@@ -3,31 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, Entry, ShownFile};
-use serde::Deserialize;
-
-/// A group of words.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// The name, which begins with the kind of the group.
-    pub name: String,
-    /// The words in capitals, sorted.
-    pub words: Vec<String>,
-}
-
-impl Entry for Group {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn values(&self) -> &[String] {
-        &self.words
-    }
-}
+use schemas::data_file::{DataFile, ShownFile, WordGroup};
 
 /// The words of this version of the program.
-pub static WORDS: LazyLock<DataFile<Group>> = LazyLock::new(|| {
+pub static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     DataFile::parse(include_str!("../data/words.json")).unwrap_or_default()
 });

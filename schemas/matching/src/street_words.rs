@@ -3,29 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, Entry, ShownFile};
-use serde::Deserialize;
+use schemas::data_file::{DataFile, ShownFile, WordGroup};
 
-/// The words of one standard abbreviation. The name is the kind and the abbreviation: `suffix: ST`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Group {
-    name: String,
-    /// The words in capitals, sorted.
-    words: Vec<String>,
-}
-
-impl Entry for Group {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn values(&self) -> &[String] {
-        &self.words
-    }
-}
-
-static WORDS: LazyLock<DataFile<Group>> = LazyLock::new(|| {
+static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     DataFile::parse(include_str!("../data/street_words.json")).unwrap_or_default()
 });
@@ -54,8 +34,8 @@ static BY_WORD: LazyLock<HashMap<(Kind, &'static str), &'static str>> = LazyLock
     entries.flat_map(|((kind, short), group)| group.words.iter().map(move |word| ((kind, word.as_str()), short))).collect()
 });
 
-/// The kind and the abbreviation that the name of a group gives.
-fn kind(group: &'static Group) -> Option<(Kind, &'static str)> {
+/// The kind and the abbreviation that the name of a group gives: `suffix: ST`.
+fn kind(group: &'static WordGroup) -> Option<(Kind, &'static str)> {
     let (kind, short) = group.name.split_once(": ")?;
     let kind = match kind {
         "suffix" => Kind::Suffix,

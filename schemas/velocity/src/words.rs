@@ -3,31 +3,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, Entry, ShownFile};
-use serde::Deserialize;
-
-/// A group of words or of short phrases.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// The name of the group.
-    pub name: String,
-    /// The words and phrases in their normal form, sorted.
-    pub words: Vec<String>,
-}
-
-impl Entry for Group {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn values(&self) -> &[String] {
-        &self.words
-    }
-}
+use schemas::data_file::{DataFile, ShownFile, WordGroup};
 
 /// The words of this version of the program.
-pub static WORDS: LazyLock<DataFile<Group>> = LazyLock::new(|| {
+pub static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     DataFile::parse(include_str!("../data/words.json")).unwrap_or_default()
 });
@@ -84,7 +63,7 @@ mod tests {
     /// Proves that the data file keeps the rules of data files, and that every entry is in its normal form.
     #[test]
     fn the_file_is_valid() {
-        let file: DataFile<Group> = DataFile::parse(include_str!("../data/words.json")).unwrap();
+        let file: DataFile<WordGroup> = DataFile::parse(include_str!("../data/words.json")).unwrap();
         file.check().unwrap();
         for word in file.entries.iter().flat_map(|group| &group.words) {
             assert_eq!(&normal(word), word);
