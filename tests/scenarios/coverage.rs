@@ -105,7 +105,7 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
         ("/v1/feed?trigger=rumour", "trigger"),
         ("/v1/feed?after=x", "after"),
         ("/v1/feed?asOf=2999-01-01", "asOf"),
-        ("/v1/changes?tier=hot", "tier"),
+        ("/v1/whats_changed_since?tier=hot", "tier"),
     ] {
         let answer = server.send("GET", &format!("/coverage{path}"), &key, "");
         let problem: Value = serde_json::from_slice(&answer.body).unwrap();
