@@ -46,7 +46,7 @@ fn artifacts_of_excluded_contractors() {
 
     let path = format!("/v1/entity_watch?uei={CONTRACTOR}");
     let (status, terms) = problem(&server, "", &path);
-    let preview: Vec<&String> = terms["preview"].as_object().unwrap().keys().collect();
+    let preview: Vec<&str> = terms["preview"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((status, preview, &terms["accepts"][0]["maxAmountRequired"]), (402, vec!["signal", "summary"], &json!("100000")));
 
     let artifact = server.json(&format!("/exclusions{path}"), &key);

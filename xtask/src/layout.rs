@@ -22,11 +22,14 @@ pub const SETTINGS: &str = "src/default.toml";
 /// The table of public errors.
 pub const CODES: &str = "schemas/src/error_code.rs";
 /// The documents that list topics, and which topics have a row of their own in them.
-pub const TOPIC_PAGES: &[(&str, fn(&Topic) -> bool)] = &[
+pub const TOPIC_PAGES: &[(&str, HasRow)] = &[
     // One row is about the changes of every service that readers see.
     ("ops/docs/contributing/architecture.md", |topic| topic.kind != "Changes" || topic.private),
     ("ops/docs/reference/topics.md", |topic| !topic.private),
 ];
+
+/// Whether a topic has a row of its own in a document.
+pub type HasRow = fn(&Topic) -> bool;
 
 /// A list found in a source text.
 #[derive(Debug)]
