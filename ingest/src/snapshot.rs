@@ -39,6 +39,11 @@ impl Seen {
         self.0.insert(Self::hash(key))
     }
 
+    /// Removes a key. Returns whether it was there.
+    pub fn remove(&mut self, key: &str) -> bool {
+        self.0.remove(&Self::hash(key))
+    }
+
     /// Whether a key has been seen.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {

@@ -7,7 +7,7 @@ pub mod changes;
 pub mod cursor;
 pub mod days;
 pub mod etag;
-pub mod fields;
+mod fields;
 pub mod filter;
 #[cfg(test)]
 mod filtered;
@@ -33,7 +33,7 @@ mod start;
 pub mod stream;
 pub mod streams;
 pub mod suppression;
-pub mod terms;
+mod terms;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

@@ -445,12 +445,17 @@ impl Operation {
         Some(settings.prices.get(self.name).copied().unwrap_or(micros))
     }
 
+    /// The values of [`Self::sold_by`] that have a price of their own, each with that price in millionths of a US dollar.
+    pub fn prices_of_sold(&self, settings: &ServiceSettings) -> impl Iterator<Item = (&'static str, u64)> + Clone {
+        self.sold_prices.iter().map(move |(name, micros)| (*name, settings.prices.get(*name).copied().unwrap_or(*micros)))
+    }
+
     /// The price of a call with these arguments, see [`Self::price_micros`].
     #[must_use]
     pub fn price_of(&self, settings: &ServiceSettings, arguments: Option<&Value>) -> Option<u64> {
         let sold = arguments.and_then(|arguments| arguments.get(self.sold_by)).and_then(Value::as_str);
-        match self.sold_prices.iter().find(|(name, _)| sold == Some(*name)) {
-            Some((name, micros)) => Some(settings.prices.get(*name).copied().unwrap_or(*micros)),
+        match self.prices_of_sold(settings).find(|(name, _)| sold == Some(*name)) {
+            Some((_, micros)) => Some(micros),
             None => self.price_micros(settings),
         }
     }

@@ -81,18 +81,17 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
     if operation.sold_prices.is_empty() {
         return vec![Sold::whole(operation, settings)];
     }
-    let of = |(name, _): &(&'static str, u64)| {
-        let answers = service.operations.iter().find(|other| other.name == *name).unwrap_or(operation);
+    let of = |(name, micros): (&'static str, u64)| {
+        let answers = service.operations.iter().find(|other| other.name == name).unwrap_or(operation);
         let mut example = json!({ operation.sold_by: name });
         if let (Value::Object(example), Value::Object(own)) = (&mut example, &answers.example) {
             example.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         let pairs = example.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), plain_text(value)));
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let micros = operation.price_of(settings, Some(&example)).unwrap_or(0);
         Sold { answers, micros, query: format!("?{query}"), example }
     };
-    operation.sold_prices.iter().map(of).collect()
+    operation.prices_of_sold(settings).map(of).collect()
 }
 
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same

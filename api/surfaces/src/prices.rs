@@ -16,7 +16,7 @@ pub(crate) fn price(operation: &Operation, settings: &ServiceSettings) -> String
 
 /// What a call costs in dollars: of an operation that sells several things from the least to the highest price.
 fn per_call(operation: &Operation, settings: &ServiceSettings) -> String {
-    let sold = operation.sold_prices.iter().map(|(name, micros)| settings.prices.get(*name).copied().unwrap_or(*micros));
+    let sold = operation.prices_of_sold(settings).map(|(_, micros)| micros);
     match (sold.clone().min(), sold.max()) {
         (Some(least), Some(most)) if least < most => format!("{} to {}", dollars(least), dollars(most)),
         _ => dollars(operation.price_micros(settings).unwrap_or(0)),

@@ -24,7 +24,7 @@ use super::scan::{PageSource, ScanPage, ScyllaScan};
 use super::session::{Cell, Cql, Failure, closed, int_of, text_of, unpoisoned};
 use super::tables::{self, Statements, Step, cell, unkeyed};
 use crate::key::encode_whole;
-use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
+use crate::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View};
 
 /// The most concurrent requests of one call.
 const REQUESTS_AT_ONCE: usize = 128;
@@ -101,6 +101,27 @@ impl ScyllaView {
 
     fn gone(&self) -> Error {
         Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
+    }
+
+    /// Waits until a checkpoint has what a caller waits for, and returns that.
+    async fn wait_until<T>(&self, found: impl Fn(&Checkpoint) -> Option<T> + Send) -> Result<T, Error> {
+        let mut progress = self.progress.subscribe();
+        let _waiter = self.wait();
+        loop {
+            {
+                let now = progress.borrow_and_update();
+                if let Some(found) = found(&now.checkpoint) {
+                    return Ok(found);
+                }
+                if now.ended {
+                    return Err(if self.cql.is_closed() { closed() } else { self.gone() });
+                }
+            }
+            // The sender lives in `self`, so that this cannot fail during the wait.
+            if progress.changed().await.is_err() {
+                return Err(self.gone());
+            }
+        }
     }
 
     /// Fails if the store is closed or the tables were dropped.
@@ -437,23 +458,11 @@ impl View for ScyllaView {
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
-        let mut progress = self.progress.subscribe();
-        let _waiter = self.wait();
-        loop {
-            {
-                let now = progress.borrow_and_update();
-                if is_past(&now.checkpoint, seen) {
-                    return Ok(Checkpoint::clone(&now.checkpoint));
-                }
-                if now.ended {
-                    return Err(if self.cql.is_closed() { closed() } else { self.gone() });
-                }
-            }
-            // The sender lives in `self`, so that this cannot fail during the wait.
-            if progress.changed().await.is_err() {
-                return Err(self.gone());
-            }
-        }
+        self.wait_until(|now| is_past(now, seen).then(|| now.clone())).await
+    }
+
+    async fn wait_for_any(&self, awaited: &[Awaited]) -> Result<(), Error> {
+        self.wait_until(|now| now.has_reached_any(awaited).then_some(())).await
     }
 
     fn wake(&self) {

@@ -31,6 +31,7 @@ const NAICS_MAX: usize = 10;
 /// What every answer says about the score.
 const RANKING: &str =
     "The score is a ranking by public award data, not a probability. Changes of set-aside and of eligibility are not among the signals.";
+
 /// Arguments of `recompete_flip`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

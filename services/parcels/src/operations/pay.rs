@@ -100,7 +100,7 @@ impl JsonSchema for Paid {
         // The rows of each tool are others.
         let rows = json!({ "type": "array", "items": { "type": "object" }, "description": "The rows, as the tool has them." });
         properties_of(&mut schema).insert("leads".to_owned(), rows);
-        // Of flags and permits the total can be unknown.
+        // Of permits the total can be unknown.
         properties_of(&mut schema)
             .insert("total".to_owned(), json!({ "type": ["integer", "null"], "description": "How many rows match, over all pages." }));
         schema.remove("required");

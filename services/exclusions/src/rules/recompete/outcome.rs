@@ -1,7 +1,8 @@
 //! What became of a contract: the score that it had 180 days before its end, and whether the next award of its need went to others.
 //!
-//! The score is that of the candidate as it was recorded until that day, so that nothing counts that became known later. A contract that was recorded later
-//! has none, and is not counted. The next award is one of the same office, industry and service that was signed at most 180 days before or after the end and
+//! The score is that of the candidate as it was recorded until that day, so that nothing counts that became known later; an exclusion that was lifted before
+//! the next decision about the contract is not known any more, and does not count. A contract that was recorded later has none, and is not counted. The next
+//! award is one of the same office, industry and service that was signed at most 180 days before or after the end and
 //! that is of about the same size. Without one it is not known what became of the need. Places of performance are not compared.
 
 use crate::record::outcomes::{Counts, FLIP, KEPT, SCORED_DAYS, cell, key, month_of, term};
