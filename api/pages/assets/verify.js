@@ -66,6 +66,7 @@
   const opened = (checkpoint) => {
     const [text, signatures] = checkpoint.split("\n\n");
     const [, size, root] = text.split("\n");
+    if (!Number.isSafeInteger(Number(size))) throw new Error("the checkpoint has no number of leaves");
     const own = signatures.split("\n")[0].trim().split(" ").at(-1);
     return { size: Number(size), root: hex(base64(root)), signature: base64(own).slice(4), text: utf8(text + "\n") };
   };

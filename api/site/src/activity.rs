@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::chart::DayCount;
 use crate::fields::{days_before, today};
-use crate::{Reads, Shown};
+use crate::{Pairs, Reads, Shown};
 
 /// How many days charts show.
 pub(crate) const DAYS: i64 = 30;
@@ -59,17 +59,19 @@ impl Pulse {
     }
 }
 
-/// Reads the state of a service, and its changes of the last days, with one call.
+/// Reads the state of a service, and its changes of the last days, with one call. `more` are further arguments of `health`.
 ///
 /// # Errors
 /// Those of `health`.
-pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>) -> Result<Pulse, Problem> {
+pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> Result<Pulse, Problem> {
     let (service, today) = (shown.service.name, today(reads.now_ms()));
     let past = days_before(today, DAYS).into_iter().filter(|day| *day < today);
     let known = past.map_while(|day| Some(DayCount { day, changes: reads.activity().known(service, day)? }));
     let mut days: Vec<DayCount> = known.collect();
     let wanted = DAYS - i64::try_from(days.len()).unwrap_or(0);
-    let health = reads.read(service, "health", vec![("days".to_owned(), wanted.to_string())]).await?;
+    let mut arguments = vec![("days".to_owned(), wanted.to_string())];
+    arguments.extend(more);
+    let health = reads.read(service, "health", arguments).await?;
     let count = |item: &Value| Some(DayCount { day: item["day"].as_str()?.parse().ok()?, changes: item["changes"].as_u64()? });
     let counted: Vec<DayCount> = health["changesByDay"].as_array().into_iter().flatten().filter_map(count).collect();
     let mut later = 0;

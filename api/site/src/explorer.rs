@@ -74,7 +74,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let list = shown.operation(hints.list);
     let wanted = value(pairs, "view");
     let kind = if list.is_some() && wanted != Kind::Changes.name() { Kind::Records } else { Kind::Changes };
-    let pulse = pulse(reads, shown).await?;
+    let pulse = pulse(reads, shown, Vec::new()).await?;
     let feed = shown.filtered_feed().filter(|feed| feed.price == Price::Free);
     let is_filtered = feed.is_some_and(|feed| !filters::given(feed, pairs).is_empty()) || !value(pairs, "start").is_empty();
     let changes = shown.operation("changes");

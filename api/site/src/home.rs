@@ -23,10 +23,13 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let services = reads.services();
     let states = join_all(services.iter().map(|shown| async move {
         let nothing = Vec::new();
-        let (pulse, newest) = join(pulse(reads, *shown), newest_part(reads, *shown, &nothing, SHOWN_MAX as u64)).await;
+        let (pulse, newest) =
+            join(pulse(reads, *shown, status::with_streams()), newest_part(reads, *shown, &nothing, SHOWN_MAX as u64)).await;
         (*shown, pulse, newest.map(|part| part.rows).unwrap_or_default())
-    }));
-    let (states, freshness) = join(states, status::freshness(reads)).await;
+    }))
+    .await;
+    let answers = states.iter().filter_map(|(shown, pulse, _)| Some((*shown, &pulse.as_ref().ok()?.health)));
+    let freshness = status::freshness(answers, reads.now_ms());
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
     let known = || states.iter().filter_map(|(_, pulse, _)| pulse.as_ref().ok());
     let (today, all): (u64, u64) = (known().map(Pulse::today).sum(), known().map(Pulse::changes).sum());

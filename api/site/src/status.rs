@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::bars::bars;
 use crate::fields::{ago, cell, grouped, time, today};
-use crate::{Reads, STATUS, STATUS_FEED, Shown, guides};
+use crate::{Pairs, Reads, STATUS, STATUS_FEED, Shown, guides};
 
 /// The most fields of an upstream that are listed.
 const FIELDS_MAX: usize = 60;
@@ -40,11 +40,15 @@ impl Stream<'_> {
     }
 }
 
+/// The argument with which `health` lists streams.
+pub(crate) fn with_streams() -> Pairs {
+    vec![("streams".to_owned(), "true".to_owned())]
+}
+
 /// Asks each service for its state.
 async fn read_states(reads: &dyn Reads) -> Vec<ServiceState<'_>> {
-    let arguments = || vec![("streams".to_owned(), "true".to_owned())];
     let answering = reads.services().into_iter();
-    join_all(answering.map(|shown| async move { (shown, reads.read(shown.service.name, "health", arguments()).await) })).await
+    join_all(answering.map(|shown| async move { (shown, reads.read(shown.service.name, "health", with_streams()).await) })).await
 }
 
 /// The page.
@@ -53,7 +57,7 @@ async fn read_states(reads: &dyn Reads) -> Vec<ServiceState<'_>> {
 /// None: a service that does not answer is shown as such.
 pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let states = read_states(reads).await;
-    let streams = streams(&states);
+    let streams = streams(answered(&states));
     let silent = states.iter().filter(|(_, state)| state.is_err()).count();
     let failed: Vec<&str> = streams.iter().filter(|(_, stream)| stream.has_failed()).map(|(name, _)| *name).collect();
     let now_ms = reads.now_ms();
@@ -103,13 +107,18 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     })
 }
 
-/// The streams of all services by their names, each once.
-fn streams<'a>(states: &'a [ServiceState<'a>]) -> BTreeMap<&'a str, Stream<'a>> {
+/// The services that answered, with their answers.
+fn answered<'a>(states: &'a [ServiceState<'a>]) -> impl Iterator<Item = (Shown<'a>, &'a Value)> {
+    states.iter().filter_map(|(shown, health)| Some((*shown, health.as_ref().ok()?)))
+}
+
+/// The streams in the answers of services, by their names, each once.
+fn streams<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)>) -> BTreeMap<&'a str, Stream<'a>> {
     let mut streams: BTreeMap<&str, Stream<'_>> = BTreeMap::new();
-    for (shown, health) in states {
-        for state in health.iter().flat_map(|health| health["streams"].as_array().into_iter().flatten()) {
+    for (shown, health) in answers {
+        for state in health["streams"].as_array().into_iter().flatten() {
             let Some(name) = state["stream"].as_str() else { continue };
-            streams.entry(name).or_insert_with(|| Stream { state, services: Vec::new() }).services.push(*shown);
+            streams.entry(name).or_insert_with(|| Stream { state, services: Vec::new() }).services.push(shown);
         }
     }
     streams
@@ -122,11 +131,9 @@ fn failing_first<'a>(streams: &'a BTreeMap<&'a str, Stream<'a>>) -> Vec<(&'a str
     all
 }
 
-/// When each stream was last read completely, in a few words.
-pub(crate) async fn freshness(reads: &dyn Reads) -> Markup {
-    let states = read_states(reads).await;
-    let streams = streams(&states);
-    let now_ms = reads.now_ms();
+/// When each stream in the answers of services was last read completely, in a few words.
+pub(crate) fn freshness<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)>, now_ms: i64) -> Markup {
+    let streams = streams(answers);
     html! {
         @if streams.is_empty() { p.soft { "No stream is known." } }
         ul.plain.streams {

@@ -58,8 +58,14 @@ impl Measure {
     /// The multiple as it is shown, to three decimals, so that lists are in the order of what they show; 0 without a baseline.
     #[must_use]
     pub fn rank_multiple(&self) -> f64 {
-        (self.labelled.multiple.unwrap_or_default() * 1_000.0).round() / 1_000.0
+        thousandths(self.labelled.multiple.unwrap_or_default())
     }
+}
+
+/// A number rounded to three decimals, as it is stored and shown.
+#[must_use]
+pub fn thousandths(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
 }
 
 /// The windows of all phrases at an hour.

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{Stream, read_states, streams};
+use super::{Stream, answered, read_states, streams};
 use crate::{Reads, Rendered, STATUS, STATUS_FEED};
 
 /// The content type of the feed.
@@ -32,7 +32,7 @@ impl Entry<'_> {
 /// The feed.
 pub(crate) async fn feed(reads: &dyn Reads) -> Rendered {
     let states = read_states(reads).await;
-    let streams = streams(&states);
+    let streams = streams(answered(&states));
     let mut entries: Vec<Entry<'_>> = streams.iter().flat_map(|(name, stream)| entries(name, stream)).collect();
     // Times in this form are in the order of their texts.
     entries.sort_by(|one, other| other.updated().cmp(one.updated()).then_with(|| one.stream.cmp(other.stream)));

@@ -7,7 +7,7 @@ use crate::record::{FLAT, Phrase};
 use velocity::calendar::{DAY_HOURS, hour_of, time};
 use velocity::hours::{DayRow, Hours};
 use velocity::label::{Label, confirmed};
-use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, Scale, WINDOW_DEFAULT, longest_only};
+use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, Scale, WINDOW_DEFAULT, longest_only, thousandths};
 use velocity::mentions::{KEPT_HOURS, Mentions};
 use velocity::rows::{
     BOARD_KEY, BOARD_MAX, Board, CANDIDATE_PARTS, Clock, LOWEST_KEY, LowestRow, ViewsRow, candidate_part, candidates_key, day_key,
@@ -97,7 +97,7 @@ fn record_of(candidate: &Candidate, newest: i64) -> Phrase {
         phrase: phrase.clone(),
         label: label.as_str().to_owned(),
         window: WINDOW_DEFAULT,
-        multiple: thousandths(measure.labelled.multiple.unwrap_or_default()),
+        multiple: measure.rank_multiple(),
         count: int(count),
         baseline: thousandths(measure.baseline.unwrap_or_default()),
         since: time(newest + 1),
@@ -120,9 +120,4 @@ fn remember_board(state: &mut Rows<'_>, newest: i64, candidates: Vec<Candidate>)
 
 fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// A number rounded to three decimals.
-fn thousandths(value: f64) -> f64 {
-    (value * 1_000.0).round() / 1_000.0
 }
