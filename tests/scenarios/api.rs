@@ -166,7 +166,7 @@ fn context(
         let prefix = format!("/{}", service.name);
         (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
-    let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50));
+    let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50).with_fleets(2));
     let cache_dir = Some(std::env::temp_dir().join(format!("highwater-cache-{}-{}", std::process::id(), address.port())));
     let own = Settings { private_targets, cache_dir, ..Settings::new(services().into_iter().map(service).collect(), tiers) };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();

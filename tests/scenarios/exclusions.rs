@@ -75,7 +75,7 @@ fn artifacts_of_excluded_contractors() {
     // Lifted after two files without it, with a change that says so.
     let lifted = server
         .json("/exclusions/v1/whats_changed_since?start=earliest&uei=OTBL8E4T6M77&kind=exclusion&includeBackfill=true&limit=100", &key);
-    assert_eq!(rows(&lifted, "changes").last().map(|change| &change["record"]["withdrawn"]), Some(&json!(true)), "{lifted}");
+    assert_eq!(rows(&lifted, "changes").last().map(|change| &change["withdrawn"]), Some(&json!(true)), "{lifted}");
     assert_eq!(server.json("/exclusions/v1/exclusion_check?uei=OTBL8E4T6M77", "")["onIndex"], false);
 }
 

@@ -118,7 +118,8 @@ fn clearances_are_those_of_the_name_check() {
     assert_eq!((&preview["label"], preview.get("clearance")), (&json!("RISING"), None), "{called}");
 
     let mut statuses = BTreeSet::new();
-    let is_plain = |mark: &&str| mark.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ') && mark.split(' ').count() <= 6;
+    let is_plain =
+        |mark: &&str| !mark.is_empty() && mark.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ') && mark.split(' ').count() <= 6;
     let marks = simulator::TRADEMARKS.iter().map(|mark| mark.mark).filter(is_plain);
     for name in marks.chain([RISING]) {
         let radar = server.json(&format!("/phrases/v1/radar?phrase={}", query(name)), &key);
