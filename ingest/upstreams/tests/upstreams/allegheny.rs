@@ -164,6 +164,6 @@ fn cards_of_a_parcel_are_one_fact() {
         assert_eq!(parcels, [(pin(1), Some(10)), (pin(2), Some(30)), (pin(3), Some(60))], "{limit} rows a page");
         assert_eq!(cycles, [2026], "{limit} rows a page");
     }
-    let begun = UpstreamCursor(json!({ "modified": "2026-11-02T04:11:00", "rows": 32_000 }).to_string());
+    let begun = UpstreamCursor(json!({ "v": 1, "modified": "2026-11-02T04:11:00", "rows": 32_000 }).to_string());
     assert!(path(ASSESSMENTS, &begun).contains("sort=_id+asc"));
 }
