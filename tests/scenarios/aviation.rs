@@ -193,11 +193,11 @@ async fn the_watch_of_a_fleet() {
     let day = OneDay::begin(dir.path(), &simulated, &backend, MONDAY).await;
     let sending = tokio::spawn(webhooks::sender::run(Arc::clone(&day.api.context), services::matchers(), "test".to_owned()));
     let watch = day.ask(200, "GET", &format!("/v1/watchlist/{id}?limit=200"), &key, &Value::Null);
-    let matched: Vec<&str> = watch["matches"].as_array().unwrap().iter().map(|one| one["record"]["id"].as_str().unwrap()).collect();
+    let matched: Vec<&str> = watch["matches"].as_array().unwrap().iter().map(|one| one["adNumber"].as_str().unwrap()).collect();
     assert!(matched.contains(&REPLACING) && !matched.contains(&SEAT_RAILS), "{matched:?}");
     let find = || {
         let messages: Vec<Value> = receiver.accepted("hook", secret).iter().map(Message::json).collect();
-        messages.into_iter().find(|message| message["changes"].as_array().unwrap().iter().any(|one| one["record"]["id"] == REPLACING))
+        messages.into_iter().find(|message| message["changes"].as_array().unwrap().iter().any(|one| one["adNumber"] == REPLACING))
     };
     let message = tokio::task::block_in_place(|| wait_for("the message of the watch", find));
     assert_eq!((&message["event"], &message["fleet"]), (&json!("aviation.directive"), &json!("default")));
