@@ -31,23 +31,32 @@ const HEADS_PER_SCAN: usize = 2_000;
 
 /// The keys that a run has seen, as 16-byte hashes to save memory: a million keys take some 24 MB.
 #[derive(Default)]
-pub struct Seen(HashSet<(u64, u64)>);
+pub struct Seen {
+    /// Of all records that answers had.
+    keys: HashSet<(u64, u64)>,
+    /// Those of them of which answers have only said that they are present.
+    unobserved: HashSet<(u64, u64)>,
+}
 
 impl Seen {
-    /// Adds a key. Returns whether it is new.
+    /// Adds the key of an observation. Returns whether it is the first one of the key.
     pub fn insert(&mut self, key: &str) -> bool {
-        self.0.insert(Self::hash(key))
+        let hash = Self::hash(key);
+        self.keys.insert(hash) || self.unobserved.remove(&hash)
     }
 
-    /// Removes a key. Returns whether it was there.
-    pub fn remove(&mut self, key: &str) -> bool {
-        self.0.remove(&Self::hash(key))
+    /// Adds the key of a record of which an answer only says that it is present.
+    pub fn insert_present(&mut self, key: &str) {
+        let hash = Self::hash(key);
+        if self.keys.insert(hash) {
+            self.unobserved.insert(hash);
+        }
     }
 
     /// Whether a key has been seen.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
-        self.0.contains(&Self::hash(key))
+        self.keys.contains(&Self::hash(key))
     }
 
     fn hash(key: &str) -> (u64, u64) {
@@ -126,5 +135,21 @@ impl MissingKeys {
     fn exceeds(&self, percent: usize) -> bool {
         let most = MISSING_ALWAYS_ALLOWED.max(self.known * percent / 100);
         self.missing.len() > most || (self.known > 0 && self.missing.len() == self.known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the first observation of a key counts, also if an answer said before that its record is present, and that no other does.
+    #[test]
+    fn first_observations() {
+        let mut seen = Seen::default();
+        seen.insert_present("a");
+        assert!(seen.contains("a") && seen.insert("a") && !seen.insert("a"));
+        assert!(seen.insert("b") && !seen.insert("b"));
+        seen.insert_present("b");
+        assert!(!seen.insert("b") && !seen.contains("c"));
     }
 }

@@ -65,8 +65,6 @@ pub(super) struct SyncRun<'a> {
     /// When this run last appended a run event.
     checkpoint_at: Instant,
     seen: Seen,
-    /// Those of them of which answers have only said that they are present: an observation that follows is their first.
-    unobserved: Seen,
     /// In how many documents of the runs before each mapped field had a value.
     fields_before: Vec<FieldCount>,
     /// The same of the pages of this run so far.
@@ -119,7 +117,6 @@ impl<'a> SyncRun<'a> {
             has_pending_checkpoint: false,
             checkpoint_at: Instant::now(),
             seen: Seen::default(),
-            unobserved: Seen::default(),
             fields_before: Vec::new(),
             fields: FieldCounts::default(),
             touched: Touched::default(),
@@ -173,12 +170,10 @@ impl<'a> SyncRun<'a> {
             if !self.upstream.is_ordered(self.stream) {
                 // An upstream may show a key twice in one run with different content. Only the first one counts; otherwise the record would
                 // change back and forth.
-                page.retain(|hashed| self.seen.insert(&hashed.observation.key) || self.unobserved.remove(&hashed.observation.key));
+                page.retain(|hashed| self.seen.insert(&hashed.observation.key));
             }
             for key in &rest.present {
-                if self.seen.insert(key) {
-                    self.unobserved.insert(key);
-                }
+                self.seen.insert_present(key);
             }
             let must_wait = self.count_fields(&page, &rest.fields).await?;
             if let Some(Incomplete { what, from }) = rest.incomplete.clone() {

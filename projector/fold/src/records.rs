@@ -201,6 +201,20 @@ impl<'a, T: Rules> State<'a, T> {
         if now == before { Ok(()) } else { self.remember(key, Some(&now).filter(|now| **now != S::default())) }
     }
 
+    /// Adds to the counts under a key: a map from a cell to a number. Cells of 0 are removed. Counts without cells are remembered, too, because an index has
+    /// an entry for each change of them.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn count(&mut self, key: &str, changes: impl IntoIterator<Item = (String, i64)>) -> Result<(), Undecided> {
+        let mut counts: BTreeMap<String, i64> = self.source(key)?.unwrap_or_default();
+        for (cell, change) in changes {
+            *counts.entry(cell).or_default() += change;
+        }
+        counts.retain(|_, count| *count > 0);
+        self.remember(key, Some(&counts))
+    }
+
     /// Returns the keys that decisions may sign with.
     #[must_use]
     pub fn keys(&self) -> &SigningKeys {

@@ -247,7 +247,7 @@ pub fn watched_keys(name: &Mark) -> Vec<u64> {
     let keys::Asked { all, any, near } = keys::asked(name);
     let mut keys: Vec<u64> = all.into_iter().map(|key| key.hash).collect();
     // A mark that one of the groups finds has all keys of the group.
-    keys.extend(any.iter().filter_map(|group| group.first()));
+    keys.extend(any.iter().filter_map(|group| group.first()).map(|key| key.hash));
     keys.extend(near);
     keys.sort_unstable();
     keys.dedup();

@@ -12,8 +12,6 @@ mod projects;
 mod ratio;
 mod roll;
 
-use std::collections::BTreeMap;
-
 use crate::county::County;
 use crate::record::{COUNTS, DeltaCounts, Parcel, TABLES, delta_counts, id, township_counts};
 use bytes::Bytes;
@@ -245,9 +243,6 @@ fn decide_again(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Un
     }
 }
 
-/// How many over-assessed parcels of a township there are: `CLASS/TIER` to a number.
-type Counts = BTreeMap<String, i64>;
-
 /// Sets the record of a parcel, and counts it.
 fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Parcel) -> Result<(), Undecided> {
     let cell = |parcel: &Parcel| parcel.is_over().then(|| (parcel.township_code.clone(), format!("{}/{}", parcel.class, parcel.tier)));
@@ -261,10 +256,7 @@ fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Par
                 keys.push(township_counts(&county, ""));
             }
             for key in keys {
-                let mut counts: Counts = state.source(&key)?.unwrap_or_default();
-                *counts.entry(cell.clone()).or_default() += change;
-                counts.retain(|_, count| *count > 0);
-                state.remember(&key, Some(&counts))?;
+                state.count(&key, [(cell.clone(), change)])?;
             }
         }
     }

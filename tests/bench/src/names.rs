@@ -100,14 +100,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
 fn explain(index: &Index, names: &[Mark]) {
     let names = names.get(..EXPLAINED_NAMES).unwrap_or(names);
     let all: Vec<Work> = names.iter().map(|name| index.work(name, index.seq())).collect();
-    let mut candidates: Vec<usize> = all.iter().map(|work| work.candidates).collect();
-    candidates.sort_unstable();
+    let candidates: Vec<f64> = all.iter().map(|work| work.candidates as f64).collect();
     let mean = |total: usize| total as f64 / all.len().max(1) as f64;
-    let at = |share: usize| {
-        candidates.get((candidates.len() * share / 100).min(candidates.len().saturating_sub(1))).copied().unwrap_or_default()
-    };
-    let of_names = format!("mean {:.0}, median {}, p99 {}", mean(candidates.iter().sum()), at(50), at(99));
-    figure("candidates of a name", of_names);
+    let total = all.iter().map(|work| work.candidates).sum();
+    let (p50, p99) = (percentile(candidates.clone(), 0.5), percentile(candidates, 0.99));
+    figure("candidates of a name", format!("mean {:.0}, median {p50:.0}, p99 {p99:.0}", mean(total)));
     for rule in Rule::ALL {
         let of_rule: Vec<&RuleWork> = all.iter().flat_map(|work| &work.by_rule).filter(|of_rule| of_rule.rule == *rule).collect();
         let found: usize = of_rule.iter().map(|of_rule| of_rule.candidates).sum();

@@ -86,8 +86,6 @@ pub(super) struct Key {
     pub(super) rules: RuleSet,
 }
 
-/// The rules of the keys of which one is enough.
-pub(super) const ANY: RuleSet = Kind::Gram.rules();
 /// The rules of the keys of [`near_keys`].
 pub(super) const NEAR: RuleSet = Kind::FirstFour.rules();
 
@@ -274,7 +272,7 @@ pub(super) struct Asked {
     /// Keys that are all asked for.
     pub(super) all: Vec<Key>,
     /// Of each group, one key is enough.
-    pub(super) any: Vec<Vec<u64>>,
+    pub(super) any: Vec<Vec<Key>>,
     /// Keys of marks of which only those count that have nearly the letters of the name, see [`near_keys`].
     pub(super) near: Vec<u64>,
 }
@@ -311,7 +309,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
             // A mark that contains the name has a stored part of four letters at an even or at an odd place of the name.
             for first in [0, 1] {
                 let grams = (first..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4));
-                any.push(grams.map(|gram| key(Kind::Gram, gram).hash).collect());
+                any.push(grams.map(|gram| key(Kind::Gram, gram)).collect());
             }
         }
         let primary = name.primary_key();

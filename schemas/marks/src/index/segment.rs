@@ -53,7 +53,7 @@ impl Segment {
         self.candidates(name, asked, at).into_iter().filter_map(|(row, rules)| self.hit(name, row as usize, rules)).collect()
     }
 
-    /// The rows that stand at a position and that keys found, each once, with the rules of these keys, in order.
+    /// The rows that are current at a position and that keys found, each once, with the rules of these keys, in order.
     pub(super) fn candidates(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<(u32, RuleSet)> {
         let (mut rows, mut found): (Vec<u32>, Vec<(u32, RuleSet)>) = (Vec::new(), Vec::new());
         let mut add = |key: u64, rules: RuleSet| {
@@ -63,8 +63,8 @@ impl Segment {
         };
         asked.all.iter().for_each(|key| add(key.hash, key.rules));
         for group in &asked.any {
-            let smallest = group.iter().min_by_key(|key| self.postings.cost(**key));
-            smallest.into_iter().for_each(|key| add(*key, keys::ANY));
+            let smallest = group.iter().min_by_key(|key| self.postings.cost(key.hash));
+            smallest.into_iter().for_each(|key| add(key.hash, key.rules));
         }
         found.extend(self.near(name, asked).into_iter().map(|row| (row, keys::NEAR)));
         found.sort_unstable_by_key(|(row, _)| *row);

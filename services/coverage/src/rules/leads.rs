@@ -191,9 +191,6 @@ fn merged(group: &Group, candidates: &BTreeMap<String, Candidate>) -> Option<Lea
     Some(lead)
 }
 
-/// The counts of a day: `SOURCE/LINE` to how many leads.
-type Counts = BTreeMap<String, i64>;
-
 /// Sets a lead, and counts it under its first source on the day of its trigger while it is in lists.
 fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided> {
     let before = state.record(&lead.id)?;
@@ -202,12 +199,7 @@ fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided
     if old != new {
         for (place, change) in [(old, -1), (new, 1)] {
             let Some((day, cell)) = place else { continue };
-            let key = format!("{COUNTS}{day}");
-            let mut counts: Counts = state.source(&key)?.unwrap_or_default();
-            let count = counts.entry(cell).or_default();
-            *count += change;
-            counts.retain(|_, count| *count > 0);
-            state.remember(&key, Some(&counts))?;
+            state.count(&format!("{COUNTS}{day}"), [(cell, change)])?;
         }
     }
     state.put(lead)

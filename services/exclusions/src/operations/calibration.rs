@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(of("2026-12-01"), (24, "2023-12-01".to_owned(), "2025-11-01".to_owned()));
     }
 
-    /// Proves the sums and shares of the bands, and that the note stands where there are no figures.
+    /// Proves the sums and shares of the bands, and that a note says so where there are no figures.
     #[test]
     fn figures() {
         let months = months("2026-11-20".parse().unwrap());

@@ -1,6 +1,6 @@
 //! Exemptions: which rules flag the record of a parcel, and by which of its fields. A flag says what the record shows, and draws no conclusion.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::record::Parcel;
 use crate::record::flag::{Flag, flag_counts};
@@ -173,28 +173,21 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
         state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
     }
     if details.flags != rules {
-        count(state, &details.flags, &rules)?;
+        let changes = [(&details.flags, -1), (&rules, 1)];
+        state.count(
+            &flag_counts(COUNTY),
+            changes.into_iter().flat_map(|(rules, change)| rules.iter().map(move |rule| (rule.clone(), change))),
+        )?;
         details.flags = rules;
         state.remember(&key, Some(&roll))?;
     }
     Ok(())
 }
 
-/// Counts that a parcel is flagged by other rules than before.
-fn count(state: &mut State<'_, ParcelsRules>, before: &[String], now: &[String]) -> Result<(), Undecided> {
-    let key = flag_counts(COUNTY);
-    let mut counts: BTreeMap<String, i64> = state.source(&key)?.unwrap_or_default();
-    for (rules, change) in [(before, -1), (now, 1)] {
-        for rule in rules {
-            *counts.entry(rule.clone()).or_default() += change;
-        }
-    }
-    counts.retain(|_, count| *count > 0);
-    state.remember(&key, Some(&counts))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use schemas::event::FactKind;
     use schemas::facts::parcels::{ASSESSMENT, ParcelFact};
     use schemas::tables::Datum;

@@ -1,6 +1,6 @@
 //! The fold over values, sales and cycles: the tiers of the contract, frozen medians, deltas, counts, and that the order of facts does not matter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CurrentCycle, RULE, current_cycle};
 use schemas::cook;
@@ -57,7 +57,7 @@ impl Asked for Engine {
         for parcel in self.records().into_values().filter(Parcel::is_over) {
             *expected.entry(format!("{}/{}", parcel.class, parcel.tier)).or_default() += 1;
         }
-        assert_eq!(self.counted::<Counts>(&township_counts(cook::COUNTY, "77")), expected);
+        assert_eq!(self.counted::<BTreeMap<String, i64>>(&township_counts(cook::COUNTY, "77")), expected);
         let cycles: BTreeSet<String> = self.records().into_values().map(|parcel| parcel.cycle).filter(|cycle| !cycle.is_empty()).collect();
         for cycle in cycles {
             let counts: DeltaCounts = self.counted(&delta_counts(cook::COUNTY, &cycle));

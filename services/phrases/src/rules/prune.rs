@@ -1,5 +1,5 @@
 //! Deletes what is too old, so that the state stays bounded: the mentions of phrases that nobody has mentioned for 31 days, the views of articles that
-//! no list has had for 35 days, and lists of earlier days. What is remembered of a story itself stays.
+//! no list has had for 35 days, and lists of earlier days. What is remembered of a story itself remains.
 
 use std::collections::BTreeSet;
 

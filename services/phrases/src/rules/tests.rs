@@ -332,7 +332,7 @@ fn the_state_does_not_grow() {
 }
 
 /// Proves that views are deleted when no list has had the article for 35 days, also after days whose lists never came, and that those of an article that is
-/// listed again stay.
+/// listed again remain.
 #[test]
 fn views_of_earlier_articles_are_deleted() {
     let mut world = World::default();

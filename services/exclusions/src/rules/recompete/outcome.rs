@@ -5,7 +5,7 @@
 //! award is one of the same office, industry and service that was signed at most 180 days before or after the end and
 //! that is of about the same size. Without one it is not known what became of the need. Places of performance are not compared.
 
-use crate::record::outcomes::{Counts, FLIP, KEPT, SCORED_DAYS, cell, key, month_of, term};
+use crate::record::outcomes::{FLIP, KEPT, SCORED_DAYS, cell, key, month_of, term};
 use crate::record::{Contract, Exclusion, TABLES, score, signals};
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -70,10 +70,7 @@ impl Step<'_> {
         if counted != now.counted {
             for (place, change) in [(now.counted.take(), -1), (counted.clone(), 1)] {
                 let Some((month, cell)) = place else { continue };
-                let mut counts: Counts = state.source(&key(&month))?.unwrap_or_default();
-                *counts.entry(cell).or_default() += change;
-                counts.retain(|_, count| *count > 0);
-                state.remember(&key(&month), Some(&counts))?;
+                state.count(&key(&month), [(cell, change)])?;
             }
             now.counted = counted;
         }

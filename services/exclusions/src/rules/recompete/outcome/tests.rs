@@ -9,6 +9,7 @@ use schemas::tables::{Datum, Key};
 use super::super::super::{ExclusionInput, Exclusions};
 use super::super::tests::{award, modified};
 use super::*;
+use crate::record::outcomes::Counts;
 use fold::testing::{self, Folded};
 
 type Engine = Folded<Exclusions>;
