@@ -21,6 +21,8 @@ pub(crate) use stores::{NicheEntry, StoreEntry};
 
 /// The defaults, which also list all keys and their types.
 const DEFAULTS: &str = include_str!("default.toml");
+/// The section of the defaults that every service has under its own name.
+const ANY_SERVICE: &str = "NAME";
 /// How errors name the defaults.
 const DEFAULTS_ORIGIN: &str = "built-in defaults";
 /// The file that is read when `--config` names none.
@@ -118,7 +120,7 @@ impl Config {
     /// # Errors
     /// The file cannot be read, a key is unknown, or a value cannot be used.
     pub(crate) fn load(file: Option<&Path>, environment: impl Iterator<Item = (String, String)>, flags: &Flags) -> Result<Self, Error> {
-        let defaults: Table = DEFAULTS.parse().map_err(|source| Error::Toml { path: "default.toml".into(), source: Box::new(source) })?;
+        let defaults = defaults().map_err(|source| Error::Toml { path: "default.toml".into(), source: Box::new(source) })?;
         let mut layers = Layers { merged: defaults.clone(), origins: BTreeMap::new() };
         let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
         match std::fs::read_to_string(&path) {
@@ -183,6 +185,17 @@ impl Config {
     pub(crate) fn invalid(&self, key: &str, reason: impl Into<String>) -> Error {
         Error::Value { key: key.to_owned(), origin: origin_of(&self.origins, key), reason: reason.into() }
     }
+}
+
+/// The defaults with a section for each service.
+fn defaults() -> Result<Table, toml::de::Error> {
+    let mut defaults: Table = DEFAULTS.parse()?;
+    if let Some(Value::Table(sections)) = defaults.get_mut("services")
+        && let Some(section) = sections.remove(ANY_SERVICE)
+    {
+        sections.extend(services::names().map(|name| (name.to_owned(), section.clone())));
+    }
+    Ok(defaults)
 }
 
 /// Where a key is set. A list has one origin for all of its items.

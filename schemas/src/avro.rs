@@ -13,6 +13,7 @@ use serde_avro_fast::Schema;
 use serde_avro_fast::ser::SerializerConfig;
 
 use crate::hash::Hash32;
+use crate::topics;
 
 /// One version of one topic's schema.
 #[derive(Clone, Copy, Debug)]
@@ -23,52 +24,8 @@ pub struct SchemaText {
     pub json: &'static str,
 }
 
-/// Every schema version: the current one of each topic first, then the older ones (`<topic>.v<n>.avsc`).
-pub const ALL: &[SchemaText] = &[
-    SchemaText { topic: "awards", json: include_str!("../avro/awards.avsc") },
-    SchemaText { topic: "businesses", json: include_str!("../avro/businesses.avsc") },
-    SchemaText { topic: "carriers", json: include_str!("../avro/carriers.avsc") },
-    SchemaText { topic: "company_facts", json: include_str!("../avro/company_facts.avsc") },
-    SchemaText { topic: "directives", json: include_str!("../avro/directives.avsc") },
-    SchemaText { topic: "exclusions", json: include_str!("../avro/exclusions.avsc") },
-    SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },
-    SchemaText { topic: "grants", json: include_str!("../avro/grants.avsc") },
-    SchemaText { topic: "insider_trades", json: include_str!("../avro/insider_trades.avsc") },
-    SchemaText { topic: "liens", json: include_str!("../avro/liens.avsc") },
-    SchemaText { topic: "marks", json: include_str!("../avro/marks.avsc") },
-    SchemaText { topic: "meetings", json: include_str!("../avro/meetings.avsc") },
-    SchemaText { topic: "mentions", json: include_str!("../avro/mentions.avsc") },
-    SchemaText { topic: "parcels", json: include_str!("../avro/parcels.avsc") },
-    SchemaText { topic: "permits", json: include_str!("../avro/permits.avsc") },
-    SchemaText { topic: "recalls", json: include_str!("../avro/recalls.avsc") },
-    SchemaText { topic: "sales", json: include_str!("../avro/sales.avsc") },
-    SchemaText { topic: "statements", json: include_str!("../avro/statements.avsc") },
-    SchemaText { topic: "stock", json: include_str!("../avro/stock.avsc") },
-    SchemaText { topic: "trials", json: include_str!("../avro/trials.avsc") },
-    SchemaText { topic: "accounts", json: include_str!("../avro/accounts.avsc") },
-    SchemaText { topic: "deliveries", json: include_str!("../avro/deliveries.avsc") },
-    SchemaText { topic: "payments", json: include_str!("../avro/payments.avsc") },
-    SchemaText { topic: "receipts", json: include_str!("../avro/receipts.avsc") },
-    SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
-    SchemaText { topic: "changes.aviation", json: include_str!("../avro/changes.aviation.avsc") },
-    SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
-    SchemaText { topic: "changes.cadence", json: include_str!("../avro/changes.cadence.avsc") },
-    SchemaText { topic: "changes.catalysts", json: include_str!("../avro/changes.catalysts.avsc") },
-    SchemaText { topic: "changes.coverage", json: include_str!("../avro/changes.coverage.avsc") },
-    SchemaText { topic: "changes.exclusions", json: include_str!("../avro/changes.exclusions.avsc") },
-    SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
-    SchemaText { topic: "changes.labs", json: include_str!("../avro/changes.labs.avsc") },
-    SchemaText { topic: "changes.names", json: include_str!("../avro/changes.names.avsc") },
-    SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.avsc") },
-    SchemaText { topic: "changes.phrases", json: include_str!("../avro/changes.phrases.avsc") },
-    SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
-    SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.avsc") },
-    SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },
-    SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
-    SchemaText { topic: "changes.deliveries", json: include_str!("../avro/changes.deliveries.avsc") },
-    SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.avsc") },
-    SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.avsc") },
-    SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
+/// Earlier schema versions, `<topic>.v<n>.avsc`. The current ones follow from the list of topics.
+const EARLIER: &[SchemaText] = &[
     SchemaText { topic: "awards", json: include_str!("../avro/awards.v1.avsc") },
     SchemaText { topic: "awards", json: include_str!("../avro/awards.v2.avsc") },
     SchemaText { topic: "filings", json: include_str!("../avro/filings.v1.avsc") },
@@ -115,6 +72,12 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "parcels", json: include_str!("../avro/parcels.v1.avsc") },
     SchemaText { topic: "changes.parcels", json: include_str!("../avro/changes.parcels.v2.avsc") },
 ];
+
+/// Every schema version: the current one of each topic first, in the order of the topics, then the earlier ones.
+pub static ALL: LazyLock<Vec<SchemaText>> = LazyLock::new(|| {
+    let current = topics::SCHEMAS.iter().map(|&(topic, json)| SchemaText { topic, json });
+    current.chain(EARLIER.iter().copied()).collect()
+});
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
 pub type Fingerprint = [u8; 8];
@@ -196,7 +159,7 @@ static LEARNED: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLoc
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
-    for text in ALL {
+    for text in ALL.iter() {
         // A schema that does not parse is a bug in this crate. A test parses all of them, so that it is found before a release.
         let Ok(named) = Named::parse(text.json) else { continue };
         known.current.entry(text.topic).or_insert(named);

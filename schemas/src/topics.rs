@@ -28,145 +28,113 @@ pub struct Topic {
     pub private: bool,
 }
 
-/// Federal contract awards and the actions on them, as the spending site published them.
-pub const AWARDS: Topic = Topic { name: "awards", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Businesses, or events of them, as registers of states published them.
-pub const BUSINESSES: Topic = Topic { name: "businesses", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Motor carriers, their authorities and their filings of insurance, as the regulator published them.
-pub const CARRIERS: Topic = Topic { name: "carriers", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Annual reports of companies, and obligations to their parents by fiscal year.
-pub const COMPANY_FACTS: Topic = Topic { name: "company_facts", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Documents about airworthiness directives as the journal published them.
-pub const DIRECTIVES: Topic = Topic { name: "directives", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Rows of the list of parties that are excluded from federal awards, as the list published them.
-pub const EXCLUSIONS: Topic = Topic { name: "exclusions", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Filings with the securities regulator, one record per filer.
-pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Grants as funders published them.
-pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Trades that company insiders reported.
-pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Tax liens of parcels as courts published them, with their current status.
-pub const LIENS: Topic = Topic { name: "liens", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Case files of trademarks as the register published them.
-pub const MARKS: Topic = Topic { name: "marks", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Notices of meetings, as journals published them.
-pub const MEETINGS: Topic = Topic { name: "meetings", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Stories and page views as sites published them, and the hours and days that were read of them. One partition, so that the fact of an hour
-/// follows those of its stories.
-pub const MENTIONS: Topic = Topic { name: "mentions", kind: TopicKind::Facts, partitions: 1, private: false };
-/// Parcels as assessors published them, and which assessments are complete. One partition, so that the fact of a cycle follows the values that it is
-/// about.
-pub const PARCELS: Topic = Topic { name: "parcels", kind: TopicKind::Facts, partitions: 1, private: false };
-/// Permits for construction as assessors and cities published them, one record for each parcel.
-pub const PERMITS: Topic = Topic { name: "permits", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Recalls as agencies published them.
-pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Sales of parcels as assessors published them, and the townships that were read. One partition, so that the fact of a township follows its sales.
-pub const SALES: Topic = Topic { name: "sales", kind: TopicKind::Facts, partitions: 1, private: false };
-/// Statements of companies in filings, and the ticker symbols of companies.
-pub const STATEMENTS: Topic = Topic { name: "statements", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Availability of products as stores published it, and the polls of the stores. One partition, so that the fact of a poll follows those of
-/// the variants that it saw.
-pub const STOCK: Topic = Topic { name: "stock", kind: TopicKind::Facts, partitions: 1, private: false };
-/// Clinical trials as registries published them.
-pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Requests about accounts: keys, saved filters, watches, fleets.
-pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
-/// The outcomes of webhook deliveries.
-pub const DELIVERIES: Topic = Topic { name: "deliveries", kind: TopicKind::Commands, partitions: 1, private: true };
-/// Payments that were signed for an answer, and their outcomes.
-pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands, partitions: 1, private: true };
-/// Requests to the receipt service.
-pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands, partitions: 1, private: false };
-/// Records that no mapping could read, with their raw bytes.
-pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
-/// The aviation service's changes.
-pub const CHANGES_AVIATION: Topic = Topic { name: "changes.aviation", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The awards service's changes.
-pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The cadence service's changes.
-pub const CHANGES_CADENCE: Topic = Topic { name: "changes.cadence", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The catalysts service's changes.
-pub const CHANGES_CATALYSTS: Topic = Topic { name: "changes.catalysts", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The coverage service's changes.
-pub const CHANGES_COVERAGE: Topic = Topic { name: "changes.coverage", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The exclusions service's changes.
-pub const CHANGES_EXCLUSIONS: Topic = Topic { name: "changes.exclusions", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The filings service's changes.
-pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The labs service's changes.
-pub const CHANGES_LABS: Topic = Topic { name: "changes.labs", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The names service's changes.
-pub const CHANGES_NAMES: Topic = Topic { name: "changes.names", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The parcels service's changes.
-pub const CHANGES_PARCELS: Topic = Topic { name: "changes.parcels", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The phrases service's changes.
-pub const CHANGES_PHRASES: Topic = Topic { name: "changes.phrases", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The recalls service's changes.
-pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The issued receipts: the leaves of their Merkle tree, in the tree's order.
-pub const CHANGES_RECEIPTS: Topic = Topic { name: "changes.receipts", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The research service's changes.
-pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The changes of accounts and keys.
-pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The changes of deliveries: how far each webhook target has received its service's feed.
-pub const CHANGES_DELIVERIES: Topic = Topic { name: "changes.deliveries", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The changes of payments.
-pub const CHANGES_PAYMENTS: Topic = Topic { name: "changes.payments", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The changes of accounts' saved items: saved filters, watches and fleets.
-pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The start and end of each copy of another log's records into this one.
-pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
+/// Makes THE LIST of topics, and of each topic its constant and its current schema, which is the file of its name in `schemas/avro`.
+macro_rules! topics {
+    ($($(#[$doc:meta])+ $constant:ident = $kind:ident { name: $name:literal, partitions: $partitions:literal, private: $private:literal };)+) => {
+        $($(#[$doc])+ pub const $constant: Topic =
+            Topic { name: $name, kind: TopicKind::$kind, partitions: $partitions, private: $private };)+
 
-/// THE LIST of topics.
-pub const ALL: &[Topic] = &[
-    AWARDS,
-    BUSINESSES,
-    CARRIERS,
-    COMPANY_FACTS,
-    DIRECTIVES,
-    EXCLUSIONS,
-    FILINGS,
-    GRANTS,
-    INSIDER_TRADES,
-    LIENS,
-    MARKS,
-    MEETINGS,
-    MENTIONS,
-    PARCELS,
-    PERMITS,
-    RECALLS,
-    SALES,
-    STATEMENTS,
-    STOCK,
-    TRIALS,
-    ACCOUNTS,
-    DELIVERIES,
-    PAYMENTS,
-    RECEIPTS,
-    REJECTED,
-    CHANGES_AVIATION,
-    CHANGES_AWARDS,
-    CHANGES_CADENCE,
-    CHANGES_CATALYSTS,
-    CHANGES_COVERAGE,
-    CHANGES_EXCLUSIONS,
-    CHANGES_FILINGS,
-    CHANGES_LABS,
-    CHANGES_NAMES,
-    CHANGES_PARCELS,
-    CHANGES_PHRASES,
-    CHANGES_RECALLS,
-    CHANGES_RECEIPTS,
-    CHANGES_RESEARCH,
-    CHANGES_ACCOUNTS,
-    CHANGES_DELIVERIES,
-    CHANGES_PAYMENTS,
-    CHANGES_WATCHES,
-    IMPORTS,
-];
+        /// THE LIST of topics.
+        pub const ALL: &[Topic] = &[$($constant),+];
+
+        /// The current schema of each topic, after its name and in the order of [`ALL`].
+        pub(crate) const SCHEMAS: &[(&str, &str)] = &[$(($name, include_str!(concat!("../avro/", $name, ".avsc")))),+];
+    };
+}
+
+topics! {
+    /// Federal contract awards and the actions on them, as the spending site published them.
+    AWARDS = Facts { name: "awards", partitions: 4, private: false };
+    /// Businesses, or events of them, as registers of states published them.
+    BUSINESSES = Facts { name: "businesses", partitions: 4, private: false };
+    /// Motor carriers, their authorities and their filings of insurance, as the regulator published them.
+    CARRIERS = Facts { name: "carriers", partitions: 4, private: false };
+    /// Annual reports of companies, and obligations to their parents by fiscal year.
+    COMPANY_FACTS = Facts { name: "company_facts", partitions: 4, private: false };
+    /// Documents about airworthiness directives as the journal published them.
+    DIRECTIVES = Facts { name: "directives", partitions: 4, private: false };
+    /// Rows of the list of parties that are excluded from federal awards, as the list published them.
+    EXCLUSIONS = Facts { name: "exclusions", partitions: 4, private: false };
+    /// Filings with the securities regulator, one record per filer.
+    FILINGS = Facts { name: "filings", partitions: 4, private: false };
+    /// Grants as funders published them.
+    GRANTS = Facts { name: "grants", partitions: 4, private: false };
+    /// Trades that company insiders reported.
+    INSIDER_TRADES = Facts { name: "insider_trades", partitions: 4, private: false };
+    /// Tax liens of parcels as courts published them, with their current status.
+    LIENS = Facts { name: "liens", partitions: 4, private: false };
+    /// Case files of trademarks as the register published them.
+    MARKS = Facts { name: "marks", partitions: 4, private: false };
+    /// Notices of meetings, as journals published them.
+    MEETINGS = Facts { name: "meetings", partitions: 4, private: false };
+    /// Stories and page views as sites published them, and the hours and days that were read of them. One partition, so that the fact of an hour
+    /// follows those of its stories.
+    MENTIONS = Facts { name: "mentions", partitions: 1, private: false };
+    /// Parcels as assessors published them, and which assessments are complete. One partition, so that the fact of a cycle follows the values that it is
+    /// about.
+    PARCELS = Facts { name: "parcels", partitions: 1, private: false };
+    /// Permits for construction as assessors and cities published them, one record for each parcel.
+    PERMITS = Facts { name: "permits", partitions: 4, private: false };
+    /// Recalls as agencies published them.
+    RECALLS = Facts { name: "recalls", partitions: 4, private: false };
+    /// Sales of parcels as assessors published them, and the townships that were read. One partition, so that the fact of a township follows its sales.
+    SALES = Facts { name: "sales", partitions: 1, private: false };
+    /// Statements of companies in filings, and the ticker symbols of companies.
+    STATEMENTS = Facts { name: "statements", partitions: 4, private: false };
+    /// Availability of products as stores published it, and the polls of the stores. One partition, so that the fact of a poll follows those of
+    /// the variants that it saw.
+    STOCK = Facts { name: "stock", partitions: 1, private: false };
+    /// Clinical trials as registries published them.
+    TRIALS = Facts { name: "trials", partitions: 4, private: false };
+    /// Requests about accounts: keys, saved filters, watches, fleets.
+    ACCOUNTS = Commands { name: "accounts", partitions: 1, private: true };
+    /// The outcomes of webhook deliveries.
+    DELIVERIES = Commands { name: "deliveries", partitions: 1, private: true };
+    /// Payments that were signed for an answer, and their outcomes.
+    PAYMENTS = Commands { name: "payments", partitions: 1, private: true };
+    /// Requests to the receipt service.
+    RECEIPTS = Commands { name: "receipts", partitions: 1, private: false };
+    /// Records that no mapping could read, with their raw bytes.
+    REJECTED = Rejects { name: "rejected", partitions: 1, private: true };
+    /// The aviation service's changes.
+    CHANGES_AVIATION = Changes { name: "changes.aviation", partitions: 1, private: false };
+    /// The awards service's changes.
+    CHANGES_AWARDS = Changes { name: "changes.awards", partitions: 1, private: false };
+    /// The cadence service's changes.
+    CHANGES_CADENCE = Changes { name: "changes.cadence", partitions: 1, private: false };
+    /// The catalysts service's changes.
+    CHANGES_CATALYSTS = Changes { name: "changes.catalysts", partitions: 1, private: false };
+    /// The coverage service's changes.
+    CHANGES_COVERAGE = Changes { name: "changes.coverage", partitions: 1, private: false };
+    /// The exclusions service's changes.
+    CHANGES_EXCLUSIONS = Changes { name: "changes.exclusions", partitions: 1, private: false };
+    /// The filings service's changes.
+    CHANGES_FILINGS = Changes { name: "changes.filings", partitions: 1, private: false };
+    /// The labs service's changes.
+    CHANGES_LABS = Changes { name: "changes.labs", partitions: 1, private: false };
+    /// The names service's changes.
+    CHANGES_NAMES = Changes { name: "changes.names", partitions: 1, private: false };
+    /// The parcels service's changes.
+    CHANGES_PARCELS = Changes { name: "changes.parcels", partitions: 1, private: false };
+    /// The phrases service's changes.
+    CHANGES_PHRASES = Changes { name: "changes.phrases", partitions: 1, private: false };
+    /// The recalls service's changes.
+    CHANGES_RECALLS = Changes { name: "changes.recalls", partitions: 1, private: false };
+    /// The issued receipts: the leaves of their Merkle tree, in the tree's order.
+    CHANGES_RECEIPTS = Changes { name: "changes.receipts", partitions: 1, private: false };
+    /// The research service's changes.
+    CHANGES_RESEARCH = Changes { name: "changes.research", partitions: 1, private: false };
+    /// The changes of accounts and keys.
+    CHANGES_ACCOUNTS = Changes { name: "changes.accounts", partitions: 1, private: true };
+    /// The changes of deliveries: how far each webhook target has received its service's feed.
+    CHANGES_DELIVERIES = Changes { name: "changes.deliveries", partitions: 1, private: true };
+    /// The changes of payments.
+    CHANGES_PAYMENTS = Changes { name: "changes.payments", partitions: 1, private: true };
+    /// The changes of accounts' saved items: saved filters, watches and fleets.
+    CHANGES_WATCHES = Changes { name: "changes.watches", partitions: 1, private: true };
+    /// The start and end of each copy of another log's records into this one.
+    IMPORTS = Imports { name: "imports", partitions: 1, private: true };
+}
 
 /// Returns the topics whose records are chained per key: facts and commands.
 pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {

@@ -64,6 +64,7 @@ fn defaults_are_complete() {
     let sections = load("", &[]).unwrap().sections;
     let services: BTreeSet<&str> = services::all().iter().map(|service| service.name).collect();
     assert_eq!(sections.services.keys().map(String::as_str).collect::<BTreeSet<_>>(), services);
+    assert!(sections.services.values().all(|section| section.enabled && section.base_url.is_none()), "{:?}", sections.services);
     let upstreams: BTreeSet<&str> = upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect();
     assert_eq!(sections.upstreams.keys().map(String::as_str).collect::<BTreeSet<_>>(), upstreams);
     for service in services::all() {

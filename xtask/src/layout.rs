@@ -5,10 +5,8 @@ use crate::tree::Tree;
 
 /// THE LIST of upstreams.
 pub const UPSTREAMS: (&str, &str) = ("ingest/upstreams/src/lib.rs", "pub static ALL: &[&dyn Upstream] =");
-/// THE LIST of topics.
-pub const TOPICS: (&str, &str) = ("schemas/src/topics.rs", "pub const ALL: &[Topic] =");
-/// THE LIST of schemas: every version of every topic's schema.
-pub const SCHEMAS: (&str, &str) = ("schemas/src/avro.rs", "pub const ALL: &[SchemaText] =");
+/// THE LIST of topics, one per line of a macro.
+pub const TOPICS: &str = "schemas/src/topics.rs";
 /// THE LIST of services.
 pub const SERVICES: (&str, &str) = ("services/list/src/lib.rs", "fn list() -> Vec<Listed>");
 /// The manifest of the crate with THE LIST of services, which depends on each.
@@ -25,7 +23,7 @@ pub const CODES: &str = "schemas/src/error_code.rs";
 pub const TOPIC_PAGES: &[(&str, HasRow)] = &[
     // One row is about the changes of every service that readers see.
     ("ops/docs/contributing/architecture.md", |topic| topic.kind != "Changes" || topic.private),
-    ("ops/docs/reference/topics.md", |topic| !topic.private),
+    ("ops/docs/reference/topics.md", |topic| topic.kind != "Changes" && !topic.private),
 ];
 
 /// Whether a topic has a row of its own in a document.
@@ -93,7 +91,7 @@ pub fn row_name(line: &str) -> Option<&str> {
     line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name)
 }
 
-/// A topic, read from its constant.
+/// A topic, read from its line in the macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
     /// The constant's name, `GRANTS`.
@@ -108,50 +106,27 @@ pub struct Topic {
     pub line: usize,
 }
 
-/// Reads the constants of topics, in the order of the file. A source that does not parse has none.
+/// Reads a line like `GRANTS = Facts { name: "grants", partitions: 4, private: false };`, whose number is given.
 #[must_use]
-pub fn topics(text: &str) -> Vec<Topic> {
-    let items = syn::parse_file(text).map(|file| file.items).unwrap_or_default();
-    items.iter().filter_map(topic).collect()
+pub fn topic(number: usize, line: &str) -> Option<Topic> {
+    let (constant, value) = line.trim().strip_suffix(" };")?.split_once(" = ")?;
+    let (kind, fields) = value.split_once(" { name: \"")?;
+    let (name, fields) = fields.split_once("\", partitions: ")?;
+    let (_, private) = fields.split_once(", private: ")?;
+    Some(Topic { constant: constant.to_owned(), name: name.to_owned(), kind: kind.to_owned(), private: private == "true", line: number })
 }
 
-/// Reads a constant like `pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };`.
-fn topic(item: &syn::Item) -> Option<Topic> {
-    let syn::Item::Const(item) = item else { return None };
-    let syn::Expr::Struct(value) = item.expr.as_ref() else { return None };
-    let field = |name: &str| {
-        let is_named = |field: &&syn::FieldValue| matches!(&field.member, syn::Member::Named(ident) if ident == name);
-        value.fields.iter().find(is_named).map(|field| &field.expr)
-    };
-    let literal = |name: &str| match field(name)? {
-        syn::Expr::Lit(literal) => Some(&literal.lit),
-        _ => None,
-    };
-    let syn::Lit::Str(name) = literal("name")? else { return None };
-    let syn::Lit::Bool(private) = literal("private")? else { return None };
-    let syn::Expr::Path(kind) = field("kind")? else { return None };
-    Some(Topic {
-        constant: item.ident.to_string(),
-        name: name.value(),
-        kind: kind.path.segments.last()?.ident.to_string(),
-        private: private.value,
-        line: item.const_token.span.start().line,
-    })
-}
-
-/// Reads the topics in the order of THE LIST.
+/// Reads the topics, in the order of THE LIST.
 ///
 /// # Errors
-/// When the list cannot be read, or names a topic without a constant.
-pub fn topics_in_order(tree: &Tree) -> Result<Vec<Topic>, Error> {
-    let form = |reason| Error::Form { path: TOPICS.0.to_owned(), reason };
-    let text = tree.must(TOPICS.0)?;
-    let all = topics(text);
-    let find = |(_, constant): (usize, &str)| {
-        let found = all.iter().find(|topic| topic.constant == constant);
-        found.cloned().ok_or_else(|| form(format!("{constant} is listed and has no constant")))
-    };
-    list(text, TOPICS.1).map_err(form)?.items().map(find).collect()
+/// When there are none.
+pub fn topics(tree: &Tree) -> Result<Vec<Topic>, Error> {
+    let lines = tree.must(TOPICS)?.lines().enumerate();
+    let topics: Vec<Topic> = lines.filter_map(|(at, line)| topic(at + 1, line)).collect();
+    if topics.is_empty() {
+        return Err(Error::Form { path: TOPICS.to_owned(), reason: "has no topics".to_owned() });
+    }
+    Ok(topics)
 }
 
 /// A kind of fact, read from its line in the macro.

@@ -52,6 +52,11 @@ fn list() -> Vec<Listed> {
     ]
 }
 
+/// The names of all services, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    list().into_iter().map(|(_, service)| service.def.view.name)
+}
+
 fn listed<S: fold::service::Service>(registration: fn() -> Registration) -> Listed {
     (registration, projected::<S>())
 }

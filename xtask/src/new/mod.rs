@@ -140,7 +140,7 @@ fn modules<'a>(tree: &'a Tree, folder: &str) -> Vec<&'a str> {
 
 /// Finds a topic of facts by its name.
 fn topic_of_facts(tree: &Tree, name: &str) -> Result<Topic, Error> {
-    let topics = layout::topics_in_order(tree)?;
+    let topics = layout::topics(tree)?;
     let facts = || topics.iter().filter(|topic| topic.kind == "Facts");
     facts().find(|topic| topic.name == name).cloned().ok_or_else(|| {
         let hint = names::hint(name, facts().map(|topic| topic.name.as_str()));
@@ -163,7 +163,7 @@ fn braced(names: &[&str]) -> String {
 
 /// Returns the topics with a new one inserted in the order of THE LIST, and the topic that follows it.
 fn with_topic(tree: &Tree, new: &Topic) -> Result<(Vec<Topic>, Option<Topic>), Error> {
-    let mut all = layout::topics_in_order(tree)?;
+    let mut all = layout::topics(tree)?;
     if all.iter().any(|topic| topic.name == new.name || topic.constant == new.constant) {
         return Err(Error::Refused(format!("topic \"{}\" exists already", new.name)));
     }
@@ -177,27 +177,15 @@ fn with_topic(tree: &Tree, new: &Topic) -> Result<(Vec<Topic>, Option<Topic>), E
     Ok((all, next))
 }
 
-/// Adds a topic: its constant, its place in THE LIST, its schema and its rows in the documents that list it.
+/// Adds a topic: its line in THE LIST after its comment, and its rows in the documents that list it.
 fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, comment: &str, rows: &[String]) -> Result<(), Error> {
     let (all, next) = with_topic(tree, new)?;
     let order: Vec<&str> = all.iter().map(|topic| topic.name.as_str()).collect();
-    let constant = format!(
-        "pub const {}: Topic = Topic {{ name: \"{}\", kind: TopicKind::{}, partitions: {}, private: false }};",
-        new.constant,
-        new.name,
-        new.kind,
-        if new.kind == "Facts" { 4 } else { 1 }
-    );
-    let place = |items: &[&str]| next.as_ref().and_then(|next| items.iter().position(|item| *item == next.constant)).unwrap_or(items.len());
-    plan.edit(layout::TOPICS.0, |text| {
-        let is_next = |line: &str| next.as_ref().is_some_and(|next| line.starts_with(&format!("pub const {}: Topic ", next.constant)));
-        let with = crate::edit::lines_before(text, &[comment, &constant], is_next, |line| line.contains(": Topic = Topic {"))?;
-        crate::edit::item(&with, layout::TOPICS.1, &new.constant, place)
-    })?;
-    plan.edit(layout::SCHEMAS.0, |text| {
-        let item = format!("SchemaText {{ topic: \"{0}\", json: include_str!(\"../avro/{0}.avsc\") }}", new.name);
-        let is_next = |item: &&str| next.as_ref().is_some_and(|next| item.contains(&format!("topic: \"{}\"", next.name)));
-        crate::edit::item(text, layout::SCHEMAS.1, &item, |items| items.iter().position(is_next).unwrap_or(items.len()))
+    let partitions = if new.kind == "Facts" { 4 } else { 1 };
+    let line = format!("    {} = {} {{ name: \"{}\", partitions: {partitions}, private: false }};", new.constant, new.kind, new.name);
+    plan.edit(layout::TOPICS, |text| {
+        let is_next = |line: &str| layout::topic(0, line).is_some_and(|topic| next.as_ref().is_some_and(|next| topic.name == next.name));
+        crate::edit::lines_before(text, &[&format!("    {comment}"), &line], is_next, |line| layout::topic(0, line).is_some())
     })?;
     for ((path, _), row) in layout::TOPIC_PAGES.iter().filter(|(_, is_listed)| is_listed(new)).zip(rows) {
         plan.edit(path, |text| crate::edit::row(text, &new.name, row, &order))?;
@@ -232,10 +220,9 @@ mod tests {
     /// Proves that a new topic is inserted among those of its kind, and that the following topic is returned.
     #[test]
     fn topics_are_inserted_in_order() {
-        let text = "pub const B: Topic = Topic { name: \"b\", kind: TopicKind::Facts, partitions: 4, private: false };\n\
-            pub const P: Topic = Topic { name: \"a\", kind: TopicKind::Commands, partitions: 1, private: true };\n\
-            pub const ALL: &[Topic] = &[B, P];\n";
-        let tree = Tree::of(&[(layout::TOPICS.0, text)]);
+        let text = "topics! {\n    B = Facts { name: \"b\", partitions: 4, private: false };\n    \
+            P = Commands { name: \"a\", partitions: 1, private: true };\n}\n";
+        let tree = Tree::of(&[(layout::TOPICS, text)]);
         let topic =
             |name: &str| Topic { constant: name.to_uppercase(), name: name.to_owned(), kind: "Facts".to_owned(), private: false, line: 0 };
         let order = |name: &str| with_topic(&tree, &topic(name)).unwrap().0.into_iter().map(|topic| topic.name).collect::<Vec<_>>();

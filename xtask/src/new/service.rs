@@ -65,8 +65,8 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     plan.create(format!("services/{}/Cargo.toml", name.snake), manifest)?;
     let topic =
         Topic { constant: changes.clone(), name: format!("changes.{}", name.snake), kind: "Changes".to_owned(), private: false, line: 0 };
-    let row = "| `changes.@snake@` | the record's id | 1 | changes: what the facts mean for the @snake@ service, in one order |";
-    add_topic(&mut plan, tree, &topic, &filled("/// The @snake@ service's changes.", &values), &[filled(row, &values)])?;
+    // The documents have one row for the changes of every service.
+    add_topic(&mut plan, tree, &topic, &filled("/// The @snake@ service's changes.", &values), &[])?;
     Ok(plan)
 }
 
@@ -96,6 +96,5 @@ fn lists(plan: &mut Plan<'_>, name: &Name, whole: &str) -> Result<(), Error> {
     let item = format!("listed::<{0}::rules::{whole}>({0}::service)", name.snake);
     plan.edit(layout::SERVICES.0, |text| edit::item(text, layout::SERVICES.1, &item, place))?;
     let dependency = format!("{0} = {{ path = \"../{0}\" }}", name.snake);
-    plan.edit(layout::SERVICES_MANIFEST, |text| edit::line(text, &dependency, layout::dependency))?;
-    plan.edit(layout::SETTINGS, |text| edit::section(text, "services", &name.snake, &[("enabled", "true"), ("base_url", "\"\"")]))
+    plan.edit(layout::SERVICES_MANIFEST, |text| edit::line(text, &dependency, layout::dependency))
 }

@@ -15,8 +15,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
         findings.extend(in_order(path, names));
     }
     findings.extend(topics(tree, &kinds)?);
-    findings.extend(settings(tree, "upstreams", &upstreams)?);
-    findings.extend(settings(tree, "services", &services)?);
+    findings.extend(settings(tree, &upstreams)?);
     for (line, name) in &upstreams {
         for file in [format!("ingest/upstreams/tests/upstreams/{name}.rs"), format!("tests/fixtures/{name}")] {
             findings.extend((!tree.has(&file)).then(|| Finding::new(layout::UPSTREAMS.0, *line, format!("{name} has no {file}"))));
@@ -58,50 +57,35 @@ fn in_order(path: &str, names: &[(usize, &str)]) -> Vec<Finding> {
     pairs.map(|((_, one), (line, next))| Finding::new(path, *line, format!("{next} is listed after {one}"))).collect()
 }
 
-/// Topics are sorted by kind, public before private, and by name. Constants, schemas and kinds of facts are in the order of THE LIST.
+/// Topics are sorted by kind, public before private, and by name. Kinds of facts are in the order of THE LIST.
 fn topics(tree: &Tree, kinds: &[(usize, &str)]) -> Result<Vec<Finding>, Error> {
-    let (text, all) = (tree.must(layout::TOPICS.0)?, layout::topics_in_order(tree)?);
+    let all = layout::topics(tree)?;
     let mut findings = Vec::new();
     for (one, next) in all.iter().zip(all.iter().skip(1)) {
         let is_same = |one: &Topic, next: &Topic| (&one.kind, one.private) == (&next.kind, next.private);
         if is_same(one, next) && one.name >= next.name {
-            findings.push(Finding::new(layout::TOPICS.0, next.line, format!("{} is listed after {}", next.name, one.name)));
+            findings.push(Finding::new(layout::TOPICS, next.line, format!("{} is listed after {}", next.name, one.name)));
         }
-    }
-    let constants = layout::topics(text);
-    if let Some((constant, _)) = constants.iter().zip(&all).find(|(constant, listed)| constant != listed) {
-        findings.push(Finding::new(layout::TOPICS.0, constant.line, format!("{} has another position in THE LIST", constant.constant)));
-    }
-    if constants.len() != all.len() {
-        findings.push(Finding::new(layout::TOPICS.0, 1, "not every topic is in THE LIST"));
-    }
-    let schemas = layout::list(tree.must(layout::SCHEMAS.0)?, layout::SCHEMAS.1).map_err(|reason| form(layout::SCHEMAS.0, reason))?;
-    let mut schemas: Vec<(usize, &str)> =
-        schemas.items().filter_map(|(line, item)| Some((line, item.split_once("topic: \"")?.1.split_once('"')?.0))).collect();
-    // Older versions follow the current one.
-    schemas.dedup_by(|next, one| next.1 == one.1);
-    for ((line, schema), topic) in schemas.iter().zip(&all).filter(|((_, schema), topic)| *schema != topic.name) {
-        findings.push(Finding::new(layout::SCHEMAS.0, *line, format!("{schema} is listed where THE LIST of topics has {}", topic.name)));
     }
     let facts: Vec<&Topic> = all.iter().filter(|topic| topic.kind == "Facts").collect();
     for (line, kind) in kinds.iter().filter(|(_, kind)| !facts.iter().any(|topic| topic.name == *kind)) {
         findings.push(Finding::new(layout::KINDS, *line, format!("{kind} is not a topic of facts")));
     }
     for topic in facts.iter().filter(|topic| !kinds.iter().any(|(_, kind)| topic.name == *kind)) {
-        findings.push(Finding::new(layout::TOPICS.0, topic.line, format!("{} has no kind in {}", topic.name, layout::KINDS)));
+        findings.push(Finding::new(layout::TOPICS, topic.line, format!("{} has no kind in {}", topic.name, layout::KINDS)));
     }
     Ok(findings)
 }
 
-/// The sections of a group in the settings are those of its list, in order.
-fn settings(tree: &Tree, group: &str, names: &[(usize, &str)]) -> Result<Vec<Finding>, Error> {
-    let sections = layout::sections(tree.must(layout::SETTINGS)?, group);
+/// The sections of upstreams in the settings are those of their list, in order.
+fn settings(tree: &Tree, names: &[(usize, &str)]) -> Result<Vec<Finding>, Error> {
+    let sections = layout::sections(tree.must(layout::SETTINGS)?, "upstreams");
     let mut findings = in_order(layout::SETTINGS, &sections);
     for (line, name) in sections.iter().filter(|(_, name)| !names.iter().any(|(_, known)| known == name)) {
-        findings.push(Finding::new(layout::SETTINGS, *line, format!("{group}.{name} is in no list")));
+        findings.push(Finding::new(layout::SETTINGS, *line, format!("upstreams.{name} is in no list")));
     }
     for (_, name) in names.iter().filter(|(_, name)| !sections.iter().any(|(_, known)| known == name)) {
-        findings.push(Finding::new(layout::SETTINGS, 1, format!("has no [{group}.{name}]")));
+        findings.push(Finding::new(layout::SETTINGS, 1, format!("has no [upstreams.{name}]")));
     }
     Ok(findings)
 }
@@ -112,12 +96,9 @@ mod tests {
 
     const UPSTREAMS: &str = "pub static ALL: &[&dyn Upstream] = &[&a::A, &b::B];\n";
     const TOPICS: &str = "\
-        pub const X: Topic = Topic { name: \"x\", kind: TopicKind::Facts, partitions: 4, private: false };\n\
-        pub const CHANGES_S: Topic = Topic { name: \"changes.s\", kind: TopicKind::Changes, partitions: 1, private: false };\n\
-        pub const ALL: &[Topic] = &[X, CHANGES_S];\n";
-    const AVRO: &str = "pub const ALL: &[SchemaText] = &[\n    SchemaText { topic: \"x\", json: a!(\"x\") },\n    \
-        SchemaText { topic: \"x\", json: a!(\"x.v1\") },\n    SchemaText { topic: \"changes.s\", json: a!(\"s\") },\n];\n";
-    const SETTINGS: &str = "[services.s]\n[upstreams.a]\n[upstreams.b]\n";
+        X = Facts { name: \"x\", partitions: 4, private: false };\n\
+        CHANGES_S = Changes { name: \"changes.s\", partitions: 1, private: false };\n";
+    const SETTINGS: &str = "[services.NAME]\n[upstreams.a]\n[upstreams.b]\n";
 
     fn messages(changes: &[(&str, &str)]) -> Vec<String> {
         let mut files = vec![
@@ -127,7 +108,6 @@ mod tests {
             ("tests/fixtures/a/x.json", ""),
             ("tests/fixtures/b/x.json", ""),
             ("schemas/src/topics.rs", TOPICS),
-            ("schemas/src/avro.rs", AVRO),
             ("schemas/src/facts/mod.rs", "kinds! {\n    X(x::XFact) = X;\n}\n"),
             ("schemas/avro/changes.s.avsc", ""),
             ("schemas/cql/s.cql", ""),
@@ -159,11 +139,8 @@ mod tests {
         let found = messages(&[("src/default.toml", &settings)]);
         assert_eq!(found, ["src/default.toml:3: upstreams.c is in no list", "src/default.toml:1: has no [upstreams.b]"]);
         assert_eq!(messages(&[("services/s/src/rules.rs", "")]), ["services/list/src/lib.rs:2: s has no services/s/src/rules.rs"]);
-        let schemas = AVRO.replace("\"changes.s\"", "\"y\"");
-        assert_eq!(
-            messages(&[("schemas/src/avro.rs", &schemas)]),
-            ["schemas/src/avro.rs:4: y is listed where THE LIST of topics has changes.s"]
-        );
+        let topics = TOPICS.to_owned() + "CHANGES_R = Changes { name: \"changes.r\", partitions: 1, private: false };\n";
+        assert_eq!(messages(&[("schemas/src/topics.rs", &topics)]), ["schemas/src/topics.rs:3: changes.r is listed after changes.s"]);
         let found = messages(&[("schemas/src/facts/mod.rs", "kinds! {\n    Y(y::YFact) = Y;\n}\n")]);
         assert_eq!(
             found,
