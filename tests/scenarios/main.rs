@@ -50,6 +50,7 @@ mod paused_processes;
 mod payments;
 mod phrases;
 mod portal;
+mod present_records;
 mod process;
 mod random;
 mod raw_requests;

@@ -13,11 +13,11 @@ use crate::engine::{Engine, fixed_clock, of_kind, settings};
 
 /// A server whose every answer is one document, which a test can change.
 #[derive(Clone)]
-struct Document(Arc<Mutex<String>>);
+pub(crate) struct Document(Arc<Mutex<String>>);
 
 impl Document {
     /// Starts a server with a document. Returns it and the settings of an upstream at its address.
-    async fn serve(records: &[Value]) -> (Self, Settings) {
+    pub(crate) async fn serve(records: &[Value]) -> (Self, Settings) {
         let document = Self(Arc::new(Mutex::new(json!(records).to_string())));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -43,7 +43,7 @@ impl Document {
         (document, settings(&format!("http://{address}")))
     }
 
-    fn set(&self, records: &[Value]) {
+    pub(crate) fn set(&self, records: &[Value]) {
         *self.0.lock().unwrap() = json!(records).to_string();
     }
 }
