@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::{Order, canonical};
 use crate::hash::Hash32;
 use crate::position::{LogOffset, UpstreamCursor};
 use crate::topics::Topic;
@@ -52,7 +53,7 @@ impl FactKind {
 }
 
 /// A request that the API appends to a command topic: the `data` of an envelope that has the shape of a fact.
-pub trait Command: Serialize + Sync {
+pub trait Command: Serialize + Sized + Sync {
     /// The command topic. It has one partition.
     const TOPIC: &'static Topic;
 
@@ -60,7 +61,9 @@ pub trait Command: Serialize + Sync {
     fn verb(&self) -> &str;
 
     /// The canonical form that is hashed into the content hash.
-    fn canonical(&self) -> Vec<u8>;
+    fn canonical(&self) -> Vec<u8> {
+        canonical(self, Order::Declared, &[])
+    }
 }
 
 /// A fact whose record is a `D` and whose texts are `T`: owned strings, or strings borrowed from the bytes that are written or read.

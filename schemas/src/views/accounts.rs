@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::{Order, canonical};
 use crate::change::Change;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
@@ -216,10 +215,6 @@ impl Command for AccountCommand {
             Self::Unsuppress(_) => "unsuppress",
             Self::Unknown { verb } => verb,
         }
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        canonical(self, Order::Declared, &[])
     }
 }
 

@@ -6,7 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::Record;
-use crate::canonical::{Order, canonical};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::hash::{Hash32, hex};
@@ -118,10 +117,6 @@ impl Command for DeliveryCommand {
 
     fn verb(&self) -> &str {
         self.request.verb()
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        canonical(self, Order::Declared, &[])
     }
 }
 

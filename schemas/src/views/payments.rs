@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::Record;
-use crate::canonical::{Order, canonical};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::hash::{Hash32, hex};
@@ -99,10 +98,6 @@ impl Command for PaymentCommand {
             Self::Lapsed { .. } => "lapsed",
             Self::Unknown { verb } => verb,
         }
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        canonical(self, Order::Declared, &[])
     }
 }
 

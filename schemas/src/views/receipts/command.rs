@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::SignedCheckpoint;
-use crate::canonical::{Order, canonical};
 use crate::event::Command;
 use crate::topics::{self, Topic};
 
@@ -100,10 +99,6 @@ impl Command for ReceiptCommand {
             Self::AssignOwner { .. } => "assign_owner",
             Self::Unknown { verb } => verb,
         }
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        canonical(self, Order::Declared, &[])
     }
 }
 
