@@ -10,17 +10,7 @@ use crate::common::*;
 
 const LIENS: &str = "allegheny.liens";
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("allegheny");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("allegheny");
-}
+fixture_tests!("allegheny");
 
 fn liens(page: &Page) -> Vec<&LienFact> {
     let mut liens = Vec::new();

@@ -18,17 +18,7 @@ fn permits(page: &upstreams::Page) -> Vec<&PermitFact> {
         .collect()
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("chicago");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("chicago");
-}
+fixture_tests!("chicago");
 
 /// Proves that a daily run asks for the days of its window, a full one for five years, and that no contact is requested.
 #[test]

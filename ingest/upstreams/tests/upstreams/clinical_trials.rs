@@ -39,17 +39,7 @@ fn plain(path: &str) -> String {
     path.replace("%5B", "[").replace("%5D", "]").replace("%2C", ",").replace("%3A", ":").replace("%7C", "|")
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Proves the order of requests (the version, then the windows up to today) and that the registry knows all parameters.
 #[test]

@@ -157,6 +157,24 @@ pub(crate) fn fixture(upstream: &str, case: &str) -> Result<Page, UpstreamError>
     map_at(&stream, &start(&stream, &window()), &answer)
 }
 
+/// Makes the tests that every upstream needs.
+macro_rules! fixture_tests {
+    ($upstream:expr) => {
+        /// Proves that every fixture is mapped to its expected result.
+        #[test]
+        fn fixtures_give_what_is_expected() {
+            $crate::common::check_all($upstream);
+        }
+
+        /// Proves that a damaged answer never makes the mapping panic or return records without identity.
+        #[test]
+        fn damage_gives_pages_or_errors() {
+            $crate::common::mutate_all($upstream);
+        }
+    };
+}
+pub(crate) use fixture_tests;
+
 /// Compares every fixture of an upstream with its expected result.
 pub(crate) fn check_all(upstream: &str) {
     let bless = std::env::var_os("HIGHWATER_BLESS").is_some();

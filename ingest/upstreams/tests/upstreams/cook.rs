@@ -7,17 +7,7 @@ use upstreams::{UpstreamError, Window};
 
 use crate::common::*;
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("cook");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("cook");
-}
+fixture_tests!("cook");
 
 /// Proves what is requested of each dataset: the years, the first township, pages by `row_id`, and nothing about persons.
 #[test]

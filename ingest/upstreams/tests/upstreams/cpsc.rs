@@ -23,17 +23,7 @@ fn stop_field(result: Result<upstreams::Page, UpstreamError>) -> String {
     }
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Proves that a full run covers 1973 to today in windows without gaps, requests JSON each time, and requests nothing twice.
 #[test]

@@ -68,17 +68,7 @@ fn depends_on(name: &str, cursor: &UpstreamCursor) -> Vec<String> {
     upstream.depends_on(stream, cursor)
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("edgar");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("edgar");
-}
+fixture_tests!("edgar");
 
 /// Proves that the real hosts require a name and an address in the user agent, and that each request goes to the right host.
 #[test]

@@ -26,17 +26,7 @@ fn page_of(documents: &[Value], total: usize) -> Page {
     map_at(STREAM, &start(STREAM, &window()), &ok(body.to_string())).unwrap()
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("faa_drs");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("faa_drs");
-}
+fixture_tests!("faa_drs");
 
 /// Proves that no request is made without a key, and that the key is a header and not in the path.
 #[test]

@@ -17,17 +17,7 @@ pub(crate) fn meetings(page: &Page) -> Vec<&MeetingFact> {
     records.collect()
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(UPSTREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(UPSTREAM);
-}
+fixture_tests!(UPSTREAM);
 
 /// Proves that the first request asks for the agency, the words, the days and the fields that are only sent when asked for, and that a full
 /// read goes back further than a window.

@@ -24,17 +24,7 @@ fn new_carrier(dot: u32) -> Value {
     json!({"dot_number": dot.to_string(), "legal_name": "A LLC", "phy_state": "CO", "add_date": "20260918", "carrier_operation": "A", "classdef": "AUTHORIZED FOR HIRE"})
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("fmcsa");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("fmcsa");
-}
+fixture_tests!("fmcsa");
 
 /// Proves that a run reads the days of its window, never the whole census, and that no column with a phone number, an e-mail address, an officer or a tax
 /// number is requested.

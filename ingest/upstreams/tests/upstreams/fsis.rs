@@ -7,17 +7,7 @@ use crate::common::*;
 
 const STREAM: &str = "fsis";
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Proves that a run is one request without parameters, because filters are silently ignored.
 #[test]

@@ -39,17 +39,7 @@ fn facts(page: &Page) -> Vec<&schemas::facts::recalls::RecallFact> {
     page.observations.iter().map(recall).collect()
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("nhtsa");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("nhtsa");
-}
+fixture_tests!("nhtsa");
 
 /// Proves that a damaged zip gives a page or an error, and a truncated one always an error.
 #[test]

@@ -58,17 +58,7 @@ fn served(body: &Value, total: usize) -> Answer {
     page_of(numbers, total, "2026-03-07")
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Proves the request: a POST of criteria that RePORTER knows, at most 500 records in a total order, with the fields that are mapped.
 #[test]

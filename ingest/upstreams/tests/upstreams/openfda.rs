@@ -24,17 +24,7 @@ fn none() -> Answer {
     Answer { status: 404, ..ok(r#"{"error":{"code":"NOT_FOUND","message":"No matches found!"}}"#) }
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("openfda");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("openfda");
-}
+fixture_tests!("openfda");
 
 /// Proves that a full run reads year by year from 2004, that `+` and brackets are not escaped, and that "no match" continues with the next
 /// window.

@@ -65,17 +65,7 @@ fn read(file: File, memory: &UpstreamCursor) -> (Vec<Observation>, Page) {
     }
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Proves that a rejected row that may name a person is stored without its fields, that another row is another reject, and that the reason says so.
 #[test]

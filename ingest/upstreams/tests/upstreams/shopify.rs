@@ -12,17 +12,7 @@ use crate::common::*;
 const STREAM: &str = "shopify";
 const ROBOTS: &str = "User-agent: *\nDisallow: /admin\n";
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()

@@ -14,17 +14,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::common::*;
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("sos");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("sos");
-}
+fixture_tests!("sos");
 
 /// Proves that registers are asked for the days of a window, Oregon's list as a whole, and that nothing about agents and persons is requested.
 #[test]

@@ -93,17 +93,7 @@ fn period(body: &Value) -> (&str, &str, &str) {
     (text("start_date"), text("end_date"), text("date_type"))
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all("usaspending");
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all("usaspending");
-}
+fixture_tests!("usaspending");
 
 /// Proves that transactions are counted, then read by award number, separately for each group, and again for the days of 90 days ago.
 #[test]

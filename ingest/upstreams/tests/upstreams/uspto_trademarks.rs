@@ -93,17 +93,7 @@ fn open(bytes: &[u8], record: u64) -> Result<Box<dyn FilePages>, UpstreamError> 
     upstream.open(stream, &cursor(at_record), on_disk(bytes), at(AT))
 }
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(UPSTREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(UPSTREAM);
-}
+fixture_tests!(UPSTREAM);
 
 /// Proves that without a key the streams stop and name the setting, and that the key is sent in a header.
 #[test]

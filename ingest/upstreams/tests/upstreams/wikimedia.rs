@@ -15,17 +15,7 @@ use crate::hacker_news::mentions;
 
 const STREAM: &str = "wikimedia";
 
-/// Proves that every fixture is mapped to its expected result.
-#[test]
-fn fixtures_give_what_is_expected() {
-    check_all(STREAM);
-}
-
-/// Proves that a damaged answer never makes the mapping panic or return records without identity.
-#[test]
-fn damage_gives_pages_or_errors() {
-    mutate_all(STREAM);
-}
+fixture_tests!(STREAM);
 
 /// Runs at a time, with lists for all days but some. Returns the days asked for and the pages.
 fn run(memory: &mut UpstreamCursor, now: &str, missing: &[&str]) -> (Vec<String>, Vec<Page>) {
