@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 
 use form_urlencoded::byte_serialize;
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::{Request, UpstreamError, json, text};
 
 /// The most rows of a page that servers are known to send.
@@ -63,18 +62,8 @@ pub fn resource_request(origin: &str, resource: &str) -> Request {
 fn action(origin: &str, action: &str, parameters: &[(&str, String)]) -> Request {
     let query: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={}", byte_serialize(value.as_bytes()).collect::<String>())).collect();
-    Request {
-        origin: origin.to_owned(),
-        path: format!("/api/3/action/{action}?{}", query.join("&")),
-        body: None,
-        headers: vec![("accept", "application/json".to_owned())],
-        // Their bodies say what is wrong.
-        accepts_statuses: &[400, 404, 409],
-        media_types: JSON_MEDIA_TYPES,
-        conditional: false,
-        back_off: None,
-        download: None,
-    }
+    // The bodies of these statuses say what is wrong.
+    Request { accepts_statuses: &[400, 404, 409], ..json::request(origin, format!("/api/3/action/{action}?{}", query.join("&"))) }
 }
 
 /// The records of one answer.

@@ -134,16 +134,10 @@ impl Upstream for ClinicalTrials {
         let is_page = cursor.step == Step::Studies;
         let path = if is_page { path_of(&cursor) } else { "/api/v2/version".to_owned() };
         Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path,
-            body: None,
-            headers: vec![("accept", "application/json".to_owned())],
             // Without a version the run is still valid.
             accepts_statuses: if is_page { &[] } else { &[400, 404, 405, 410, 501] },
-            media_types: if is_page { crate::cpsc::JSON_MEDIA_TYPES } else { VERSION_MEDIA_TYPES },
-            conditional: false,
-            back_off: None,
-            download: None,
+            media_types: if is_page { json::MEDIA_TYPES } else { VERSION_MEDIA_TYPES },
+            ..json::request(ORIGIN, path)
         })
     }
 

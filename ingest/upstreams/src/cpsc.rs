@@ -110,18 +110,8 @@ impl Upstream for Cpsc {
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
         let Cursor { by, from, to, .. } = json::read_cursor(stream.name, cursor)?;
         let by = by.parameter();
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            // Without `format=json` the answer is XML.
-            path: format!("/RestWebServices/Recall?format=json&{by}Start={from}&{by}End={to}"),
-            body: None,
-            headers: vec![("accept", "application/json".to_owned())],
-            accepts_statuses: &[],
-            media_types: JSON_MEDIA_TYPES,
-            conditional: false,
-            back_off: None,
-            download: None,
-        })
+        // Without `format=json` the answer is XML.
+        Ok(json::request(ORIGIN, format!("/RestWebServices/Recall?format=json&{by}Start={from}&{by}End={to}")))
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
@@ -151,9 +141,6 @@ impl Upstream for Cpsc {
         Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), warnings, fields, ..Page::default() })
     }
 }
-
-/// Media types under which JSON is sent. Some servers use no better ones; content that is not JSON is detected when it is parsed.
-pub(crate) const JSON_MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/plain", "application/octet-stream"];
 
 type Holds = fn(&Recall<'_>) -> bool;
 
@@ -473,29 +460,9 @@ fn brand(recall: &Recall<'_>, title: &str) -> String {
     }
     let firms = || [&recall.importers, &recall.distributors, &recall.manufacturers].into_iter().flat_map(Items::names);
     firms()
-        .find_map(|firm| doing_business_as(&firm))
-        .or_else(|| firms().next().map(|firm| without_place(&firm).to_owned()))
+        .find_map(|firm| text::doing_business_as(&firm))
+        .or_else(|| firms().next().map(|firm| text::without_place(&firm).to_owned()))
         .unwrap_or_default()
-}
-
-/// Finds the name after "dba" (doing business as) in a firm's name, without its location.
-pub(crate) fn doing_business_as(firm: &str) -> Option<String> {
-    let lower = firm.to_ascii_lowercase();
-    let name = ["dba", "d/b/a", "d.b.a."].iter().find_map(|mark| {
-        let (at, _) = lower.match_indices(mark).find(|(at, _)| {
-            let before = lower[..*at].chars().next_back();
-            let behind = lower[at + mark.len()..].chars().next();
-            before.is_none_or(|c| !c.is_alphanumeric()) && behind.is_some_and(|c| !c.is_alphanumeric())
-        })?;
-        firm.get(at + mark.len()..)
-    })?;
-    let name = without_place(name.trim_start_matches([' ', ':', ',', '.']));
-    let name = if firm.contains('(') { name.trim_end_matches(')') } else { name };
-    Some(name.trim_end_matches([',', ' ']).to_owned()).filter(|name| !name.is_empty())
-}
-
-fn without_place(firm: &str) -> &str {
-    firm.split_once(", of ").map_or(firm, |(name, _)| name).trim()
 }
 
 /// Returns the hazards, or else the title after "Due to".

@@ -19,7 +19,6 @@ use schemas::topics::DIRECTIVES;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
@@ -80,13 +79,9 @@ impl Upstream for FaaDrs {
         let Cursor { offset } = json::read_cursor(stream.name, cursor)?;
         let key = settings.api_key.as_deref().filter(|key| !key.trim().is_empty());
         let key = key.ok_or_else(|| stop(stream, "api_key", "the upstream requires a key, and none is set"))?;
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path: format!("{PATH}?offset={offset}"),
-            headers: vec![("accept", "application/json".to_owned()), ("x-api-key", key.to_owned())],
-            media_types: JSON_MEDIA_TYPES,
-            ..Request::default()
-        })
+        let mut request = json::request(ORIGIN, format!("{PATH}?offset={offset}"));
+        request.headers.push(("x-api-key", key.to_owned()));
+        Ok(request)
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use url::Url;
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
@@ -131,13 +130,7 @@ impl Upstream for FederalRegister {
             Some(query) => format!("{PATH}?{query}"),
             None => format!("{PATH}?{}", first_query(search(stream)?, cursor.from, cursor.to)),
         };
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path,
-            headers: vec![("accept", "application/json".to_owned())],
-            media_types: JSON_MEDIA_TYPES,
-            ..Request::default()
-        })
+        Ok(json::request(ORIGIN, path))
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {

@@ -15,7 +15,6 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::RECALLS;
 use serde::{Deserialize, Serialize};
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
@@ -112,18 +111,11 @@ impl Upstream for Fsis {
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
         let Cursor {} = json::read_cursor(stream.name, cursor)?;
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path: "/fsis/api/recall/v/1".to_owned(),
-            body: None,
-            headers: vec![("accept", "application/json".to_owned()), ("accept-language", "en-US,en;q=0.9".to_owned())],
-            accepts_statuses: &[],
-            media_types: JSON_MEDIA_TYPES,
-            // The server has answered 304 although records had changed.
-            conditional: false,
-            back_off: None,
-            download: None,
-        })
+        let mut request = json::request(ORIGIN, "/fsis/api/recall/v/1");
+        request.headers.push(("accept-language", "en-US,en;q=0.9".to_owned()));
+        // The server has answered 304 although records had changed.
+        request.conditional = false;
+        Ok(request)
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {

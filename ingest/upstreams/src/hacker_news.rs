@@ -25,7 +25,6 @@ use serde_json::value::RawValue;
 
 use self::cursor::{Cursor, DAY_HOURS, HOUR_S, Ids, Memory};
 use self::story::{EXPECTED, Mapped, Story, hour_of, removed};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
@@ -113,13 +112,7 @@ impl Upstream for HackerNews {
         query.append_pair("tags", "story");
         query.append_pair("numericFilters", &format!("created_at_i>={from},created_at_i<{to}"));
         query.append_pair("hitsPerPage", &HITS_MAX.to_string());
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path: format!("{PATH}?{}", query.finish()),
-            headers: vec![("accept", "application/json".to_owned())],
-            media_types: JSON_MEDIA_TYPES,
-            ..Request::default()
-        })
+        Ok(json::request(ORIGIN, format!("{PATH}?{}", query.finish())))
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {

@@ -14,10 +14,24 @@ use schemas::position::UpstreamCursor;
 
 use crate::drift::{Expected, Tally};
 use crate::stored_fields::{Redacted, StoredFields};
-use crate::{Reject, UpstreamError, text};
+use crate::{Reject, Request, UpstreamError, text};
 
 /// The version of the cursor format. A cursor of another version is refused.
 const CURSOR_VERSION: u8 = 1;
+
+/// Media types under which JSON is sent. Some servers use no better ones; content that is not JSON is detected when it is parsed.
+pub(crate) const MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/plain", "application/octet-stream"];
+
+/// Builds the request of a JSON document.
+pub(crate) fn request(origin: &str, path: impl Into<String>) -> Request {
+    Request {
+        origin: origin.to_owned(),
+        path: path.into(),
+        headers: vec![("accept", "application/json".to_owned())],
+        media_types: MEDIA_TYPES,
+        ..Request::default()
+    }
+}
 
 /// Builds the error of an answer that may be right when it is requested again.
 pub(crate) fn later(stream: &'static str, reason: impl Into<String>) -> UpstreamError {

@@ -26,12 +26,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Part, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://api.reporter.nih.gov";
+/// The path of the search.
+const SEARCH_PATH: &str = "/v2/projects/search";
 const SITE: &str = "https://reporter.nih.gov";
 /// How many fiscal years a full read covers: the current one and those before it.
 pub const FISCAL_YEARS: i16 = 5;
@@ -211,17 +212,7 @@ impl Upstream for NihReporter {
             "sort_field": "appl_id",
             "sort_order": if cursor.is_ascending() { "asc" } else { "desc" },
         });
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path: "/v2/projects/search".to_owned(),
-            body: Some(body.to_string()),
-            headers: vec![("accept", "application/json".to_owned())],
-            accepts_statuses: &[],
-            media_types: JSON_MEDIA_TYPES,
-            conditional: false,
-            back_off: None,
-            download: None,
-        })
+        Ok(Request { body: Some(body.to_string()), ..json::request(ORIGIN, SEARCH_PATH) })
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {

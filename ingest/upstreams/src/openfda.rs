@@ -18,7 +18,6 @@ use schemas::topics::RECALLS;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::cpsc::{JSON_MEDIA_TYPES, doing_business_as};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
@@ -125,17 +124,7 @@ impl Upstream for OpenFda {
             path.push_str("&api_key=");
             path.extend(form_urlencoded::byte_serialize(key.as_bytes()));
         }
-        Ok(Request {
-            origin: ORIGIN.to_owned(),
-            path,
-            body: None,
-            headers: vec![("accept", "application/json".to_owned())],
-            accepts_statuses: &[404],
-            media_types: JSON_MEDIA_TYPES,
-            conditional: false,
-            back_off: None,
-            download: None,
-        })
+        Ok(Request { accepts_statuses: &[404], ..json::request(ORIGIN, path) })
     }
 
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
@@ -374,7 +363,7 @@ fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observat
         aliases: Some(printed).into_iter().filter(|printed| *printed != number).collect(),
         lang: "en".to_owned(),
         title: text::cut(title, TITLE_CHARS_MAX),
-        brand: brand.or_else(|| doing_business_as(&firm)).unwrap_or(firm),
+        brand: brand.or_else(|| text::doing_business_as(&firm)).unwrap_or(firm),
         hazard: report.reason_for_recall.clean(),
         url: if event.is_empty() {
             String::new()

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use form_urlencoded::byte_serialize;
 use serde::Deserialize;
 
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::{Answer, Request, Settings, UpstreamError, json, text};
 
 /// The most rows of a page.
@@ -22,23 +21,14 @@ const KEY_CHARS_MAX: usize = 200;
 /// Builds the request of a dataset (`az4n-8mr2`) with parameters such as `$where`. A token is sent only if one is set, since a blank one is refused.
 #[must_use]
 pub fn request(origin: &str, dataset: &str, parameters: &[(&str, &str)], settings: &Settings) -> Request {
-    let mut headers = vec![("accept", "application/json".to_owned())];
-    if let Some(token) = settings.api_key.as_ref().filter(|token| !token.trim().is_empty()) {
-        headers.push(("x-app-token", token.clone()));
-    }
     let query: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-    Request {
-        origin: origin.to_owned(),
-        path: format!("/resource/{dataset}.json?{}", query.join("&")),
-        body: None,
-        headers,
-        // The server is still working on the answer.
-        accepts_statuses: &[202],
-        media_types: JSON_MEDIA_TYPES,
-        conditional: false,
-        back_off: None,
-        download: None,
+    let mut request = json::request(origin, format!("/resource/{dataset}.json?{}", query.join("&")));
+    if let Some(token) = settings.api_key.as_ref().filter(|token| !token.trim().is_empty()) {
+        request.headers.push(("x-app-token", token.clone()));
     }
+    // The server is still working on the answer.
+    request.accepts_statuses = &[202];
+    request
 }
 
 /// Percent-encodes the value of a parameter; a blank is `%20`.

@@ -324,6 +324,27 @@ pub fn plausible_date(text: &str, today: Date) -> String {
     date(text).filter(|date| is_plausible(*date, today)).map(|date| date.to_string()).unwrap_or_default()
 }
 
+/// Finds the name after "dba" (doing business as) in a firm's name, without its location.
+pub(crate) fn doing_business_as(firm: &str) -> Option<String> {
+    let lower = firm.to_ascii_lowercase();
+    let name = ["dba", "d/b/a", "d.b.a."].iter().find_map(|mark| {
+        let (at, _) = lower.match_indices(mark).find(|(at, _)| {
+            let before = lower[..*at].chars().next_back();
+            let behind = lower[at + mark.len()..].chars().next();
+            before.is_none_or(|c| !c.is_alphanumeric()) && behind.is_some_and(|c| !c.is_alphanumeric())
+        })?;
+        firm.get(at + mark.len()..)
+    })?;
+    let name = without_place(name.trim_start_matches([' ', ':', ',', '.']));
+    let name = if firm.contains('(') { name.trim_end_matches(')') } else { name };
+    Some(name.trim_end_matches([',', ' ']).to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Returns the name of a firm without its location.
+pub(crate) fn without_place(firm: &str) -> &str {
+    firm.split_once(", of ").map_or(firm, |(name, _)| name).trim()
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil::date as day;

@@ -3,7 +3,6 @@
 use jiff::civil::Date;
 
 use super::{Envelope, FIELDS, FILTER, ORIGIN, Study, observe, read as envelope};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::found::Found;
 use crate::json::Records;
 use crate::{Answer, Request, Stream, UpstreamError, json};
@@ -28,13 +27,7 @@ pub(crate) fn request(keyword: &str, class: &str, limit: usize, page: &str) -> R
     } else {
         query.append_pair("pageToken", page);
     }
-    Request {
-        origin: ORIGIN.to_owned(),
-        path: format!("/api/v2/studies?{}", query.finish()),
-        headers: vec![("accept", "application/json".to_owned())],
-        media_types: JSON_MEDIA_TYPES,
-        ..Request::default()
-    }
+    json::request(ORIGIN, format!("/api/v2/studies?{}", query.finish()))
 }
 
 /// Reads one page. The registry counts all trials on the first page only.

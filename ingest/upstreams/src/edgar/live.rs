@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::submissions::{self, Filer};
 use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::found::{Found, offset};
 use crate::json::{self, Field, Object, Part};
 use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
@@ -40,14 +39,7 @@ pub(crate) fn search(
     if !page.is_empty() {
         query.append_pair("from", page);
     }
-    Ok(Request {
-        origin: ORIGIN.to_owned(),
-        path: format!("/LATEST/search-index?{}", query.finish()),
-        headers: vec![("accept", "application/json".to_owned())],
-        media_types: JSON_MEDIA_TYPES,
-        back_off: Some(&BACK_OFF),
-        ..Request::default()
-    })
+    Ok(Request { back_off: Some(&BACK_OFF), ..json::request(ORIGIN, format!("/LATEST/search-index?{}", query.finish())) })
 }
 
 /// Requests the filings of one filer.

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::live::name_of;
 use super::{BACK_OFF, BackOffRule, COMPANY_CHARS_MAX, accession, cik, document, file, form, is_missing};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Part};
 use crate::{Answer, Incomplete, Observation, Page, Request, Stream, UpstreamError, drift, text};
@@ -120,14 +119,7 @@ impl Cursor {
         if self.start > 0 {
             query.append_pair("from", &self.start.to_string());
         }
-        Request {
-            origin: SEARCH_ORIGIN.to_owned(),
-            path: format!("/LATEST/search-index?{}", query.finish()),
-            headers: vec![("accept", "application/json".to_owned())],
-            media_types: JSON_MEDIA_TYPES,
-            back_off: Some(&BACK_OFF),
-            ..Request::default()
-        }
+        Request { back_off: Some(&BACK_OFF), ..json::request(SEARCH_ORIGIN, format!("/LATEST/search-index?{}", query.finish())) }
     }
 
     /// The keys under which the documents that were just found may be known: with or without a sentence.

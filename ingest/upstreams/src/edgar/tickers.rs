@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{BACK_OFF, COMPANY_CHARS_MAX, ORIGIN, cik};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Observation, Page, Request, Stream, UpstreamError, text};
@@ -23,14 +22,7 @@ const TICKERS_MAX: usize = 200;
 pub(super) struct Cursor {}
 
 pub(super) fn request() -> Request {
-    Request {
-        origin: ORIGIN.to_owned(),
-        path: "/files/company_tickers.json".to_owned(),
-        headers: vec![("accept", "application/json".to_owned())],
-        media_types: JSON_MEDIA_TYPES,
-        back_off: Some(&BACK_OFF),
-        ..Request::default()
-    }
+    Request { back_off: Some(&BACK_OFF), ..json::request(ORIGIN, "/files/company_tickers.json") }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{ABSTRACT_CHARS_MAX, Document, Found, HOST, Holds, LIST_MAX, ORIGIN, PAGES_MAX, PATH, identity, next_query, short_hash};
-use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::drift::FieldCounts;
 use crate::json::{self, Records};
 use crate::{Answer, Incomplete, Observation, Page, Reject, Request, Settings, Stream, UpstreamError, Window, drift, text};
@@ -141,13 +140,7 @@ impl Cursor {
                 media_types: TEXT_MEDIA_TYPES,
                 ..Request::default()
             },
-            None => Request {
-                origin: ORIGIN.to_owned(),
-                path: format!("{PATH}?{}", self.own_query()),
-                headers: vec![("accept", "application/json".to_owned())],
-                media_types: JSON_MEDIA_TYPES,
-                ..Request::default()
-            },
+            None => json::request(ORIGIN, format!("{PATH}?{}", self.own_query())),
         }
     }
 

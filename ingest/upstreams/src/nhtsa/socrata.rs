@@ -6,7 +6,6 @@ use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
 use super::{Cursor, SITE, campaign, manufacturers_number};
-use crate::cpsc::doing_business_as;
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
 use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, socrata, text};
@@ -140,7 +139,7 @@ fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (
         aliases: manufacturers_number(row.mfr_campaign_number.text()).into_iter().collect(),
         lang: "en".to_owned(),
         title,
-        brand: without_incorporation(doing_business_as(&manufacturer).as_ref().unwrap_or(&manufacturer)),
+        brand: without_incorporation(text::doing_business_as(&manufacturer).as_ref().unwrap_or(&manufacturer)),
         hazard: hazard.unwrap_or_else(|| row.defect_summary.clean()),
         date: text::plausible_date(row.report_received_date.text(), today),
         url: link.unwrap_or_else(|| format!("{SITE}/recalls?nhtsaId={number}")),

@@ -3,8 +3,7 @@
 use jiff::civil::Date;
 use serde_json::json;
 
-use super::{FIELDS, ORIGIN, Project, observe, read as envelope};
-use crate::cpsc::JSON_MEDIA_TYPES;
+use super::{FIELDS, ORIGIN, Project, SEARCH_PATH, observe, read as envelope};
 use crate::found::{Found, offset};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
@@ -22,14 +21,7 @@ pub(crate) fn request(keyword: &str, limit: usize, page: &str) -> Request {
         "sort_field": "fiscal_year",
         "sort_order": "desc",
     });
-    Request {
-        origin: ORIGIN.to_owned(),
-        path: "/v2/projects/search".to_owned(),
-        body: Some(body.to_string()),
-        headers: vec![("accept", "application/json".to_owned())],
-        media_types: JSON_MEDIA_TYPES,
-        ..Request::default()
-    }
+    Request { body: Some(body.to_string()), ..json::request(ORIGIN, SEARCH_PATH) }
 }
 
 /// Reads one page. The order within a fiscal year is the upstream's.
