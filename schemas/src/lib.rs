@@ -5,7 +5,6 @@
 
 pub mod allegheny;
 pub mod avro;
-pub mod calibration;
 mod canonical;
 pub mod change;
 pub mod clock;
@@ -22,7 +21,6 @@ pub mod event;
 pub mod evidence;
 pub mod facts;
 pub mod folding;
-pub mod forecast;
 pub mod hash;
 pub mod i_json;
 pub mod json_type;

@@ -1,8 +1,10 @@
 //! The cadence service: how often the items of stores are restocked, and when the next restock is likely.
 
+pub mod forecast;
 pub mod operations;
 pub mod record;
 pub mod rules;
+pub mod scores;
 
 use crate::operations::{board, calibration, followed, health, list_niches, list_stores, predict};
 use crate::record::{Item, TABLES};

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use crate::forecast::{LogT, METHOD, median};
 use crate::record::{DAY_MS, DayStats, gaps};
+use crate::scores::{Interval, Tally};
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
-use schemas::calibration::{Interval, Tally};
 use schemas::error_code::ErrorCode;
-use schemas::forecast::{LogT, METHOD, median};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

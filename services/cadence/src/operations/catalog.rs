@@ -109,8 +109,8 @@ impl Entry {
         let mut counted: Vec<i64> = item.restocks.iter().filter(|restock| !restock.trickle).map(Restock::at_ms).collect();
         counted.sort_unstable();
         let gaps = gaps(&events);
-        let newest = schemas::forecast::newest(&gaps);
-        let median_gap = schemas::forecast::median(newest).filter(|_| newest.len() >= 2).map(hundredths);
+        let newest = crate::forecast::newest(&gaps);
+        let median_gap = crate::forecast::median(newest).filter(|_| newest.len() >= 2).map(hundredths);
         let variants = item.variants.into_iter().map(|variant| {
             let mut events: Vec<i64> = variant.restocks.iter().map(VariantRestock::at_ms).collect();
             events.sort_unstable();

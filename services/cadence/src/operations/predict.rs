@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::forecast::{COVERAGE, METHOD};
 use crate::record::DAY_MS;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::forecast::{COVERAGE, METHOD};
 use schemas::nearest_values::nearest_values;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};

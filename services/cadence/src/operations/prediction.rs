@@ -1,8 +1,8 @@
 //! The prediction of an item's next restock from its past ones: pure, computed when it is read.
 
+use crate::forecast::{LogT, hit_rate, median, newest, variation};
 use crate::record::{DAY_MS, DayStats, StoreState, gaps};
 use schemars::JsonSchema;
-use schemas::forecast::{LogT, hit_rate, median, newest, variation};
 use serde::{Deserialize, Serialize};
 
 /// A minute in milliseconds: windows are rounded to it.
@@ -357,7 +357,7 @@ mod tests {
     fn labels_are_calibrated() {
         let mut random = StdRng::seed_from_u64(7);
         let all: Vec<Vec<f64>> = (0..400).map(|n| series(&mut random, n % 5)).collect();
-        let spreads: Vec<f64> = all.iter().filter_map(|gaps| schemas::forecast::log_spread(newest(&gaps[..gaps.len() / 2]))).collect();
+        let spreads: Vec<f64> = all.iter().filter_map(|gaps| crate::forecast::log_spread(newest(&gaps[..gaps.len() / 2]))).collect();
         let stats = DayStats { spread: (median(&spreads).unwrap() * 10_000.0) as i64, ..DayStats::default() };
         let mut by_label = std::collections::BTreeMap::<Confidence, (f64, f64)>::new();
         for series in &all {

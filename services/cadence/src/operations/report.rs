@@ -1,6 +1,6 @@
 //! How well past forecasts for the items of a niche fitted, as a process keeps it.
 
-use schemas::calibration::Tallies;
+use crate::scores::Tallies;
 
 use super::prediction::Confidence;
 

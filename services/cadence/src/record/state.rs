@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::DAY_MS;
-use schemas::forecast::SPREAD_DEFAULT;
+use crate::forecast::SPREAD_DEFAULT;
 
 /// How many polls of a store are kept one by one.
 const POLLS_MAX: usize = 200;

@@ -1,7 +1,7 @@
 //! What the change of an item means for the statistics of its niche.
 
+use crate::forecast::{LogT, log_spread};
 use crate::record::{DAY_MS, Item, NicheStats, gaps};
-use schemas::forecast::{LogT, log_spread};
 
 /// From so many gaps on an item has a spread, and its next restock is scored.
 const GAPS_MIN: usize = 4;

@@ -288,7 +288,7 @@ fn niches_have_statistics() {
     assert_eq!(stats.scores.values().flat_map(BTreeMap::values).sum::<u64>(), 12 * 3);
     let newest = stats.days.last().unwrap();
     assert_eq!((newest.spread(), newest.correction(), newest.coverage()), (0.0, 1.0, Some(1.0)));
-    assert_eq!(stats.at(START_MS).spread(), schemas::forecast::SPREAD_DEFAULT);
+    assert_eq!(stats.at(START_MS).spread(), crate::forecast::SPREAD_DEFAULT);
 }
 
 /// Proves that a batch of more products than one part of the list holds is closed completely.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schemas::forecast::SPREAD_DEFAULT;
+use cadence::forecast::SPREAD_DEFAULT;
 use serde_json::json;
 use surfaces::server::listen;
 use tokio_postgres::Client;

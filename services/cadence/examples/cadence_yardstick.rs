@@ -9,8 +9,8 @@ use std::error::Error;
 use std::io::{BufRead, stdin};
 use std::process::ExitCode;
 
-use schemas::calibration::{Interval, Tallies};
-use schemas::forecast::{LogT, log_spread, median, newest};
+use cadence::forecast::{LogT, log_spread, median, newest};
+use cadence::scores::{Interval, Tallies};
 use serde::Deserialize;
 
 /// From so many gaps on the next one is forecast.
