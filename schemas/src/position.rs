@@ -149,15 +149,6 @@ pub mod or_none {
     }
 }
 
-/// One partition of a topic.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PartitionId {
-    /// The name of the topic.
-    pub topic: String,
-    /// The number of the partition, from 0.
-    pub partition: u32,
-}
-
 /// How far an upstream has been read: JSON that only the code of that upstream interprets. Empty before the first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

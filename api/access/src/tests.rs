@@ -328,7 +328,8 @@ async fn commands_chain() {
 async fn system_clock() {
     let (world, _) = world().await;
     let ctx = world.context(START_MS);
-    let ctx = Arc::into_inner(ctx).unwrap().with_clock(Clock::System);
+    let mut ctx = Arc::into_inner(ctx).unwrap();
+    ctx.clock = Clock::System;
     let minted = Access::of(&ctx).mint(&ctx, Tier::Free, "").await.unwrap();
     assert!((Timestamp::now().as_millisecond() - minted.row.minted_at).abs() < 60_000);
 }

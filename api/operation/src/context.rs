@@ -198,12 +198,6 @@ impl Context {
         Self { settings, clock, secrets, log, store, stopping: watch::Sender::new(false), parts: RwLock::default() }
     }
 
-    /// Replaces the clock.
-    #[must_use]
-    pub fn with_clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
-    }
-
     /// Sets a part, replacing the one of the same type.
     #[must_use]
     pub fn with<T: Part>(mut self, part: impl Into<Arc<T>>) -> Self {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::position::{PositionError, Seq};
@@ -349,9 +348,6 @@ pub const LAST_USED_PRECISION_MS: i64 = 3_600_000;
 pub fn hour_of(at_ms: i64) -> i64 {
     at_ms - at_ms.rem_euclid(LAST_USED_PRECISION_MS)
 }
-
-/// A change of an API key.
-pub type AccountChange = Change<ApiKey, AccountCommand>;
 
 /// A stored row: the key and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
