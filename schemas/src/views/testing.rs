@@ -1,4 +1,4 @@
-//! What the tests of the records of services have in common.
+//! What the tests of the records of services, and of the commands, have in common.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
 
@@ -6,9 +6,11 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::avro::{self, Encoder};
 use crate::change::{ChangeKind, Input, Through};
+use crate::event::Command;
 use crate::hash::Hash32;
 use crate::position::{LogOffset, Seq};
 use crate::views::records::{Note, NoteRow, RecordChange};
@@ -39,4 +41,28 @@ where
     };
     let framed = Encoder::new(topic).unwrap().encode(&change).unwrap();
     assert_eq!(avro::decode::<RecordChange<R>>(topic, &framed).unwrap(), change);
+}
+
+/// Fails unless the stored form of a command has its own fields and no others, a change of each of them changes the canonical form, and the stored form
+/// reads back. `whole` is the verb of the command and a value of every field; `own` are the names of its own fields.
+///
+/// # Panics
+/// When it does not.
+pub fn assert_own_fields<C>(whole: &Value, own: &[&str])
+where
+    C: Command + Debug + PartialEq + DeserializeOwned,
+{
+    let command: C = serde_json::from_value(whole.clone()).unwrap();
+    let verb = command.verb();
+    assert_eq!(whole["verb"], verb);
+    let written = serde_json::to_value(&command).unwrap();
+    for (name, value) in whole.as_object().unwrap() {
+        let is_own = name == "verb" || own.contains(&name.as_str());
+        assert_eq!(written[name] == *value, is_own, "{verb} {name}");
+        let mut changed = whole.clone();
+        changed[name] = if value.is_number() { json!(8) } else { json!("other") };
+        let changed: C = serde_json::from_value(changed).unwrap();
+        assert_eq!(changed.canonical() != command.canonical(), is_own, "{verb} {name}");
+    }
+    assert_eq!(serde_json::from_value::<C>(written).unwrap(), command);
 }
