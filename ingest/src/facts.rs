@@ -290,21 +290,9 @@ impl Writer {
         now_ms: i64,
     ) -> Result<Append, Error> {
         let FactContent { kind, key, content_hash, superseded_by } = content;
-        let version = head.version + 1;
-        let id = fact_id(self.topic.name, key, version, &head.id, &content_hash);
-        let fact = Fact {
-            id,
-            kind,
-            key,
-            version,
-            prev_hash: head.id,
-            content_hash,
-            upstream: self.upstream,
-            observed_at: now_ms,
-            superseded_by,
-            data,
-            run,
-        };
+        let next = Fact::after(head, self.topic.name, kind, key, content_hash);
+        let fact = Fact { upstream: self.upstream, observed_at: now_ms, superseded_by, data, run, ..next };
+        let id = fact.id;
         let value = facts::encode(&mut self.encoder, fact)?;
         // All facts of a page have the same time, and formatting it costs as much as the other headers together.
         if self.time.0 != now_ms {

@@ -207,6 +207,27 @@ impl<D, T> Fact<D, T> {
     }
 }
 
+impl<D, T: AsRef<str> + Default> Fact<D, T> {
+    /// Returns a fact that extends the chain of its key after `head`. It still needs its upstream, the time, and its record or run.
+    #[must_use]
+    pub fn after(head: &Head, topic: &str, kind: FactKind, key: T, content_hash: Hash32) -> Self {
+        let version = head.version + 1;
+        Self {
+            id: fact_id(topic, key.as_ref(), version, &head.id, &content_hash),
+            kind,
+            key,
+            version,
+            prev_hash: head.id,
+            content_hash,
+            upstream: T::default(),
+            observed_at: 0,
+            superseded_by: T::default(),
+            data: None,
+            run: None,
+        }
+    }
+}
+
 impl<D, T: AsRef<str>> Fact<D, T> {
     /// Whether this fact extends the chain after `head` and carries the id that its content gives.
     #[must_use]

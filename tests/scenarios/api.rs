@@ -20,7 +20,7 @@ use recalls::operations::search::Search;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::event::{Fact, FactKind, Head, content_hash};
 use schemas::facts::{self, FactData};
 use schemas::views::accounts::Tier;
 use serde_json::Value;
@@ -44,22 +44,9 @@ impl Writer {
     pub(crate) fn observe(&mut self, key: &str, data: &FactData, at_ms: i64) -> Append {
         let topic = data.topic();
         let head = self.heads.get(key).copied().unwrap_or_default();
-        let (kind, version) = (FactKind::Observed, head.version + 1);
-        let content_hash = content_hash(kind, &data.canonical());
-        let id = fact_id(topic.name, key, version, &head.id, &content_hash);
-        let fact = Fact {
-            id,
-            kind,
-            key,
-            version,
-            prev_hash: head.id,
-            content_hash,
-            upstream: "test",
-            observed_at: at_ms,
-            superseded_by: "",
-            data: Some(data),
-            run: None,
-        };
+        let kind = FactKind::Observed;
+        let next = Fact::after(&head, topic.name, kind, key, content_hash(kind, &data.canonical()));
+        let fact = Fact { upstream: "test", observed_at: at_ms, data: Some(data), ..next };
         self.heads.insert(key.to_owned(), fact.head());
         let encoder = self.encoders.entry(topic.name).or_insert_with(|| Encoder::new(topic.name).unwrap());
         let record = Record {

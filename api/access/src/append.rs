@@ -12,8 +12,7 @@ use operation::problem::Problem;
 use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
-use schemas::hash::Hash32;
+use schemas::event::{Command, Fact, FactKind, Head, content_hash};
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key, ViewDef};
@@ -117,25 +116,12 @@ async fn append_and_wait(ctx: &Context, view: &'static ViewDef, topic: &'static 
 fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -> Result<Append, Problem> {
     let now_ms = ctx.clock.now_ms();
     let content = content_hash(FactKind::Observed, &command.canonical());
-    let version = head.version + 1;
     let topic = C::TOPIC;
-    let id: Hash32 = fact_id(topic.name, subject, version, &head.id, &content);
-    let fact = Fact {
-        id,
-        kind: FactKind::Observed,
-        key: subject.to_owned(),
-        version,
-        prev_hash: head.id,
-        content_hash: content,
-        upstream: "api".to_owned(),
-        observed_at: now_ms,
-        superseded_by: String::new(),
-        data: Some(command),
-        run: None,
-    };
+    let next = Fact::after(&head, topic.name, FactKind::Observed, subject.to_owned(), content);
+    let fact = Fact { upstream: "api".to_owned(), observed_at: now_ms, data: Some(command), ..next };
     let value = Encoder::new(topic.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| append_failed("encode", &error))?;
     let kind = format!("highwater.{}.{}", topic.name, command.verb());
-    let headers = Headers::cloud_event(&id.to_string(), &kind, &format!("/{}", topic.name), &rfc3339(now_ms));
+    let headers = Headers::cloud_event(&fact.id.to_string(), &kind, &format!("/{}", topic.name), &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
     Ok(Append { topic, partition: topic.partition_of(subject.as_bytes()), record })
 }

@@ -12,7 +12,7 @@ use projector::service_def::ServiceDef;
 use recalls::rules::Recalls;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
-use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id};
+use schemas::event::{Fact, FactKind, Head, Run, content_hash};
 use schemas::facts::recalls::RecallFact;
 use schemas::position::LogOffset;
 use schemas::topics::RECALLS;
@@ -74,21 +74,8 @@ impl Engine {
             Content::Withdrawn => (FactKind::Withdrawn, Vec::new(), None, ""),
             Content::Superseded(by) => (FactKind::Superseded, by.clone().into_bytes(), None, by.as_str()),
         };
-        let content_hash = content_hash(kind, &canonical);
-        let version = head.version + 1;
-        Fact {
-            id: fact_id(RECALLS.name, key, version, &head.id, &content_hash),
-            kind,
-            key: key.to_owned(),
-            version,
-            prev_hash: head.id,
-            content_hash,
-            upstream: "test".to_owned(),
-            observed_at: clock().now_ms(),
-            superseded_by: superseded_by.to_owned(),
-            data,
-            run: None,
-        }
+        let next = Fact::after(head, RECALLS.name, kind, key.to_owned(), content_hash(kind, &canonical));
+        Fact { upstream: "test".to_owned(), observed_at: clock().now_ms(), superseded_by: superseded_by.to_owned(), data, ..next }
     }
 
     /// Creates the end of a run that covers facts up to the given end offsets.

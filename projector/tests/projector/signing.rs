@@ -10,7 +10,7 @@ use fold::service::SigningCheck;
 use projector::decider::Decider;
 use receipts::rules::Receipts;
 use schemas::avro::Encoder;
-use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
+use schemas::event::{Command, Fact, FactKind, Head, content_hash};
 use schemas::receipt::{Refusal, SigningKeys};
 use schemas::topics::RECEIPTS;
 use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES};
@@ -37,19 +37,8 @@ async fn append_commands(engine: &Engine, commands: &[(String, ReceiptCommand)])
     let mut encoder = Encoder::new(RECEIPTS.name).unwrap();
     let append = |(key, command): &(String, ReceiptCommand)| {
         let content_hash = content_hash(FactKind::Observed, &command.canonical());
-        let fact = Fact {
-            id: fact_id(RECEIPTS.name, key, 1, &Head::default().id, &content_hash),
-            kind: FactKind::Observed,
-            key: key.clone(),
-            version: 1,
-            prev_hash: Head::default().id,
-            content_hash,
-            upstream: "api".to_owned(),
-            observed_at: clock().now_ms(),
-            superseded_by: String::new(),
-            data: Some(command.clone()),
-            run: None,
-        };
+        let first = Fact::after(&Head::default(), RECEIPTS.name, FactKind::Observed, key.clone(), content_hash);
+        let fact = Fact { upstream: "api".to_owned(), observed_at: clock().now_ms(), data: Some(command.clone()), ..first };
         let value = Bytes::from(encoder.encode(&fact).unwrap());
         Append {
             topic: &RECEIPTS,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Record};
 use schemas::avro::Encoder;
-use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::event::{Fact, FactKind, Head, content_hash};
 use schemas::facts::{self, FactData};
 use schemas::position::LogOffset;
 use schemas::topics::RECALLS;
@@ -56,22 +56,9 @@ pub(crate) fn bytes_of(record: &Record) -> usize {
 
 /// Makes the next fact of a key, which continues its chain.
 pub(crate) fn observe(encoder: &mut Encoder, head: &mut Head, key: &str, data: &FactData, at_ms: i64) -> Result<Append, Failure> {
-    let (topic, kind, version) = (data.topic(), FactKind::Observed, head.version + 1);
-    let content_hash = content_hash(kind, &data.canonical());
-    let id = fact_id(topic.name, key, version, &head.id, &content_hash);
-    let fact = Fact {
-        id,
-        kind,
-        key,
-        version,
-        prev_hash: head.id,
-        content_hash,
-        upstream: "bench",
-        observed_at: at_ms,
-        superseded_by: "",
-        data: Some(data),
-        run: None,
-    };
+    let (topic, kind) = (data.topic(), FactKind::Observed);
+    let next = Fact::after(head, topic.name, kind, key, content_hash(kind, &data.canonical()));
+    let fact = Fact { upstream: "bench", observed_at: at_ms, data: Some(data), ..next };
     *head = fact.head();
     let value = Bytes::from(facts::encode(encoder, fact)?);
     let partition = topic.partition_of(key.as_bytes());
