@@ -1,4 +1,4 @@
-//! The values of searched dimensions, used to resolve a part of a name or the values_starting_with of a code to values.
+//! The values of searched dimensions, used to resolve a part of a name or the beginning of a code to values.
 //!
 //! Promise: a look-up at a position finds every value of every change up to that position. The values are read from their table once per
 //! generation and then updated from the feed. They are few compared with the changes, and are held in memory.

@@ -54,7 +54,7 @@ const SCAN_TIME_MAX: Duration = Duration::from_secs(1);
 const BACK_OFF_MS: i64 = 15_000;
 /// A target that takes longer than this to answer shares slots with failing targets.
 const SLOW_RESPONSE: Duration = Duration::from_secs(2);
-/// How long shutdown is_waiting for messages in flight. A message without a response by then is sent again at the next start.
+/// How long shutdown waits for messages in flight. A message without a response by then is sent again at the next start.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends webhooks until the server stops, while this process holds the lease.
@@ -449,7 +449,7 @@ impl Sender {
         }
     }
 
-    /// How long until the next message is due. A message that is already due is_waiting for a slot, and its release wakes the sender.
+    /// How long until the next message is due. A message that is already due waits for a slot, and its release wakes the sender.
     fn next_due(&self) -> Duration {
         let now_ms = self.ctx.clock.now_ms();
         let due = self.targets.all.values().filter_map(due_at).min();

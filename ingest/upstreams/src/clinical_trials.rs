@@ -223,12 +223,12 @@ fn follow(
         return Err(json::later(stream, format!("nextPageToken is longer than {TOKEN_BYTES_MAX} bytes")));
     }
     if token.is_some() && token == cursor.token {
-        warnings.push(format!("the page after is the page itself: the window {} to {} ended early", cursor.from, cursor.to));
+        warnings.push(format!("the answer names its own page as the next one: the window {} to {} ended early", cursor.from, cursor.to));
     } else if token.is_some() {
         return Ok(Some(Cursor { step: Step::Studies, token, total, seen, ..cursor.clone() }));
     }
     if let Some(total) = total.filter(|total| seen < *total) {
-        warnings.push(format!("the window {} to {} holds {total} records by the answer, {seen} came", cursor.from, cursor.to));
+        warnings.push(format!("the upstream counts {total} records in the window {} to {} but sent {seen}", cursor.from, cursor.to));
     }
     Ok(cursor.next_window())
 }

@@ -109,7 +109,7 @@ impl Upstream for FaaDrs {
         let total = found.summary.total_items.integer().and_then(|total| u64::try_from(total).ok());
         let has_more = total.map_or(read >= PAGE_DOCUMENTS, |total| seen < total);
         if has_more && (read == 0 || seen >= DOCUMENTS_MAX) {
-            let what = format!("{} documents by the answer, {seen} came", total.unwrap_or_default());
+            let what = format!("the upstream counts {} documents but sent {seen}", total.unwrap_or_default());
             page.warnings.push(what.clone());
             page.incomplete = Some(Incomplete { what, from: None });
         } else if has_more {

@@ -229,7 +229,7 @@ fn next_query(
     let address = match address.text().trim() {
         "" => {
             return match count.filter(|count| *count > seen) {
-                Some(count) => Err(format!("{count} documents by the answer, {seen} came")),
+                Some(count) => Err(format!("the upstream counts {count} documents but sent {seen}")),
                 None => Ok(None),
             };
         }

@@ -151,7 +151,7 @@ impl Upstream for HackerNews {
             return Ok(Page { warnings: page.warnings, next: Some(json::write_cursor(cursor)), ..Page::default() });
         }
         if is_short {
-            cursor.gap = format!("{shown} stories came, more exist");
+            cursor.gap = format!("{shown} stories were sent, more exist");
         }
         next(stream, cursor, stories, at, &mut page);
         Ok(page)
@@ -178,7 +178,7 @@ fn next(stream: &Stream, mut cursor: Cursor, stories: Vec<Mapped>, at: Timestamp
     for reject in &page.rejects {
         match reject.reference.parse() {
             Ok(id) => _ = cursor.shown.insert(id),
-            Err(_) => "a record without a readable id came".clone_into(&mut cursor.gap),
+            Err(_) => "a record without a readable id was sent".clone_into(&mut cursor.gap),
         }
     }
     page.observations.extend(stories.into_iter().map(|story| story.observation));

@@ -313,12 +313,12 @@ fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, page: &mut Pag
     if let Some(total) = counts.total.filter(|total| seen < *total) {
         let again = cursor.begun_again().filter(|_| !is_repeated && read > 0 && counts.is_ordered(cursor));
         let then = if again.is_some() { "; it is read again" } else { "" };
-        warnings.push(format!("the window {} holds {total} records by the answer, {seen} came{then}", cursor.name()));
+        warnings.push(format!("the upstream counts {total} records in the window {} but sent {seen}{then}", cursor.name()));
         if again.is_some() {
             return Ok(again);
         }
         // What is not in this run may be at the upstream all the same, so nothing is withdrawn because of it.
-        let what = format!("the window {} holds {total} records by the answer, {seen} came", cursor.name());
+        let what = format!("the upstream counts {total} records in the window {} but sent {seen}", cursor.name());
         page.incomplete = Some(Incomplete { what, from: None });
     }
     Ok(cursor.next_window())

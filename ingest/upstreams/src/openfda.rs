@@ -163,7 +163,7 @@ fn follow(cursor: &Cursor, read: usize, total: Option<usize>, link: Option<&str>
     if read < LIMIT || all_seen {
         if let Some(total) = total.filter(|_| !all_seen) {
             let (from, to) = (cursor.from, cursor.to);
-            page.warnings.push(format!("the window {from} to {to} holds {total} records by the answer, {seen} came"));
+            page.warnings.push(format!("the upstream counts {total} records in the window {from} to {to} but sent {seen}"));
         }
         return cursor.next_window();
     }

@@ -154,7 +154,7 @@ impl PaymentBackend {
         self.state.lock().unwrap().poor.insert(payer.to_lowercase());
     }
 
-    /// Holds verifications of payers without money, or stops start_holding_proxy them.
+    /// Holds verifications of payers without money, or stops holding them.
     pub(crate) fn hold_verifications(&self, holds: bool) {
         self.holds.send_replace(holds);
     }

@@ -137,9 +137,9 @@ impl Fetcher {
                     return Err(Error::Damaged { topic, partition, offset, reason: "the broker no longer has these records".to_owned() });
                 }
                 Some(Err(error)) if last.elapsed() > ANSWER_MAX => {
-                    return Err(failed(&shared.options, &what("no record came"), Some(error)));
+                    return Err(failed(&shared.options, &what("no record arrived"), Some(error)));
                 }
-                None if last.elapsed() > ANSWER_MAX => return Err(failed(&shared.options, &what("no record came"), None)),
+                None if last.elapsed() > ANSWER_MAX => return Err(failed(&shared.options, &what("no record arrived"), None)),
                 // The client reconnects by itself.
                 Some(Err(_)) | None => {}
             }

@@ -170,7 +170,7 @@ impl EventLog for KafkaLog {
         }
         let limits = records::Limits { from, end, records_max, bytes_max };
         let tailed = tokio::time::timeout(ANSWER_MAX, self.tail.read(index, limits)).await;
-        match tailed.map_err(|_| failed(&self.shared.options, "reading the newest records: none came", None))?? {
+        match tailed.map_err(|_| failed(&self.shared.options, "reading the newest records: none arrived", None))?? {
             Some(records) => Ok(records),
             None => self.fetchers.read(index, limits).await,
         }

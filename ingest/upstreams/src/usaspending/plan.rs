@@ -163,7 +163,7 @@ pub(super) enum Step {
     Actions { ids: Vec<String>, page: u32, rows: Rows },
 }
 
-/// A finest slice of which fewer rows came than are counted.
+/// A finest slice of which the upstream sent fewer rows than it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Missed {
     pub(super) by: By,

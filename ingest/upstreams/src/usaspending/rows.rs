@@ -113,7 +113,7 @@ fn remark(page: &mut Page, today: Date) {
     let (mut unlike, mut ahead) = (None, false);
     for observation in &page.observations {
         if *known.entry(&observation.key).or_insert(&observation.data) != &observation.data {
-            unlike = unlike.or(Some(format!("{} came twice on one page, unlike: the first counts", observation.key)));
+            unlike = unlike.or(Some(format!("{} was sent twice on one page with different content: the first counts", observation.key)));
         }
         if let FactData::Award(award) = &observation.data {
             ahead |= text::date(&award.action_date).is_some_and(|day| day > today);

@@ -90,7 +90,7 @@ pub(super) fn read(
     let first = read.rows.first().map(|(_, row)| row.clone()).unwrap_or_default();
     let mut is_more = is_more(paging, rows.page, read.count, warnings);
     if is_more && !first.is_empty() && first == rows.first {
-        warnings.push("the same page came again: the server does not page".to_owned());
+        warnings.push("the same page was sent again: the server does not page".to_owned());
         is_more = false;
     }
     rows.first = first;
@@ -128,7 +128,7 @@ fn is_more(paging: &Paging, requested: u32, count: usize, warnings: &mut Vec<Str
     match paging.page {
         _ if !paging.has_next || count == 0 => false,
         Some(page) if page != requested => {
-            warnings.push("another page came than was asked for: the server does not page".to_owned());
+            warnings.push("another page was sent than was requested: the server does not page".to_owned());
             false
         }
         _ => true,
@@ -150,16 +150,16 @@ fn missing(
     let (seen, warnings) = (rows.seen, &mut report.warnings);
     // A slice that is too large to page through is rather split, as long as it can be.
     if rows.order == Order::Asc && (rows.page < PAGES_MAX || cursor.slice.cut().is_none()) {
-        warnings.push("fewer rows came than are counted: a slice is read again backwards".to_owned());
+        warnings.push("the upstream sent fewer rows than it counts: a slice is read again backwards".to_owned());
         let rows = Rows { page: 1, order: Order::Desc, first: String::new(), ..rows };
         return Ok(Some(Cursor { step: Step::Rows(rows), ..cursor }));
     }
     let (from, to) = (cursor.slice.from, cursor.slice.to);
     if let Some(part) = cursor.clone().cut() {
-        warnings.push("fewer rows came than are counted, in both orders: a slice is read again in parts".to_owned());
+        warnings.push("the upstream sent fewer rows than it counts, in both orders: a slice is read again in parts".to_owned());
         return Ok(Some(part));
     }
-    let missed = format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders");
+    let missed = format!("the upstream counts {total} rows of {from} to {to} but sent {seen}, in both orders");
     if !cursor.is_retry {
         if cursor.missed.len() >= MISSED_MAX {
             return Err(json::later(stream.name, format!("{missed}; rows are missing in {MISSED_MAX} other slices, too")));

@@ -84,7 +84,7 @@ fn pages_and_errors() {
     let short = map_at(STREAM, &cursor, &ok(r#"{"summary":{"totalItems":2},"documents":[]}"#)).unwrap();
     assert_eq!(
         (short.next, short.incomplete.map(|incomplete| incomplete.what)),
-        (None, Some("2 documents by the answer, 1 came".to_owned()))
+        (None, Some("the upstream counts 2 documents but sent 1".to_owned()))
     );
     let error = |message: &str| map_at(STREAM, &cursor, &ok(json!({ "errorMessage": message }).to_string()));
     assert!(matches!(error("Unable to retrieve documents due to system error"), Err(UpstreamError::Later { .. })));

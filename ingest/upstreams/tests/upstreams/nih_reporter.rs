@@ -118,7 +118,7 @@ fn overlapping_pages_are_read_again() {
         _ => served(body, 750),
     });
     assert!(bodies.iter().any(|body| body["sort_order"] == "desc"), "{bodies:?}");
-    assert!(warnings.iter().any(|warning| warning.contains("700 came; it is read again")), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("but sent 700; it is read again")), "{warnings:?}");
 }
 
 /// Proves that a window beyond the last reachable page is split in half, and a day is read agency by agency.

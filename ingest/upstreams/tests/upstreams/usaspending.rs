@@ -262,7 +262,7 @@ fn a_slice_that_does_not_add_up_is_recorded() {
     let finest = (&filters["award_type_codes"], &filters["naics_codes"]);
     assert_eq!((from.as_str(), finest), (day, (&json!(["A"]), &json!({"require": ["11"]}))), "the slice is read again at the end");
     assert_eq!(walked.incomplete.len(), 1);
-    assert_eq!(walked.incomplete[0].what, "1 rows of 2026-09-29 to 2026-09-29 came of 2 that are counted, in both orders");
+    assert_eq!(walked.incomplete[0].what, "the upstream counts 2 rows of 2026-09-29 to 2026-09-29 but sent 1, in both orders");
     assert_eq!(walked.incomplete[0].from, Some(date(2026, 9, 29)));
 }
 
