@@ -274,7 +274,7 @@ fn is_missing(stream: &'static str, answer: &Answer) -> Result<bool, UpstreamErr
     if ["AccessDenied", "NoSuchKey"].iter().any(|code| body.contains(&format!("<Code>{code}</Code>"))) {
         return Ok(true);
     }
-    Err(json::later(stream, format!("status {} without a word that the file is not there", answer.status)))
+    Err(json::later(stream, format!("status {} without the text that means that the file does not exist", answer.status)))
 }
 
 /// Whether a text is an HTML page instead of the requested file.

@@ -252,7 +252,7 @@ fn read<'a>(stream: &'static str, status: u16, body: &'a str) -> Result<Option<R
 }
 
 fn later_404(stream: &'static str) -> UpstreamError {
-    json::later(stream, "404 without the words that mean no match: is the path still right?")
+    json::later(stream, "status 404 without the text that means no match: has the path changed?")
 }
 
 type Holds = fn(&Report<'_>) -> bool;

@@ -46,7 +46,7 @@ pub fn rows<'a>(stream: &'static str, answer: &'a Answer, warnings: &mut Vec<Str
     }
     let body = json::body_text(&answer.body, warnings);
     match body.trim_start().starts_with('{') {
-        true => Err(json::later(stream, "an object instead of rows")),
+        true => Err(json::later(stream, "the response is an object, not a list of rows")),
         false => Ok(body),
     }
 }

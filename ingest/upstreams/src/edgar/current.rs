@@ -73,9 +73,9 @@ const EXPECTED: &[(&str, Holds)] = &[
 pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let source = xml::decoded(&answer.body);
     if is_page(&source) {
-        return Err(json::later(stream.name, "a page instead of the feed"));
+        return Err(json::later(stream.name, "the response is an HTML page, not the feed"));
     }
-    let feed = Element::parse(&source).map_err(|reason| json::later(stream.name, format!("not the feed: {reason}")))?;
+    let feed = Element::parse(&source).map_err(|reason| json::later(stream.name, format!("the response is not the feed: {reason}")))?;
     if feed.name != "feed" {
         return Err(json::later(stream.name, format!("{} instead of feed", text::cut(feed.name, 40))));
     }

@@ -60,14 +60,16 @@ pub(super) fn read<'a>(
     mut is_wanted: impl FnMut(&Row<'a>) -> bool,
 ) -> Result<Rows<'a>, UpstreamError> {
     if is_page(text) {
-        return Err(json::later(stream, "a page instead of an index"));
+        return Err(json::later(stream, "the response is an HTML page, not an index"));
     }
     let mut lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
     let mut title: Vec<&str> = Vec::new();
     let is_dashes = |line: &str| line.trim_end().len() >= DASHES_MIN && line.trim_end().bytes().all(|byte| byte == b'-');
     loop {
         match lines.next() {
-            None => return Err(json::later(stream, "no row of dashes: not an index, or cut off")),
+            None => {
+                return Err(json::later(stream, "the response is not an EDGAR index: the separator line is missing (truncated download?)"));
+            }
             Some(line) if is_dashes(line) => break,
             Some(line) if line.trim().is_empty() => title.clear(),
             // A column title may be split over two lines.

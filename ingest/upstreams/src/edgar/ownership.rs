@@ -62,7 +62,7 @@ pub(super) fn map(stream: &Stream, cursor: walk::Cursor, answer: &Answer, today:
         return Ok(Page { next, warnings, ..Page::default() });
     }
     if super::is_page(&text) {
-        return Err(json::later(stream.name, "a page instead of a filing"));
+        return Err(json::later(stream.name, "the response is an HTML page, not a filing"));
     }
     let mut page = Submission::of(&text, requested, day, today).page(stream);
     page.next = next;

@@ -283,7 +283,7 @@ fn read(stream: &Stream, cursor: Cursor, hit: &Hit, answer: &Answer) -> Result<P
     }
     let source = text::decode(&answer.body);
     if is_block_page(&source) {
-        return Err(json::later(stream.name, "a page of the server instead of a document"));
+        return Err(json::later(stream.name, "the response is an HTML page, not a document"));
     }
     if is_cut_off(&source) {
         // A sentence at its end may be cut as well. It stays unknown, so the next run requests it again.

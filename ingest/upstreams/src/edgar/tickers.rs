@@ -46,7 +46,7 @@ pub(super) fn map(stream: &Stream, answer: &Answer) -> Result<Page, UpstreamErro
     let body = json::body_text(&answer.body, &mut warnings);
     let rows: BTreeMap<String, &RawValue> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     if rows.is_empty() {
-        return Err(json::later(stream.name, "a list of companies without companies"));
+        return Err(json::later(stream.name, "the list of companies is empty"));
     }
     // The rows are numbered. The first row of a company has its name.
     let mut rows: Vec<(u64, &RawValue)> = rows.into_iter().map(|(number, row)| (number.parse().unwrap_or(u64::MAX), row)).collect();

@@ -132,7 +132,7 @@ pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: D
     let is_missing = is_missing(stream.name, answer)?;
     let source = xml::decoded(&answer.body);
     if !is_missing && is_page(&source) {
-        return Err(json::later(stream.name, "a page instead of a file of a filing"));
+        return Err(json::later(stream.name, "the response is an HTML page, not a file of a filing"));
     }
     let mut page = Page::default();
     if let Some(report) = cursor.report.take() {

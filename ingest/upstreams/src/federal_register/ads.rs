@@ -303,7 +303,7 @@ fn read(stream: &Stream, cursor: Cursor, hit: &Hit, answer: &Answer) -> Result<P
         return Ok(Page { next, warnings: vec![what.clone()], incomplete: Some(Incomplete { what, from }), ..Page::default() });
     }
     if is_block_page(&raw) {
-        return Err(json::later(stream.name, "a page of the server instead of a text"));
+        return Err(json::later(stream.name, "the response is an HTML page, not a text"));
     }
     Ok(Page { next, ..of_text(hit.fact.clone(), &raw) })
 }

@@ -92,7 +92,11 @@ impl Upstream for UsaSpending {
         }
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         if cursor.plan.is_empty() {
-            return Err(UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: "it plans nothing".to_owned() });
+            return Err(UpstreamError::Stop {
+                stream: stream.name,
+                field: "cursor".to_owned(),
+                reason: "it has no request to make".to_owned(),
+            });
         }
         Ok(search::request(stream.name, &cursor))
     }
@@ -148,7 +152,7 @@ fn not_there(stream: &Stream, cursor: Cursor, mut page: Page) -> Result<Page, Up
             page.warnings.push(format!("{} is not there (404)", ids.first().map_or("an award", |id| id)));
             cursor.after_actions()
         }
-        Step::Rows(_) => return Err(json::later(stream.name, "404 instead of a search: is the path still right?")),
+        Step::Rows(_) => return Err(json::later(stream.name, "status 404 for a search: has the path changed?")),
     };
     page.next = next.map(json::write_cursor);
     Ok(page)

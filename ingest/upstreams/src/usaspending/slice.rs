@@ -38,7 +38,7 @@ pub(super) fn counted(
     warnings: &mut Vec<String>,
 ) -> Result<Option<Cursor>, UpstreamError> {
     if cursor.step != Step::Count {
-        return Err(json::later(stream.name, "counts instead of rows"));
+        return Err(json::later(stream.name, "the response has counts, not rows"));
     }
     let count = match cursor.slice.group {
         Group::Contracts => counts.contracts,

@@ -89,7 +89,7 @@ impl Cursor {
         if self.version != crosswalk::version() {
             return Err(stop("it is of another version of the crosswalk"));
         }
-        self.totals().into_iter().nth(self.at).ok_or_else(|| stop("it plans nothing"))
+        self.totals().into_iter().nth(self.at).ok_or_else(|| stop("it has no request to make"))
     }
 
     pub(super) fn request(&self, stream: &Stream) -> Result<Request, UpstreamError> {
@@ -128,7 +128,7 @@ pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: D
     let mut page = Page::default();
     let total = cursor.total(stream.name)?;
     if answer.status == 404 {
-        return Err(json::later(stream.name, "404 instead of sums: is the path still right?"));
+        return Err(json::later(stream.name, "status 404 for sums: has the path changed?"));
     }
     let body = json::body_text(&answer.body, &mut page.warnings);
     let envelope = Envelope::read(stream, answer.status, &body)?;
