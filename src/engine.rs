@@ -324,7 +324,7 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
     Ok(UpstreamSettings {
         base_url: section.base_url.or_else(|| config.sections.upstreams_base_url.clone()),
         api_key: section.api_key,
-        user_agent: section.user_agent,
+        user_agent: section.user_agent.unwrap_or_else(|| config.sections.user_agent.clone()),
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,

@@ -33,6 +33,7 @@ pub(crate) struct Sections {
     pub(crate) public_url: Option<String>,
     #[serde(deserialize_with = "optional_url")]
     pub(crate) upstreams_base_url: Option<String>,
+    pub(crate) user_agent: String,
     pub(crate) log: LogBackend,
     pub(crate) store: StoreBackend,
     #[serde(deserialize_with = "optional_path")]
@@ -246,7 +247,8 @@ pub(crate) struct UpstreamSection {
     pub(crate) schedule: String,
     #[serde(deserialize_with = "optional_text")]
     pub(crate) api_key: Option<String>,
-    pub(crate) user_agent: String,
+    #[serde(deserialize_with = "optional_text")]
+    pub(crate) user_agent: Option<String>,
     #[serde(deserialize_with = "positive")]
     pub(crate) requests_per_second: f64,
     pub(crate) window_days: NonZeroU32,

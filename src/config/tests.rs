@@ -32,7 +32,8 @@ fn flags_override_everything() {
 #[test]
 fn later_layers_override_earlier_ones() {
     let config = load(
-        "listen = \"127.0.0.1:1\"\n[upstreams.cpsc]\nrequests_per_second = 4\nwindow_days = 3",
+        "listen = \"127.0.0.1:1\"\nuser_agent = \"a@example.org\"\n[upstreams.fsis]\nuser_agent = \"b@example.org\"\n\
+         [upstreams.cpsc]\nrequests_per_second = 4\nwindow_days = 3",
         &[
             ("HIGHWATER_LISTEN", "127.0.0.1:2"),
             ("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "9"),
@@ -49,6 +50,8 @@ fn later_layers_override_earlier_ones() {
     assert!(!sections.services["recalls"].enabled);
     assert_eq!(sections.services["awards"].base_url.as_deref(), Some("https://awards.example"));
     assert_eq!(sections.log, LogBackend::Embedded);
+    let user_agent = |upstream: &str| crate::engine::upstream_settings(&config, upstream).unwrap().user_agent;
+    assert_eq!((user_agent("cpsc").as_str(), user_agent("fsis").as_str()), ("a@example.org", "b@example.org"));
 }
 
 /// Proves that the retry schedule in the defaults is that of the API.

@@ -52,7 +52,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("base_url", "\"\""),
     ("schedule", "\"0 25 5 * * *\""),
     ("api_key", "\"\""),
-    ("user_agent", "\"highwater/0.1 (public record feeds)\""),
+    ("user_agent", "\"\""),
     ("requests_per_second", "1.0"),
     ("window_days", "14"),
 ];
