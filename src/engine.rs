@@ -288,6 +288,27 @@ impl Engine {
     }
 }
 
+/// The user agent of the defaults, which names nobody.
+const PLACEHOLDER_USER_AGENT: &str = "highwater/0.1 (public record feeds)";
+
+/// Checks that requests to real upstreams name somebody. Those to simulated ones need not.
+///
+/// # Errors
+/// An enabled upstream would be read at its own hosts under the user agent of the defaults.
+pub(crate) fn check_user_agent(config: &Config) -> Result<(), config::Error> {
+    for upstream in enabled_upstreams(config) {
+        let name = upstream.manifest().name;
+        let settings = upstream_settings(config, name)?;
+        if settings.base_url.is_none() && settings.user_agent == PLACEHOLDER_USER_AGENT {
+            let reason = format!(
+                "requests to {name} must say who sends them: set user_agent, or HIGHWATER_USER_AGENT, for example \"Example Company ops@example.com\""
+            );
+            return Err(config.invalid("user_agent", reason));
+        }
+    }
+    Ok(())
+}
+
 /// The upstreams that are polled by schedule.
 pub(crate) fn enabled_upstreams(config: &Config) -> impl Iterator<Item = &'static dyn Upstream> {
     let sections = &config.sections.upstreams;

@@ -23,7 +23,7 @@ use crate::api_settings::public_url;
 use crate::commands::Command;
 use crate::config::Config;
 use crate::data_dir::{self, Records};
-use crate::engine::{Engine, enabled_upstreams};
+use crate::engine::{Engine, check_user_agent, enabled_upstreams};
 use crate::health::Health;
 use crate::key_checks::KeyChecks;
 use crate::output::Output;
@@ -51,6 +51,9 @@ pub(crate) type DemoTask = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> BoxFu
 /// # Errors
 /// The process cannot start, or fails while it stops.
 pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
+    if role.includes(Role::Ingest) {
+        check_user_agent(&config)?;
+    }
     let Listeners { readers: server, operators } = bind(&config)?;
     if role.includes(Role::Api) && server.address().ip().to_canonical().is_unspecified() && config.sections.public_url.is_none() {
         tracing::warn!(

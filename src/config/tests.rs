@@ -54,6 +54,17 @@ fn later_layers_override_earlier_ones() {
     assert_eq!((user_agent("cpsc").as_str(), user_agent("fsis").as_str()), ("a@example.org", "b@example.org"));
 }
 
+/// Proves that real upstreams are not read while the user agent is that of the defaults, which the error says how to set; simulated ones are.
+#[test]
+fn real_upstreams_need_a_user_agent() {
+    let check =
+        |variables: &[(&str, &str)]| crate::engine::check_user_agent(&load("", variables).unwrap()).map_err(|error| error.to_string());
+    let error = check(&[]).unwrap_err();
+    assert!(error.contains("configuration key user_agent") && error.contains("HIGHWATER_USER_AGENT"), "{error}");
+    assert_eq!(check(&[("HIGHWATER_USER_AGENT", "Example Company ops@example.com")]), Ok(()));
+    assert_eq!(check(&[("HIGHWATER_UPSTREAMS_BASE_URL", "http://127.0.0.1:9000")]), Ok(()));
+}
+
 /// Proves that the retry schedule in the defaults is that of the API.
 #[test]
 fn default_retry_schedule() {
