@@ -97,10 +97,12 @@ async fn run(engine: &Engine, document: &Document, settings: &Settings, pages: &
     run
 }
 
-/// The keys that were withdrawn so far.
+/// The keys that were withdrawn so far, sorted.
 async fn withdrawn(engine: &Engine) -> Vec<String> {
     let facts = engine.facts().await;
-    of_kind(&facts, FactKind::Withdrawn).iter().map(|fact| fact["key"].as_str().unwrap().to_owned()).collect()
+    let mut keys: Vec<String> = of_kind(&facts, FactKind::Withdrawn).iter().map(|fact| fact["key"].as_str().unwrap().to_owned()).collect();
+    keys.sort_unstable();
+    keys
 }
 
 /// Proves that a known record is not withdrawn while complete answers say that it is present, that it is when two of them in a row lack it, and that its
