@@ -10,8 +10,8 @@ use schemas::topics::CHANGES_RECALLS;
 
 use crate::child::run_check;
 use crate::cluster::Cluster;
-use crate::engine::{SimulatedUpstreams, ingest_of, upstream_names};
-use crate::migration::digests;
+use crate::engine::{SimulatedUpstreams, ingest_of};
+use crate::migration::{COMPARED, digests, digests_of_server};
 use crate::process::{Server, fix_clock, highwater, stderr_of_failure, stdout};
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
@@ -38,11 +38,11 @@ async fn framing_does_not_change_records() {
         }
     };
     let (confluent, single) = (at("confluent", &registry), at("single-object", &registry));
-    stdout(one(&ingest_of(&upstream_names())));
-    let (expected, file) = (digests(one), cluster.data("all.avro"));
+    stdout(one(&ingest_of(COMPARED)));
+    let (expected, file) = (digests_of_server(one), cluster.data("all.avro"));
     stdout(one(&["export", "all", "--format", "records", "--output", file.to_str().unwrap()]));
     stdout(confluent(&["import", file.to_str().unwrap()]));
-    assert_eq!(digests(&confluent), expected);
+    assert_eq!(digests_of_server(&confluent), expected);
     let log = cluster.log().await;
     let first_bytes = async |from: u64| {
         let read = log.read(&CHANGES_RECALLS, 0, LogOffset(from), 100_000, 64 << 20).await.unwrap();
@@ -53,14 +53,16 @@ async fn framing_does_not_change_records() {
 
     // Both framings in one topic.
     simulated.sim.advance(40);
-    stdout(single(&ingest_of(&upstream_names())));
+    let server = Server::ready(single(&["serve"]));
+    stdout(single(&ingest_of(COMPARED)));
     assert!(first_bytes(end).await.iter().all(|first| *first == 0xc3));
-    let expected = digests(&confluent);
-    stdout(confluent(&["replay", "all"]));
-    assert_eq!(digests(&single), expected);
+    let expected = digests(&single);
+    assert_eq!(server.terminate().code(), Some(0));
     log.close().await.unwrap();
 
-    let server = Server::ready(confluent(&["serve", "--role", "api"]));
+    let server = Server::ready(confluent(&["serve"]));
+    stdout(confluent(&["replay", "all"]));
+    assert_eq!(digests(&confluent), expected);
     let document = server.json("/asyncapi.json", "");
     assert_eq!(document["components"]["messages"]["changes.recalls"]["x-avro-framing"], "confluent");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");

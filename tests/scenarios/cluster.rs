@@ -14,8 +14,8 @@ use view_store::scylla::Options as ScyllaOptions;
 use crate::cadence::with_stores;
 use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
-use crate::engine::{Engine, SimulatedUpstreams, ingest_of, moving_clock, upstream_names};
-use crate::migration::LISTS;
+use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of, moving_clock};
+use crate::migration::{COMPARED, LISTS};
 use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for};
 use crate::reader::Reader;
 
@@ -86,10 +86,12 @@ impl Cluster {
         KafkaLog::open(Options { prefix: self.prefix(), ..Options::new(&self.kafka) }).await.unwrap()
     }
 
-    /// Opens an engine on the cluster in this process.
-    pub(crate) async fn engine(&self, clock: Clock) -> Engine {
+    /// Opens an engine on the cluster in this process, which decides one service and those of the engine itself: the tables of all would take minutes.
+    pub(crate) async fn engine(&self, clock: Clock, service: &str) -> Engine {
+        let mut projected = projector::services::of_engine();
+        projected.extend(services::projected_services().iter().copied().filter(|own| own.def.view.name == service));
         let store = ScyllaOptions { contact_points: vec![self.cql.clone()], keyspace: self.name.clone(), ..ScyllaOptions::default() };
-        Engine::with_backends(self.log().await, ScyllaStore::open(store).await.unwrap(), clock).await
+        Engine::with_services(self.log().await, ScyllaStore::open(store).await.unwrap(), clock, &projected).await
     }
 
     /// Starts nodes, given by role and number, at the same time: whichever is first creates the topics and tables.
@@ -101,9 +103,10 @@ impl Cluster {
         })
     }
 
-    /// Syncs all upstreams at a node; returns when the appended facts are projected.
+    /// Syncs the upstreams of recalls at a node; returns when the appended facts are projected. If the node does not run, the command opens everything by
+    /// itself, which takes longer than what it does.
     pub(crate) fn ingest(&self, node: &str) {
-        stdout(self.command(node, &ingest_of(&upstream_names())));
+        stdout(self.command(node, &ingest_of(RECALL_UPSTREAMS)));
     }
 }
 
@@ -136,20 +139,21 @@ async fn roles_equal_the_embedded_engine() {
     let nodes = [("p1", "project"), ("p2", "project"), ("i1", "ingest"), ("i2", "ingest"), ("a1", "api"), ("a2", "api"), ("a3", "api")];
     let servers = cluster.start(&nodes);
     let readers = &servers[4..];
-    cluster.ingest("i1");
+    stdout(cluster.command("i1", &ingest_of(COMPARED)));
     // A second ingestor finds nothing new.
-    cluster.ingest("i2");
+    stdout(cluster.command("i2", &ingest_of(COMPARED)));
 
     let embedded = |arguments: &[&str]| {
         let mut command = highwater(&cluster.data("embedded"), &simulated.base_url, arguments);
         fix_clock(&mut command, FIXED);
         command
     };
-    stdout(embedded(&ingest_of(&upstream_names())));
+    stdout(embedded(&ingest_of(COMPARED)));
     // Stores are polled only if they are configured, and the running ingestors have none.
     let stores = ["ingest", "shopify", "--once"];
     stdout(with_stores(cluster.command("i3", &stores)));
     stdout(with_stores(embedded(&stores)));
+    let alone = Server::ready(embedded(&["serve"]));
     for service in ["recalls", "labs", "catalysts", "cadence"] {
         let digest = stdout(embedded(&["digest", service]));
         for node in ["p1", "p2", "a3"] {
@@ -160,7 +164,6 @@ async fn roles_equal_the_embedded_engine() {
     let own_key = |command: Command| stdout(command).trim().to_owned();
     let mint: &[&str] = &["keys", "mint", "--tier", "pro"];
     let (key, key_alone) = (own_key(cluster.command("a1", mint)), own_key(embedded(mint)));
-    let alone = Server::ready(embedded(&["serve"]));
     let answer = |(status, body): (u16, Vec<u8>)| {
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         // Places of pages are signed with each backend's own key, and name its own seqs. Two ingestors made two runs.

@@ -182,7 +182,7 @@ pub(crate) async fn run_heads_only(engine: &Engine) -> watch::Sender<bool> {
 }
 
 async fn read_all(engine: &Engine, simulated: &SimulatedUpstreams) {
-    for name in crate::engine::upstream_names() {
+    for name in crate::engine::RECALL_UPSTREAMS {
         for result in engine.run(name, &simulated.settings()).await {
             result.unwrap();
         }

@@ -12,7 +12,7 @@ use crate::child::run_check;
 use crate::cluster::Cluster;
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{SimulatedUpstreams, ingest_of};
-use crate::migration::{answers, digests};
+use crate::migration::{COMPARED, answers, digests, digests_of_server};
 use crate::process::{Server, fix_clock, highwater, stdout};
 use crate::reader::Reader;
 
@@ -31,9 +31,6 @@ async fn append_all_again(log: &dyn EventLog) -> usize {
     records
 }
 
-/// The upstreams of the services whose digests and answers are compared.
-const COMPARED: &[&str] = &["clinical_trials", "cpsc", "edgar", "federal_register", "fsis", "nhtsa", "nih_reporter", "openfda"];
-
 fn ingest(command: impl Fn(&[&str]) -> Command) {
     stdout(command(&ingest_of(COMPARED)));
 }
@@ -46,7 +43,8 @@ async fn duplicates_on_kafka_change_nothing() {
     let Some(cluster) = Cluster::new("delivery twice", &simulated.base_url, FIXED) else { return };
     let mut servers = cluster.start(&[("p1", "project"), ("a1", "api")]);
     let (api, project) = (servers.pop().unwrap(), servers.pop().unwrap());
-    let command = |arguments: &[&str]| cluster.command("i1", arguments);
+    // Commands run in the projector: a process of its own opens everything for each of them.
+    let command = |arguments: &[&str]| cluster.command("p1", arguments);
     ingest(command);
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     simulated.sim.advance(40);
@@ -68,7 +66,7 @@ async fn duplicates_on_kafka_change_nothing() {
     stdout(command(&["replay", "all"]));
     assert_eq!(digests(command), expected);
     assert_eq!(project.terminate().code(), Some(0));
-    let project = cluster.start(&[("p2", "project")]).pop().unwrap();
+    let project = cluster.start(&[("p1", "project")]).pop().unwrap();
     // A consumer in another language sees each change once, and nothing more when everything is appended a third time.
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");
     let mut check = Command::new(script);
@@ -101,24 +99,25 @@ async fn duplicates_on_the_embedded_log_change_nothing() {
         fix_clock(&mut command, FIXED);
         command
     };
+    // Commands run in the server: a process of its own opens everything for each of them.
+    let server = Server::ready(command(&["serve"]));
     ingest(command);
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     simulated.sim.advance(40);
     ingest(command);
-    let server = Server::ready(command(&["serve"]));
     let wanted = answers(&server, &key);
+    // The state includes when the key was used, which is recorded when the server stops.
     assert_eq!(server.terminate().code(), Some(0));
-    // The state includes when the key was used.
-    let expected = digests(command);
+    let expected = digests_of_server(command);
 
     let log = EmbeddedLog::open(&data.join("log"), Options::default()).unwrap();
     assert!(append_all_again(&*log).await > 600);
     log.close().await.unwrap();
     drop(log);
-    assert_eq!(digests(command), expected);
+    assert_eq!(digests_of_server(command), expected);
     std::fs::remove_dir_all(data.join("views")).unwrap();
-    assert_eq!(digests(command), expected);
     let server = Server::ready(command(&["serve"]));
+    assert_eq!(digests(command), expected);
     assert!(answers(&server, &key) == wanted, "the answers changed");
     assert_eq!(server.terminate().code(), Some(0));
 }

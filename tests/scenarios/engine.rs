@@ -15,7 +15,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use projector::export;
 use projector::rebuild::Parts;
-use projector::runtime::Projector;
+use projector::runtime::{ProjectedService, Projector};
 use schemas::clock::Clock;
 use schemas::event::FactKind;
 use schemas::position::Seq;
@@ -191,6 +191,16 @@ impl Engine {
 
     /// Opens an engine without a running projector over any log and store.
     pub(crate) async fn with_backends(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
+        Self::with_services(log, store, clock, services::projected_services()).await
+    }
+
+    /// Opens an engine as [`Self::with_backends`] does, which decides only some services.
+    pub(crate) async fn with_services(
+        log: Arc<dyn EventLog>,
+        store: Arc<dyn ViewStore>,
+        clock: Clock,
+        projected: &[ProjectedService],
+    ) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
         let keys = SigningKeys::default();
         let receipt_key = keys.add(&RECEIPT_SEED);
@@ -199,12 +209,13 @@ impl Engine {
             log: Arc::clone(&log),
             store: Arc::clone(&store),
             engine,
-            services: services::defs(),
+            // As long as the process, like the list of all services.
+            services: projected.iter().map(|service| service.def).collect::<Vec<_>>().leak(),
             clock,
             keys,
             signing_check: None,
         };
-        let projector = Arc::new(Projector::open(parts.clone(), services::projected_services()).await.unwrap());
+        let projector = Arc::new(Projector::open(parts.clone(), projected).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);
         Self { log, store, parts, projector, runner, receipt_key, stop, tasks: Vec::new() }

@@ -25,7 +25,7 @@ use self::fault::{After, Fault};
 use self::nodes::{NODES, Nodes};
 use self::proxy::Proxy;
 use crate::cluster::Cluster;
-use crate::engine::{Engine, NOW, SimulatedUpstreams, fixed_clock, upstream_names};
+use crate::engine::{Engine, NOW, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock};
 use crate::process::{ask, run_within, stdout, wait_for};
 use crate::random::{self, Random};
 use crate::reader::Reader;
@@ -174,7 +174,7 @@ impl Fixture {
         stdout(self.nodes.cluster.command(NODES[at].0, arguments))
     }
 
-    /// Runs one round: syncs all upstreams while the faults are injected, then once more without faults. Returns a summary.
+    /// Runs one round: syncs the upstreams of recalls while the faults are injected, then once more without faults. Returns a summary.
     fn round(&self, faults: &[Fault], random: &mut Random, reader: &mut Reader) -> String {
         let (requests, records) = (self.requests(), wait_for("the ends of the topics", || self.appended()));
         let (finished, over, answers) = (AtomicBool::new(false), AtomicBool::new(false), Answers::default());
@@ -183,7 +183,7 @@ impl Fixture {
         thread::scope(|scope| {
             let (reading_ends, runs_end) = (SetOnDrop(&over), SetOnDrop(&finished));
             let runs: Vec<_> =
-                upstream_names().into_iter().map(|upstream| scope.spawn(move || self.ingest(upstream, first, |_| true))).collect();
+                RECALL_UPSTREAMS.iter().map(|upstream| scope.spawn(move || self.ingest(upstream, first, |_| true))).collect();
             let reading = scope.spawn(|| {
                 for at in Nodes::with_role("api").into_iter().cycle() {
                     if over.load(Ordering::Relaxed) {
@@ -215,7 +215,7 @@ impl Fixture {
         // All faults have ended, so nothing may fail, except that a node may still be completing an interrupted run. Withdrawals take
         // effect in the second run.
         thread::scope(|scope| {
-            for upstream in upstream_names() {
+            for upstream in RECALL_UPSTREAMS {
                 scope.spawn(move || self.ingest(upstream, first, |message| message.contains("is being synced by another ingestor")));
             }
         });
@@ -268,9 +268,9 @@ async fn faults_lose_and_duplicate_nothing() {
             fixture.simulated.sim.advance(CHANGES);
         }
         let (requests, records) = (fixture.requests(), appended(&*embedded.log).await.unwrap());
-        embedded.run_all(&settings).await;
+        embedded.run_some(RECALL_UPSTREAMS, &settings).await;
         let (requests, records) = (fixture.requests() - requests, appended(&*embedded.log).await.unwrap() - records);
-        embedded.run_all(&settings).await;
+        embedded.run_some(RECALL_UPSTREAMS, &settings).await;
         let faults = Fault::draw(&mut random, requests, records);
         let drawn: Vec<String> = faults.iter().map(Fault::to_string).collect();
         println!("round {round}: {}", drawn.join("; "));

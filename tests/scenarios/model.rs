@@ -325,7 +325,7 @@ async fn embedded_engine_matches_the_model() {
 async fn cluster_matches_the_model() {
     let Some(cluster) = Cluster::new("the model on Kafka and CQL", "", NOW) else { return };
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed("MODEL_SEED", 1));
-    let open = async || LocalApi::over_engine(cluster.engine(fixed_clock()).await, fixed_clock(), None);
+    let open = async || LocalApi::over_engine(cluster.engine(fixed_clock(), "awards").await, fixed_clock(), None);
     println!("{}", run_steps(seed, dir.path(), RUN_TIME_ON_SERVERS, None, open).await);
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engines::own::Own;
 
 use crate::cluster::Cluster;
-use crate::engine::{SimulatedUpstreams, moving_clock, upstream_names};
+use crate::engine::{RECALL_UPSTREAMS, SimulatedUpstreams, moving_clock};
 use crate::process::{stderr_of_failure, stdout};
 
 /// A password that no error may show.
@@ -69,7 +69,8 @@ async fn tls_and_credentials_are_verified() {
         ("ssl", trusting.to_vec(), &both),
         ("sasl_ssl", [&plain[..], &trusting].concat(), &known),
     ];
-    for (name, (protocol, kafka, cql)) in upstream_names().into_iter().zip(&ways) {
+    assert_eq!(RECALL_UPSTREAMS.len(), ways.len());
+    for (name, (protocol, kafka, cql)) in RECALL_UPSTREAMS.iter().copied().zip(&ways) {
         stdout(node(protocol, kafka, cql, &["ingest", name, "--once"]));
     }
     let digest = |protocol: &str, kafka: &[(&str, &str)], cql: &[(&str, &str)]| stdout(node(protocol, kafka, cql, &["digest", "recalls"]));

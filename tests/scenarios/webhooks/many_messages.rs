@@ -152,7 +152,8 @@ async fn cluster_delivers_all_messages() {
     let went = deliver(
         &simulated,
         seed,
-        |arguments| command("i1", arguments),
+        // Commands run in the projector: a process of its own opens everything for each of them.
+        |arguments| command("p1", arguments),
         &mut nodes,
         |nodes, random| {
             // The node that sends, in three of four cases.
