@@ -157,8 +157,8 @@ enum Command {
     /// Leads of a state and a line of insurance and counts of leads, compared with PostgreSQL; the load, and a day of 10,000 facts. `--records` is the
     /// number of leads: the targets are for 2,000,000.
     Coverage,
-    /// Over-assessed parcels and the check of one parcel, compared with PostgreSQL; the load, and a cycle of a township. `--records` is the number of
-    /// parcels: the targets are for 2,500,000.
+    /// Over-assessed parcels, the check of one parcel and the liens of one, compared with PostgreSQL; the load, and a cycle of a township. `--records` is
+    /// the number of parcels of both counties: the targets are for 2,500,000.
     Parcels,
     /// Directives for a model, a fleet of 200 and its file, compared with PostgreSQL; documents read on one core. Five records are a directive: the
     /// targets are for 20,000 directives, which is also the most.
