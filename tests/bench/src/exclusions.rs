@@ -26,11 +26,12 @@ use warp::Filter;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use crate::asker::Asker;
 use crate::engine::Engine;
-use crate::lists::{self, Kind, MoreRows, PeerRows, text};
+use crate::lists::{self, Kind, MoreRows, PeerRows, Sides, text};
 use crate::loads::{self, Loaded, Observed, Plan};
 use crate::pages;
-use crate::report::{figure, heading, line, median, memory_mib, number, ratio, run_child};
+use crate::report::{figure, heading, latency, line, median, memory_mib, number, percentile, ratio, run_child};
 use crate::sample::{self, one_of};
 use crate::start_time::today;
 use crate::{Failure, Settings};
@@ -48,6 +49,8 @@ const STREAM: &str = "sam_exclusions";
 const BY_UEI: &str = "entity by number";
 const BY_NAME: &str = "entity by name";
 const SCAN: &str = "scan";
+/// Measured without `wrk`, because the first answer reads the names of all recipients of awards.
+const BY_NAME_ALONE: &str = "entity by name without number";
 const KINDS: [Kind; 3] = [
     Kind { name: BY_UEI, about: "the evidence about an entity, half of them excluded with awards", p99_ms_max: 5.0 },
     Kind { name: BY_NAME, about: "the same by the whole name", p99_ms_max: 15.0 },
@@ -76,8 +79,11 @@ const SCREENED_PER_S_MIN: f64 = 5_000.0;
 /// Names that are screened, and those that are also compared with all.
 const SCREENED: u64 = 2_000;
 const SCANNED: usize = 20;
+const BY_NAME_ALONE_MS_MAX: f64 = 15.0;
 /// Different paths of a kind.
 const QUESTIONS: u64 = 2_000;
+/// Names without a number that are asked for.
+const NAMES_ALONE: u64 = 200;
 /// What sets the random numbers of exclusions, awards and questions apart.
 const OWN: u64 = 7;
 const AWARD: u64 = 8;
@@ -137,7 +143,22 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     };
     let sides = lists::start_sides(settings, SERVICE, &loaded, MODE, &rows)?;
     lists::compare(settings, &KINDS, &sides.api, sides.peer.as_ref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(ask_by_name_alone(&sides))?;
     loads::memory("peak memory of the API's process, MiB", sides.api.memory_mib()?);
+    Ok(())
+}
+
+/// Asks for the evidence about excluded parties without a number, whose names are compared with those of all recipients of awards.
+async fn ask_by_name_alone(sides: &Sides) -> Result<(), Failure> {
+    let api = Asker::new(&sides.api, sides.api.texts("keys"))?;
+    let paths = sides.api.texts(BY_NAME_ALONE);
+    let (first, others) = paths.split_at(usize::from(!paths.is_empty()));
+    latency("... the first, which reads all names", &api.ask("", first).await?);
+    let seconds = api.ask("", others).await?;
+    latency(BY_NAME_ALONE, &seconds);
+    let p99_ms = percentile(seconds, 0.99) * 1e3;
+    ratio(&format!("{BY_NAME_ALONE}: p99 ms"), p99_ms, p99_ms <= BY_NAME_ALONE_MS_MAX, "<= 15");
     Ok(())
 }
 
@@ -224,11 +245,18 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
         let name = name.replace(' ', "%20");
         (format!("/exclusions/v1/entity_watch?name={name}"), format!("/1?{name}"))
     });
+    // The second of each ten exclusions is that of a party without a number.
+    let by_name_alone = (0..NAMES_ALONE.min(records / 10)).map(|n| {
+        let name = party(n * 10 + 1).name.replace(' ', "%20");
+        (format!("/exclusions/v1/entity_watch?name={name}"), String::new())
+    });
     let scan = ["", "HHS", "OPM", "EPA", "DOJ", "ARMY"].map(|agency| {
         let (own, asked) = if agency.is_empty() { (String::new(), "ALL") } else { (format!("&agency={agency}"), agency) };
         (format!("/exclusions/v1/scan?limit=50{own}"), format!("/2?{asked}"))
     });
-    lists::serve_own(settings, SERVICE, vec![(BY_UEI, by_uei.collect()), (BY_NAME, by_name.collect()), (SCAN, scan.to_vec())]).await
+    let paths =
+        vec![(BY_UEI, by_uei.collect()), (BY_NAME, by_name.collect()), (SCAN, scan.to_vec()), (BY_NAME_ALONE, by_name_alone.collect())];
+    lists::serve_own(settings, SERVICE, paths).await
 }
 
 /// Maps rows of the file.
