@@ -4,6 +4,8 @@
 //! Below the paid tiers they show what the lists of the service show there: nothing that is older than the free window, and of a service with a
 //! redacted form that form, of the records that its lists show on the day of the answer. A redacted row has no id.
 
+pub mod sources;
+
 use std::borrow::Cow;
 
 use feed::Source;

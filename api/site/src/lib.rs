@@ -18,6 +18,7 @@ pub mod live;
 mod receipts;
 mod record;
 mod search;
+mod sources;
 mod status;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,8 @@
 //! The page of a record: its fields with the change that gave each value, its upstream pages, and every version with what differs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use futures_util::future::join;
 use maud::{Markup, html};
 use operation::Operation;
 use operation::problem::Problem;
@@ -15,7 +16,7 @@ use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, la
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
-use crate::{Pairs, Reads, Shown, filters, receipts, url};
+use crate::{Pairs, Reads, Shown, filters, receipts, sources, url};
 
 /// The versions that one page shows.
 const VERSIONS: u64 = 25;
@@ -31,7 +32,18 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
     let answer = reads.read(shown.service.name, "record", by_id()).await?;
     let earlier: Pairs = pairs.iter().filter(|(name, _)| name == "after").cloned().collect();
     let arguments = [by_id(), vec![("limit".to_owned(), VERSIONS.to_string())], earlier.clone()].concat();
-    let history = reads.read(shown.service.name, "record_history", arguments).await;
+    // Notices are known as they are now only.
+    let is_current = as_of.is_empty() && earlier.is_empty();
+    let merged = async {
+        if is_current && let Some(operation) = shown.operation(sources::OPERATION) {
+            reads.read(shown.service.name, operation.name, by_id()).await.ok()
+        } else {
+            None
+        }
+    };
+    let (history, merged) = join(reads.read(shown.service.name, "record_history", arguments), merged).await;
+    // A change between the two reads would attribute the values of another version.
+    let merged = merged.filter(|merged| merged["seq"] == answer["seq"]).unwrap_or_default();
     let (history, refusal) = match history {
         Ok(history) => (history, None),
         Err(problem) => (Value::Null, Some(problem)),
@@ -65,7 +77,11 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
         div.split {
             section aria-labelledby="fields" {
                 h2 #fields { "Fields" }
-                (fields(&shown, record, &origins))
+                (fields(&shown, record, &origins, &sources::by_field(&merged)))
+                (sources::section(&merged))
+                @if !is_current && shown.operation(sources::OPERATION).is_some() {
+                    p.soft { "Which notice gave each value is known for the current version. " a href=(path) { "Show it" } }
+                }
             }
             aside aria-label="About this record" {
                 @if !links.is_empty() {
@@ -183,8 +199,13 @@ fn origins(history: &Value) -> BTreeMap<String, Origin<'_>> {
     out
 }
 
-/// The fields of a record, those that matter first. Empty ones are named together.
-fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'_>>) -> Markup {
+/// The fields of a record, those that matter first, each with the change that gave its value and the notices that have it. Empty ones are named together.
+fn fields(
+    shown: &Shown<'_>,
+    record: &Value,
+    origins: &BTreeMap<String, Origin<'_>>,
+    notices: &HashMap<&str, Vec<(usize, &str)>>,
+) -> Markup {
     let hints = shown.service.page;
     let titled = hints.title.iter().find(|path| !is_empty(at(record, path)));
     let first = titled.into_iter().chain(hints.columns).filter_map(|path| path.split('.').next());
@@ -210,6 +231,10 @@ fn fields(shown: &Shown<'_>, record: &Value, origins: &BTreeMap<String, Origin<'
                         dd.since {
                             "since " (day_of(origin.recorded_at)) @if origin.is_at_latest { " or earlier" } ", "
                             a href={ "#change-" (origin.seq) } { "change " (origin.seq) }
+                            @for (index, (at, number)) in notices.get(name).into_iter().flatten().enumerate() {
+                                @if index == 0 { ", from " } @else { " and " }
+                                a href={ "#" (sources::anchor(*at)) } { bdi { (number) } }
+                            }
                         }
                     }
                 }

@@ -274,6 +274,40 @@ fn fields_have_meanings() {
     }
 }
 
+/// Proves that the page of a record names for each value the notices that gave it and the rule, with inert texts and links; that it says nothing of them if
+/// they belong to another version; and that a page of the past says why it has none.
+#[test]
+fn values_have_notices() {
+    let mut made = Made::new();
+    made.service.operations.push(operation("record_sources", "/v1/records/{id}/sources", "", json!({ "id": {"type": "string"} })));
+    let notice = |number: &str, url: &str, fields: &[&str]| json!({ "number": number, "stream": "cpsc", "url": url, "fields": fields });
+    let mut answer = json!({ "id": "A/1", "seq": 7, "rule": "The `first` <b>notice.", "notices": [
+        notice("A:1", "https://a.example/1", &["title"]),
+        notice("<b>B:1", "javascript:alert(1)", &["kind", "title"]),
+    ] });
+    made.answers.insert("record_sources", answer.clone());
+    let html = made.page("/explore/made/A%2F1").html;
+    assert!(html.contains("is merged from 2 notices. The <code>first</code> &lt;b&gt;notice."), "{html}");
+    assert!(
+        html.contains(", from <a href=\"#notice-0\"><bdi>A:1</bdi></a> and <a href=\"#notice-1\"><bdi>&lt;b&gt;B:1</bdi></a>"),
+        "{html}"
+    );
+    assert!(
+        html.contains("<tr id=\"notice-0\"><th scope=\"row\"><a href=\"https://a.example/1\"") && !html.contains("href=\"javascript"),
+        "{html}"
+    );
+    assert!(html.contains("<td>kind, title</td>") && html.contains("href=\"/status#stream-cpsc\""), "{html}");
+    let past = made.page("/explore/made/A%2F1?asOf=2026-11-28").html;
+    assert!(past.contains("is known for the current version") && !past.contains("notice-0"), "{past}");
+    answer["seq"] = json!(8);
+    made.answers.insert("record_sources", answer.clone());
+    assert!(!made.page("/explore/made/A%2F1").html.contains("notice-0"));
+    (answer["seq"], answer["notices"]) = (json!(7), json!([notice("A:1", "", &["title"])]));
+    made.answers.insert("record_sources", answer);
+    let html = made.page("/explore/made/A%2F1").html;
+    assert!(html.contains("is made of one notice. ") && html.contains("id=\"notice-0\"") && !html.contains(", from <a"), "{html}");
+}
+
 /// Proves that the page of a record has what the script needs to check its place in the tree of its service, and that a receipt leads to the page that
 /// verifies it.
 #[test]

@@ -3,7 +3,7 @@
 pub mod operations;
 pub mod rules;
 
-use crate::operations::{competitor, digest, followed, records, search};
+use crate::operations::{competitor, digest, followed, records, search, sources};
 use schemas::topics::{AWARDS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES};
 use serde_json::json;
@@ -62,6 +62,12 @@ pub fn service() -> Registration {
     .with(operations::<followed::Awards>())
     .with(keys::operations())
     .with(history::with_numbers::<Award>(SOURCE, |ctx, at, text| Box::pin(records::ids_of(ctx, at, text))))
+    .with(vec![reads::records::sources::operation::<Award>(
+        SOURCE,
+        sources::RULE,
+        |ctx, at, text| Box::pin(records::ids_of(ctx, at, text)),
+        |at, award| Box::pin(sources::notices_of(at, award)),
+    )])
 }
 
 /// A change of this service.

@@ -32,7 +32,7 @@ pub struct AwardsRules;
 /// The decision state of an award.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct AwardState {
+pub(crate) struct AwardState {
     /// The newest state of the award from each stream, by stream.
     states: BTreeMap<String, AwardFact>,
     /// The newest actions, oldest first.
@@ -43,6 +43,21 @@ struct AwardState {
     base: bool,
     /// The description of the base action.
     description: String,
+}
+
+impl AwardState {
+    /// The facts from which the record takes its values, in that order: the details, the states from other streams, and the latest action.
+    fn ordered(&self) -> Vec<&AwardFact> {
+        let others = self.states.iter().filter(|(stream, _)| stream.as_str() != DETAILS).map(|(_, award)| award);
+        self.states.get(DETAILS).into_iter().chain(others).chain(self.actions.last()).collect()
+    }
+
+    /// The facts from which the record takes its values, in that order, and at last the base action, which can describe the award.
+    pub(crate) fn facts(&self) -> Vec<&AwardFact> {
+        let base = self.actions.iter().find(|action| is_base(action));
+        let earlier = base.filter(|base| self.actions.last().is_some_and(|last| !is_same(base, last)));
+        self.ordered().into_iter().chain(earlier).collect()
+    }
 }
 
 /// The decision state of an action.
@@ -147,7 +162,8 @@ impl Rules for AwardsRules {
     }
 }
 
-fn award_key(award_id: &str) -> String {
+/// The key of the decision state of an award.
+pub(crate) fn award_key(award_id: &str) -> String {
     format!("award/{award_id}")
 }
 
@@ -180,15 +196,13 @@ fn amount_of(action: &ActionState) -> Option<i64> {
 
 /// Builds the record from the decision state.
 fn record_of(id: &str, known: &AwardState) -> Award {
-    let last = known.actions.last();
-    let others = known.states.iter().filter(|(stream, _)| stream.as_str() != DETAILS).map(|(_, award)| award);
-    let ordered: Vec<&AwardFact> = known.states.get(DETAILS).into_iter().chain(others).chain(last).collect();
+    let ordered = known.ordered();
     let text =
         |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
     let cents = |of: fn(&AwardFact) -> Option<i64>| ordered.iter().find_map(|award| of(award));
     // If no stream gives the total amount, it is the sum of the actions, provided that the base action is among them.
     let amount_cents = cents(|award| award.amount_cents).or_else(|| known.base.then_some(known.sum_cents));
-    let action = last.cloned().unwrap_or_default();
+    let action = known.actions.last().cloned().unwrap_or_default();
     // An action has its own description; the award's is that of the whole award, or of its base action.
     let whole = known.states.values().map(|award| &award.description).find(|text| !text.is_empty());
     let base = Some(&known.description).filter(|text| !text.is_empty());

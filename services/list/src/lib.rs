@@ -11,6 +11,8 @@ mod free_callers;
 #[cfg(test)]
 mod numbers_tests;
 #[cfg(test)]
+mod sources_tests;
+#[cfg(test)]
 mod unknown_tests;
 
 use std::sync::{Arc, LazyLock};

@@ -25,14 +25,14 @@ fn operations(service: &str) -> Vec<&'static Operation> {
 }
 
 /// Writes decision state.
-async fn put_sources(world: &World, tables: &'static RecordTables, rows: &[(String, serde_json::Value)]) {
+pub(super) async fn put_sources(world: &World, tables: &'static RecordTables, rows: &[(String, serde_json::Value)]) {
     let view = world.store.live(tables.view).await.unwrap();
     let checkpoint = view.checkpoint().await.unwrap();
     let put = |(key, value): &(String, serde_json::Value)| Write::put(tables.sources, key![key.as_str()], Bytes::from(value.to_string()));
     view.commit(rows.iter().map(put).collect(), &checkpoint).await.unwrap();
 }
 
-async fn filled<R: Record>(tables: &'static RecordTables, records: &[R]) -> World {
+pub(super) async fn filled<R: Record>(tables: &'static RecordTables, records: &[R]) -> World {
     let world = World::new().await;
     world.fill_records(tables, records).await;
     world

@@ -3,14 +3,14 @@
 pub mod operations;
 pub mod rules;
 
-use crate::operations::{list, search, webhook};
+use crate::operations::{list, search, sources, webhook};
 use schemas::topics;
 use schemas::views::recalls::{FEED, HISTORY, PARKED, RECALLS, Recall, THROUGH, VIEW};
 
 use feed::Source;
 use operation::RecordPage;
 use reads::registration::{Registration, Task, TaskRole};
-use reads::{history, keys};
+use reads::{history, keys, records};
 
 /// The source of the service's changes.
 pub const SOURCE: Source = Source {
@@ -55,6 +55,12 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(webhook::operations())
     .with(history::with_numbers::<Recall>(SOURCE, |ctx, at, text| Box::pin(list::ids_of(ctx, at, text))))
+    .with(vec![records::sources::operation::<Recall>(
+        SOURCE,
+        sources::RULE,
+        |ctx, at, text| Box::pin(list::ids_of(ctx, at, text)),
+        |at, recall| Box::pin(sources::notices_of(at, recall)),
+    )])
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])
 }
 

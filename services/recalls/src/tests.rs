@@ -330,6 +330,59 @@ async fn an_agency_shows_its_own_notice() {
     assert_eq!(shown(json!({ "agency": "FDA", "from": "2026-10-11" })).await, [] as [Value; 0]);
 }
 
+/// Proves that the sources of a recall of two agencies are its notices in the order of the rule, each with the values that it gave, and that a notice that
+/// is gone gave none.
+#[tokio::test]
+async fn values_have_notices() {
+    let mut world = World::new().await;
+    let of = |agency: &str, stream: &str, hazard: &str, url: &str| RecallFact {
+        stream: stream.to_owned(),
+        agency: agency.to_owned(),
+        number: "1".to_owned(),
+        title: "Milk".to_owned(),
+        hazard: hazard.to_owned(),
+        date: "2026-10-10".to_owned(),
+        url: url.to_owned(),
+        ..RecallFact::default()
+    };
+    let (fda, usda) = ("https://fda.example/1", "https://fsis.example/1");
+    for (key, recall, gone) in [
+        ("openfda.food/1", of("FDA", "openfda.food", "", fda), false),
+        ("fsis/1", of("USDA", "fsis", "Listeria", usda), false),
+        ("fsis/old", of("USDA", "fsis", "Listeria", "https://fsis.example/old"), true),
+    ] {
+        let note = Note { key: key.to_owned(), gone, recall: Some(recall), ..Note::default() };
+        world.put(&SOURCES, key![key], serde_json::to_vec(&note).unwrap());
+    }
+    world.put(&SETS, key!["member/FDA:1"], br#"["openfda.food/1"]"#.to_vec());
+    world.put(&SETS, key!["member/USDA:1"], br#"["fsis/1","fsis/old"]"#.to_vec());
+    let list = |items: [&str; 2]| items.map(str::to_owned).to_vec();
+    let merged = Recall {
+        id: "FDA:1".to_owned(),
+        agency: "FDA".to_owned(),
+        category: "food".to_owned(),
+        title: "Milk".to_owned(),
+        hazard: "Listeria".to_owned(),
+        date: "2026-10-10".to_owned(),
+        url: fda.to_owned(),
+        agencies: list(["FDA", "USDA"]),
+        numbers: list(["FDA:1", "USDA:1"]),
+        urls: list([fda, usda]),
+        ..Recall::default()
+    };
+    world.change(START_MS, &merged);
+    world.commit().await;
+    let ctx = world.context(START_MS + DAY_MS);
+    let service = super::service().service;
+    let operation = service.operations.iter().find(|operation| operation.name == "record_sources").unwrap();
+    let answer = value(&ctx, operation, json!({ "id": "FDA:1" })).await;
+    let notices: Vec<Value> =
+        answer["notices"].as_array().unwrap().iter().map(|one| json!([one["number"], one["stream"], one["fields"]])).collect();
+    let own = ["agencies", "agency", "alert", "category", "date", "numbers", "title", "url", "urls"];
+    let expected = [json!(["FDA:1", "openfda.food", own]), json!(["USDA:1", "fsis", ["agencies", "hazard", "numbers", "urls"]])];
+    assert_eq!(notices, expected, "{answer}");
+}
+
 /// Proves what `health` says before the first change, of a shallow history, and of a deeper one.
 #[tokio::test]
 async fn health_of_the_history() {

@@ -6,3 +6,4 @@ pub mod filter;
 pub mod followed;
 pub mod records;
 pub mod search;
+pub(crate) mod sources;

@@ -4,4 +4,5 @@ pub mod list;
 pub(crate) mod notice;
 pub mod rows;
 pub mod search;
+pub(crate) mod sources;
 pub mod webhook;

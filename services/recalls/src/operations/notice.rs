@@ -75,19 +75,29 @@ async fn of_agency(view: &dyn View, agency: &'static str, recall: Recall, seq: S
 
 /// The notice of an identity, from its facts: each field from the first fact that has it, in the order in which records take them.
 async fn from_facts(view: &dyn View, identity: &str) -> Result<Notice, Problem> {
+    let mut facts = facts_of(view, identity).await?;
+    facts.retain(|(note, _)| !note.gone);
+    let text = |field: fn(&RecallFact) -> &String| {
+        facts.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
+    };
+    Ok(Notice { title: text(|fact| &fact.title), url: text(|fact| &fact.url), date: text(|fact| &fact.date) })
+}
+
+/// The facts of an identity, each with what is remembered of its key, in the order in which records take values from them.
+///
+/// # Errors
+/// When rows cannot be read.
+pub(super) async fn facts_of(view: &dyn View, identity: &str) -> Result<Vec<(Note, RecallFact)>, Problem> {
     let members = view.get(&SETS, &key![format!("member/{identity}")]).await.map_err(store_problem)?;
     let members: Vec<String> = members.map(|bytes| stored(&SETS, &bytes)).transpose()?.unwrap_or_default();
     let keys: Vec<Key> = members.iter().map(|member| key![member.as_str()]).collect();
     let mut facts: Vec<(Note, RecallFact)> = Vec::new();
     for bytes in view.get_many(&SOURCES, &keys).await.map_err(store_problem)?.into_iter().flatten() {
         let mut note: Note = stored(&SOURCES, &bytes)?;
-        if let Some(fact) = note.recall.take().filter(|fact| !note.gone && fact.identity() == identity) {
+        if let Some(fact) = note.recall.take().filter(|fact| fact.identity() == identity) {
             facts.push((note, fact));
         }
     }
     facts.sort_by(|a, b| (a.1.rank(), &a.0.key).cmp(&(b.1.rank(), &b.0.key)));
-    let text = |field: fn(&RecallFact) -> &String| {
-        facts.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
-    };
-    Ok(Notice { title: text(|fact| &fact.title), url: text(|fact| &fact.url), date: text(|fact| &fact.date) })
+    Ok(facts)
 }
