@@ -300,7 +300,7 @@ pub struct Operation {
     pub takes_watch_token: bool,
     /// Whether calls count against the quota.
     pub counted: bool,
-    /// For list operations: the field of the result that holds the list (also available as NDJSON); empty for others.
+    /// For list operations: the field of the result that holds the list (also available as NDJSON, CSV and Parquet); empty for others.
     pub list: &'static str,
     /// Errors of the operation, in addition to those that every operation may return.
     pub errors: &'static [ErrorCode],

@@ -32,6 +32,7 @@ mod same_origin;
 mod schemas_served;
 pub mod server;
 mod sitemap;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod visitors;

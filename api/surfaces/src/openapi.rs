@@ -26,6 +26,9 @@ const ATOM_ABOUT: &str = "The same changes, parameters and limits as those of th
     has the newest changes. The link `next` leads to the changes after those of the document, if there are more; links do not contain the API key. The \
     content of an entry is the change as JSON.";
 
+/// What documents say about the list of an answer as a table.
+const TABLES_ABOUT: &str = "With `Accept: text/csv` or `Accept: application/vnd.apache.parquet`, the items of the list come as a table.";
+
 /// The document.
 ///
 /// # Errors
@@ -290,6 +293,8 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         let items = operation.named_output.schema.pointer(&format!("/properties/{}/items", operation.list)).cloned();
         let items = items.unwrap_or_else(|| json!({}));
         good["content"][NDJSON] = json!({"schema": items});
+        // Types of clients are made of the documented content, and those of files would be of no use in them.
+        good["description"] = json!(format!("{} {TABLES_ABOUT}", operation.summary));
         good["headers"]["Next-Cursor"] = header("Next-Cursor");
     }
     if operation.method == Method::Post {
@@ -337,7 +342,7 @@ fn headers() -> Value {
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
         "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
-        "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
+        "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
     })
 }
 

@@ -21,6 +21,7 @@ use crate::atom;
 use crate::files::{self, PartRequest};
 use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
+use crate::tables::Table;
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -116,6 +117,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) list: &'a str,
     /// The requested form.
     pub(crate) form: Form,
+    /// The table that the lines of the answer are rendered as; `None` if they are sent as they are.
+    pub(crate) table: Option<Table>,
     /// Whether a key was used, so that shared caches must not store the response.
     pub(crate) keyed: bool,
     /// Whether the answer was paid for, so that no cache may store the response.
@@ -139,6 +142,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { body, etag, mut next_cursor, has_more, status } = answer;
     let is_revalidated = rendering.read && !rendering.paid;
     let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering) } else { (body, etag) };
+    let etag = match &rendering.table {
+        Some(table) if !etag.is_empty() => table.etag(&etag),
+        _ => etag,
+    };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let known = rendering.read && !etag.is_empty() && matches(rendering.if_none_match, &etag);
     let mut response = match body {
@@ -151,11 +158,11 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
                 next_cursor = next.map(plain_text).unwrap_or_default();
             }
             let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            lines(items.iter().map(|item| Bytes::from(item.to_string())).collect())
+            listed(items.iter().map(|item| Bytes::from(item.to_string())).collect(), rendering)
         }
         Body::Json(value) => with_content_type(full_body(value.to_string().into()), "application/json"),
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
-        Body::Lines(items) => lines(items),
+        Body::Lines(items) => listed(items, rendering),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Events { items, .. } => match &rendering.atom {
@@ -306,9 +313,16 @@ fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
     gathered
 }
 
-fn lines(items: Vec<Bytes>) -> Response {
-    let end = Bytes::from_static(b"\n");
-    with_content_type(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON)
+/// The items of a list, as a table or as lines.
+fn listed(items: Vec<Bytes>, rendering: &Rendering<'_>) -> Response {
+    let Some(table) = &rendering.table else {
+        let end = Bytes::from_static(b"\n");
+        return with_content_type(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON);
+    };
+    match table.file(&items) {
+        Ok(file) => with_content_type(full_body(file), table.content_type()),
+        Err(refusal) => problem(rendering.base_url, &refusal),
+    }
 }
 
 /// Whether `If-None-Match` contains the ETag, by weak comparison.

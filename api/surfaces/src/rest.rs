@@ -25,6 +25,7 @@ use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
 use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
+use crate::tables::{self, Table};
 use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
 
 /// The longest `Idempotency-Key`, in characters.
@@ -78,14 +79,15 @@ where
     let resource = format!("{}{}", mounted.settings.base_url, request.below);
     let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
     let if_none_match = if_none_match(&request.headers).filter(|_| read);
-    let form = if is_atom { Form::Atom } else { form(operation, &request.headers) };
+    let (form, table) = if is_atom { (Form::Atom, None) } else { form(operation, &request.headers) };
     let incoming = Incoming {
         credentials,
         address: request.address,
         form,
         idempotency_key: idempotency_key(&request.headers)?,
         watch_token: watch_token(&request.headers)?,
-        if_none_match: if_none_match.clone().filter(|_| form != Form::Events && !operation.is_durable_stream),
+        // The ETag of a table is not that of the lines that it is made of.
+        if_none_match: if_none_match.clone().filter(|_| form != Form::Events && !operation.is_durable_stream && table.is_none()),
         payment: payment(&request.headers)?,
         resource,
         is_continuation: false,
@@ -115,6 +117,7 @@ where
     let rendering = reply::Rendering {
         list: operation.list,
         form,
+        table,
         keyed: admitted.keyed,
         paid: admitted.settlement.is_some(),
         read,
@@ -189,15 +192,20 @@ fn payload(text: &str) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("is not a JSON object".to_owned()) }
 }
 
-/// The requested form: NDJSON for list operations, server-sent events for feeds, if the caller prefers them to JSON.
-fn form(operation: &Operation, headers: &HeaderMap) -> Form {
+/// The requested form: NDJSON and tables for list operations, server-sent events for feeds, if the caller prefers them to JSON. A table is made of lines.
+fn form(operation: &Operation, headers: &HeaderMap) -> (Form, Option<Table>) {
     let events = operation.is_feed().then_some(events::EVENTS);
-    let lines = (!operation.list.is_empty()).then_some(reply::NDJSON);
-    let offered: Vec<&str> = [Some(accept::JSON), events, lines].into_iter().flatten().collect();
+    let lines: &[&str] = match (operation.list.is_empty(), operation.is_durable_stream) {
+        (true, _) => &[],
+        (false, true) => &[reply::NDJSON],
+        (false, false) => &[reply::NDJSON, tables::CSV, tables::PARQUET],
+    };
+    let offered: Vec<&str> = std::iter::once(accept::JSON).chain(events).chain(lines.iter().copied()).collect();
     match accept::preferred(headers, &offered) {
-        Some(events::EVENTS) => Form::Events,
-        Some(reply::NDJSON) => Form::Lines,
-        _ => Form::Json,
+        Some(events::EVENTS) => (Form::Events, None),
+        Some(reply::NDJSON) => (Form::Lines, None),
+        Some(media_type @ (tables::CSV | tables::PARQUET)) => (Form::Lines, Some(Table::new(operation, media_type))),
+        _ => (Form::Json, None),
     }
 }
 

@@ -22,10 +22,11 @@ use crate::live::Live;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::response::{full_body, set};
-use crate::{Request, if_none_match, read_only, reply, rest};
+use crate::{Request, if_none_match, read_only, reply, rest, tables};
 
 /// Types that programs accept. A caller that names one of them before HTML is no browser.
-const DATA_TYPES: [&str; 4] = ["application/json", "application/problem+json", "application/x-ndjson", "text/event-stream"];
+const DATA_TYPES: [&str; 6] =
+    ["application/json", "application/problem+json", "application/x-ndjson", "text/event-stream", tables::CSV, tables::PARQUET];
 
 /// What the pages of a listener share.
 pub(crate) struct Visitors {

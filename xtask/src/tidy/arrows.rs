@@ -48,7 +48,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     (
         "api/surfaces/",
         "surfaces",
-        &["access", "event-log", "feed", "operation", "pages", "payments", "schemas", "site", "transparency", "view-store"],
+        &["access", "event-log", "feed", "operation", "pages", "payments", "schemas", "site", "table-file", "transparency", "view-store"],
     ),
     ("api/transparency/", "transparency", &["event-log", "feed", "operation", "schemas", "view-store"]),
     ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),

@@ -167,6 +167,27 @@ async fn lines_of_values() {
     assert_eq!(send(&fixture, ask("/fake/api/items/7")).await.header("content-type"), "application/json");
 }
 
+/// Proves that a list is a table if the caller prefers one, with the next cursor and an ETag of its own, and never if the operation has no list.
+#[tokio::test]
+async fn tables_of_lists() {
+    let fixture = Fixture::new(|_| {});
+    let ask = |path: &str, accept: &str| super::ask().path(path).header("accept", accept);
+    let read = send(&fixture, ask("/fake/api/items", "text/csv")).await;
+    assert_eq!((read.header("content-type"), read.body.as_str()), ("text/csv; charset=utf-8", "value\r\na\r\nb\r\n"));
+    assert_eq!(read.header("next-cursor"), "c2");
+    let lines = send(&fixture, ask("/fake/api/items", "application/x-ndjson")).await;
+    for (tag, status) in [(read.header("etag"), 304), (lines.header("etag"), 200)] {
+        let again = send(&fixture, ask("/fake/api/items", "text/csv").header("if-none-match", tag)).await;
+        assert_eq!(again.status, status, "{tag}");
+    }
+    let page = send(&fixture, ask("/fake/v1/page", "application/json;q=0.5, text/csv")).await;
+    let rows = "value\r\n\"{\"\"seq\"\":1}\"\r\n\"{\"\"seq\"\":2}\"\r\n";
+    assert_eq!((page.body.as_str(), page.header("etag")), (rows, "\"7-lines-csv\""));
+    for (path, accept) in [("/fake/api/items", "text/csv;q=0.1, application/json"), ("/fake/api/items/7", "text/csv")] {
+        assert_eq!(send(&fixture, ask(path, accept)).await.header("content-type"), "application/json", "{path} {accept}");
+    }
+}
+
 /// Proves that a creating request is answered with 201 and not cached, and that its idempotency key is validated and forwarded.
 #[tokio::test]
 async fn making() {

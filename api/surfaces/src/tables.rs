@@ -1,0 +1,141 @@
+//! Pages of lists as tables, in CSV or Parquet, for callers who prefer them. The columns follow from the schema of the answer.
+
+use bytes::Bytes;
+use operation::Operation;
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+use serde_json::{Map, Value, json};
+use table_file::{Column, Format, Kind, Sink, writer};
+
+/// The media type of CSV, without its parameter.
+pub(crate) const CSV: &str = "text/csv";
+/// The media type of Parquet.
+pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
+/// The column of a list whose items are no objects.
+const ONLY_COLUMN: &str = "value";
+
+/// The table of the items of an operation's list.
+pub(crate) struct Table {
+    format: Format,
+    /// Empty if the schema names no fields: then each item is the value of one column.
+    columns: Vec<Column>,
+}
+
+impl Table {
+    /// The table of an operation's list. Every media type but that of Parquet makes it CSV.
+    pub(crate) fn new(operation: &Operation, media_type: &str) -> Self {
+        let format = if media_type == PARQUET { Format::Parquet } else { Format::Csv };
+        let items = operation.output.pointer(&format!("/properties/{}/items", operation.list));
+        Self { format, columns: items.map(|items| Column::of_schema(&in_one_form(items))).unwrap_or_default() }
+    }
+
+    /// The content type of the file.
+    pub(crate) fn content_type(&self) -> &'static str {
+        self.format.media_type()
+    }
+
+    /// The ETag of the file, from that of the same page as lines.
+    pub(crate) fn etag(&self, of_lines: &str) -> String {
+        let extension = if self.format == Format::Parquet { "parquet" } else { "csv" };
+        format!("{}-{extension}\"", of_lines.trim_end_matches('"'))
+    }
+
+    /// The file with these items, each as JSON.
+    ///
+    /// # Errors
+    /// `internal` if the file cannot be written.
+    pub(crate) fn file(&self, items: &[Bytes]) -> Result<Bytes, Problem> {
+        let mut out = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            true
+        };
+        self.write(items, &mut sink).map_err(|error| {
+            tracing::error!(%error, "a page cannot be written as a table");
+            Problem::new(ErrorCode::Internal, "the answer could not be written as a table")
+        })?;
+        Ok(Bytes::from(out))
+    }
+
+    fn write(&self, items: &[Bytes], sink: Sink<'_>) -> Result<(), table_file::Error> {
+        let columns = if self.columns.is_empty() { vec![Column::new(ONLY_COLUMN, Kind::Json)] } else { self.columns.clone() };
+        let mut writer = writer(self.format, columns, sink)?;
+        for item in items {
+            // Handlers write JSON.
+            let mut item: Value = serde_json::from_slice(item).unwrap_or_default();
+            let row = if self.columns.is_empty() {
+                vec![item]
+            } else {
+                self.columns.iter().map(|column| item.get_mut(column.name.as_str()).map(Value::take).unwrap_or_default()).collect()
+            };
+            writer.row(row)?;
+        }
+        writer.finish()
+    }
+}
+
+/// The schema with one object in place of several forms of an object: callers below some tier see records in a redacted form, with other fields. A field
+/// with different types in them is any JSON value.
+fn in_one_form(schema: &Value) -> Value {
+    let forms = schema["anyOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let objects: Vec<&Map<String, Value>> = forms.iter().filter_map(|form| form["properties"].as_object()).collect();
+    if objects.len() > 1 {
+        let mut properties: Map<String, Value> = Map::new();
+        for (name, own) in objects.into_iter().flatten() {
+            let own = in_one_form(own);
+            let own = match properties.get(name) {
+                Some(known) if Kind::of_schema(known) == Kind::of_schema(&own) => continue,
+                Some(_) => json!({}),
+                None => own,
+            };
+            properties.insert(name.clone(), own);
+        }
+        return json!({ "type": "object", "properties": properties });
+    }
+    let mut schema = schema.clone();
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for own in properties.values_mut() {
+            *own = in_one_form(own);
+        }
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(items: &Value, format: Format) -> Table {
+        Table { format, columns: Column::of_schema(&in_one_form(items)) }
+    }
+
+    /// Proves that the fields of every form of a record are columns, that a field with two types keeps both, and that a table is complete in both formats,
+    /// also without rows.
+    #[test]
+    fn forms_of_a_record() {
+        let whole = json!({ "type": "object", "properties": { "id": { "type": "string" }, "amount": { "type": "integer" } } });
+        let redacted = json!({ "type": "object", "properties": { "amount": { "type": "string" }, "state": { "type": "string" } } });
+        let items = json!({ "type": "object", "properties": {
+            "seq": { "type": "integer" }, "record": { "anyOf": [whole, redacted] }, "day": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+        } });
+        let rows = [
+            Bytes::from(json!({ "seq": 1, "record": { "id": "=a", "amount": 5 }, "day": null }).to_string()),
+            Bytes::from(json!({ "seq": 2, "record": { "amount": "5 to 9", "state": "MD" }, "other": 1 }).to_string()),
+        ];
+        let csv = table(&items, Format::Csv).file(&rows).unwrap();
+        assert_eq!(csv, "day,record.amount,record.id,record.state,seq\r\n,5,'=a,,1\r\n,5 to 9,,MD,2\r\n");
+        for rows in [&rows[..], &[]] {
+            let parquet = table(&items, Format::Parquet).file(rows).unwrap();
+            assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+        }
+    }
+
+    /// Proves that items that are no objects have one column, and that each form of a page has its own ETag.
+    #[test]
+    fn items_without_fields() {
+        let table = table(&json!({ "type": "string" }), Format::Csv);
+        assert_eq!(table.file(&[Bytes::from_static(b"\"a\""), Bytes::from_static(b"7")]).unwrap(), "value\r\na\r\n7\r\n");
+        assert_eq!(table.file(&[]).unwrap(), "value\r\n");
+        assert_eq!((table.etag("\"x-lines\"").as_str(), table.content_type()), ("\"x-lines-csv\"", "text/csv; charset=utf-8"));
+    }
+}
