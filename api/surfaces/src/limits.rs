@@ -73,14 +73,21 @@ fn of_operation(operation: &Operation, settings: &ServiceSettings) -> Value {
     };
     let fields = operation.input.get("properties").and_then(Value::as_object).into_iter().flatten();
     let arguments: Map<String, Value> = fields.filter_map(|(name, schema)| Some((name.clone(), bounds(schema)?))).collect();
-    json!({
+    let mut shown = json!({
         "name": operation.name,
         "path": operation.path,
         "tier": least_tier.as_str(),
         "priceMicros": operation.price_micros(settings),
         "countsAgainstQuota": operation.counted,
         "arguments": arguments,
-    })
+    });
+    // What is sold by the value of an argument has a price for each; `priceMicros` is that of a call without the argument.
+    let sold: Map<String, Value> = operation.prices_of_sold(settings).map(|(value, micros)| (value.to_owned(), json!(micros))).collect();
+    if !sold.is_empty() {
+        shown["soldBy"] = json!(operation.sold_by);
+        shown["pricesMicros"] = Value::Object(sold);
+    }
+    shown
 }
 
 /// The bounds of an argument; `None` if it has none.
@@ -92,6 +99,24 @@ fn bounds(schema: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that an operation that sells several things has the price of each, also one of the settings, and that others have one price.
+    #[test]
+    fn prices_by_what_is_sold() {
+        let service = services::all().into_iter().find(|service| service.name == "parcels").unwrap();
+        let mut settings = ServiceSettings::new(String::new(), String::new());
+        settings.prices.insert("stalled_surety".to_owned(), 10_000);
+        let of = |name: &str| of_operation(service.operations.iter().find(|operation| operation.name == name).unwrap(), &settings);
+        let paid = of("x402_pay");
+        assert_eq!((&paid["soldBy"], &paid["priceMicros"]), (&json!("tool"), &json!(200_000)));
+        let expected = json!({
+            "overassessment_leads": 200_000, "lien_bundle_report": 500_000, "exemption_flags": 20_000, "construction_window_leads": 20_000,
+            "stalled_surety": 10_000,
+        });
+        assert_eq!(paid["pricesMicros"], expected);
+        let liens = of("lien_bundle_report");
+        assert_eq!((&liens["priceMicros"], liens.get("pricesMicros")), (&json!(500_000), None));
+    }
 
     /// Proves that an argument has the bounds of its schema, and none otherwise.
     #[test]
