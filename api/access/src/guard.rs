@@ -224,11 +224,6 @@ impl GuardedResolver {
         }
         Ok(addresses)
     }
-
-    /// Whether a host resolves to an address that is not public; false if it does not resolve.
-    pub async fn resolves_to_private(&self, name: &str) -> bool {
-        matches!(self.addresses(name).await, Err(ResolveError::NotPublic))
-    }
 }
 
 impl Resolve for GuardedResolver {

@@ -21,8 +21,8 @@ use crate::sign::SigningSecret;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
-/// Why a host is refused. The reason is the same for its form, its name and its addresses, so that callers cannot use webhooks to map a network.
-pub const NOT_PUBLIC: &str = "names a host that is not on the public internet";
+/// Why a host is refused. The reason is the same for its form, its name and an address, so that callers cannot use webhooks to map a network.
+const NOT_PUBLIC: &str = "names a host that is not on the public internet";
 /// The ports that webhooks may use.
 const PORTS: [u16; 2] = [443, 8443];
 /// The current version of the encrypted form. Version 1 did not use a secret of the account.

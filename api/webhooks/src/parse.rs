@@ -29,11 +29,11 @@ pub async fn parse_webhook(
     }
 }
 
-/// Parses the URL of a webhook and checks that it may be delivered to.
+/// Parses the URL of a webhook and checks that its form may be delivered to. Its host name is resolved at each attempt.
 ///
 /// # Errors
 /// `parameter-invalid`, naming the field.
 pub async fn parse_target(ctx: &Context, field: &'static str, url: &str) -> Result<Webhook, Problem> {
     let refused = |reason| Problem::parameter(field, format!("{field}: {reason}"));
-    poster(ctx).await?.target(url).await.map_err(refused)
+    poster(ctx).await?.target(url).map_err(refused)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use access::guard::{GuardedResolver, TargetRules};
 use access::sign::SigningSecret;
-use access::webhook::{NOT_PUBLIC, Sealing, Webhook};
+use access::webhook::{Sealing, Webhook};
 use bytes::Bytes;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
@@ -15,7 +15,6 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
 use tokio::sync::OnceCell;
-use url::Host;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,7 +79,6 @@ impl DeliveryOutcome {
 /// Posts messages to webhooks. It uses no proxy, follows no redirect, and connects only to public addresses unless private targets are permitted.
 pub struct Poster {
     client: Client,
-    guarded: GuardedResolver,
     rules: TargetRules,
 }
 
@@ -105,17 +103,13 @@ pub async fn poster(ctx: &Context) -> Result<Arc<Poster>, Problem> {
 }
 
 impl Poster {
-    /// Parses the URL of a target. Refuses a URL whose host resolves to a private address. A host that does not resolve is accepted: it may resolve later.
+    /// Parses the URL of a target. Its host name is not resolved here, so that a caller cannot tell a name of an inside network from one that does not exist.
+    /// Each attempt resolves it and checks the addresses.
     ///
     /// # Errors
-    /// The reason, for the caller. It does not reveal what the host resolves to.
-    pub async fn target(&self, url: &str) -> Result<Webhook, &'static str> {
-        let to = Webhook::parse(url, &self.rules)?;
-        let resolves_to_private = match to.url().host() {
-            Some(Host::Domain(name)) => self.guarded.resolves_to_private(name).await,
-            _ => false,
-        };
-        if resolves_to_private { Err(NOT_PUBLIC) } else { Ok(to) }
+    /// The reason, for the caller.
+    pub fn target(&self, url: &str) -> Result<Webhook, &'static str> {
+        Webhook::parse(url, &self.rules)
     }
 
     /// Creates a poster that uses the given name server, or those of the system.
@@ -141,13 +135,13 @@ impl Poster {
             .http1_only()
             .https_only(!rules.has_private_targets())
             .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(Arc::new(guarded.clone()))
+            .dns_resolver(Arc::new(guarded))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(timeout)
             .pool_max_idle_per_host(1)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .build()?;
-        Ok(Self { client, guarded, rules })
+        Ok(Self { client, rules })
     }
 
     /// Posts a message to the webhook of a watch, signed with its secret. While a replaced secret is still valid, the message is signed with both.
