@@ -8,7 +8,7 @@ use schemas::clock::Clock;
 use schemas::position::UpstreamCursor;
 use tokio::sync::{Mutex, watch};
 use upstreams::http::{Client, Fetched, Validators};
-use upstreams::{Answer, Page, Request, Settings, Stream, Upstream, UpstreamError};
+use upstreams::{Answer, Budget, Page, Request, Settings, Stream, Upstream, UpstreamError};
 
 use super::StreamValidators;
 use super::downloads::Downloads;
@@ -35,6 +35,8 @@ pub(super) struct PageFetch {
     pub(super) clock: Clock,
     pub(super) last_validators: StreamValidators,
     pub(super) downloads: Arc<Mutex<Downloads>>,
+    /// The budget of the page's part, if the run has spent it.
+    pub(super) spent: Option<Budget>,
 }
 
 impl PageFetch {
@@ -50,6 +52,9 @@ impl PageFetch {
 
     async fn page(&self, cursor: &UpstreamCursor) -> Result<FetchedPage, Error> {
         let Self { upstream, stream, client, clock, last_validators, .. } = self;
+        if let Some(page) = self.page_of_spent(cursor) {
+            return Ok(page);
+        }
         let request = upstream.request(stream, cursor, &self.settings).map_err(|source| Error::Upstream { stream: stream.name, source })?;
         if let Some(download) = &request.download {
             // A file that was refused is not requested again in this run, because each may be downloaded a few times a year only.
@@ -78,6 +83,20 @@ impl PageFetch {
             }
         }
     }
+
+    /// Returns the page that stands for one whose part has spent its budget; `None` if it has not, or if the upstream makes no such page.
+    fn page_of_spent(&self, cursor: &UpstreamCursor) -> Option<FetchedPage> {
+        let Budget { part, facts_max } = self.spent.as_ref()?;
+        let reason = format!("more than {facts_max} facts in one run");
+        let page = self.upstream.failed(self.stream, cursor, &reason, self.clock.now())?;
+        tracing::warn!(
+            stream = self.stream.name,
+            part,
+            facts_max,
+            "a part of the stream has too many new facts; the next runs read the rest"
+        );
+        Some(without_answer(page))
+    }
 }
 
 /// Returns the page that the upstream makes of a failed request, or else the error.
@@ -95,8 +114,13 @@ fn page_of_failure(
     };
     let Some(page) = page else { return Err(error) };
     tracing::warn!(stream = stream.name, error = reason(&error), "a request failed; the stream continues without its answer");
+    Ok(without_answer(page))
+}
+
+/// A page that an upstream made without an answer.
+fn without_answer(page: Page) -> FetchedPage {
     let (page, rest) = hashed(page);
-    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: None })
+    FetchedPage::Page { page, rest: Box::new(rest), validators: None }
 }
 
 async fn fetch_and_map(

@@ -1,8 +1,10 @@
 //! The parts of a stream that are complete or incomplete on their own, such as the stores of an upstream of many hosts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use event_log::Append;
 use schemas::topics::Topic;
+use upstreams::Budget;
 use view_store::View;
 
 use crate::Error;
@@ -19,9 +21,32 @@ pub(super) struct PartsRead {
     pub(super) missing_before: Vec<String>,
     /// Whether the run continues an interrupted one, which may have read parts that this one does not know.
     pub(super) is_continued: bool,
+    /// How many facts this run has appended of each part that has a budget.
+    appended: HashMap<String, i64>,
 }
 
 impl PartsRead {
+    /// Whether this run has appended as many facts of a part as its budget allows. Facts of the part are counted from the first call on.
+    pub(super) fn is_spent(&mut self, budget: &Budget) -> bool {
+        *self.appended.entry(budget.part.clone()).or_default() >= budget.facts_max
+    }
+
+    /// Returns how many of some facts belong to each part that has a budget.
+    pub(super) fn counts_of(&self, facts: &[Append]) -> Vec<(String, i64)> {
+        let count = |part: &String| {
+            let beginning = format!("{part}/");
+            facts.iter().filter(|fact| fact.record.key.starts_with(beginning.as_bytes())).count()
+        };
+        self.appended.keys().map(|part| (part.clone(), i64::try_from(count(part)).unwrap_or(i64::MAX))).collect()
+    }
+
+    /// Adds facts that were appended, by their parts.
+    pub(super) fn add_appended(&mut self, counts: Vec<(String, i64)>) {
+        for (part, count) in counts {
+            *self.appended.entry(part).or_default() += count;
+        }
+    }
+
     /// Takes a part that this run has read completely. Returns the keys that this reading and the one before it lack, and why none is
     /// returned although many are missing.
     pub(super) async fn take(
@@ -60,7 +85,36 @@ impl PartsRead {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use event_log::{Headers, Record};
+    use schemas::topics::STOCK;
+
     use super::*;
+
+    /// Proves that a budget is spent by facts of its own part only, and that each run begins with the whole of it.
+    #[test]
+    fn budgets_are_of_a_part_and_a_run() {
+        let budget = |part: &str| Budget { part: part.to_owned(), facts_max: 3 };
+        let fact = |key: &str| Append {
+            topic: &STOCK,
+            partition: 0,
+            record: Record { key: Bytes::copy_from_slice(key.as_bytes()), value: Bytes::new(), headers: Headers::default(), at_ms: 0 },
+        };
+        let mut parts = PartsRead::default();
+        assert!(!parts.is_spent(&budget("s/a/v")) && !parts.is_spent(&budget("s/ab/v")));
+        let facts = ["s/a/v/1", "s/a/v/2", "s/ab/v/1", "s/a/poll", "s/c/v/1", "@run/s"].map(fact);
+        let append = |parts: &mut PartsRead| {
+            let counts = parts.counts_of(&facts);
+            parts.add_appended(counts);
+        };
+        append(&mut parts);
+        assert!(!parts.is_spent(&budget("s/a/v")));
+        append(&mut parts);
+        assert!(parts.is_spent(&budget("s/a/v")) && !parts.is_spent(&budget("s/ab/v")));
+        // Nothing was counted of a part whose budget nobody asked for.
+        assert!(!parts.is_spent(&budget("s/c/v")));
+        assert!(!PartsRead::default().is_spent(&budget("s/a/v")));
+    }
 
     /// Proves that keys of parts that this run did not read stay missing, and are forgotten after an interruption.
     #[test]
@@ -71,6 +125,7 @@ mod tests {
             missing: texts(&["s/a/v/2"]),
             missing_before: texts(&["s/a/v/1", "s/b/v/1"]),
             is_continued,
+            ..PartsRead::default()
         };
         assert_eq!(parts(false).missing_after(), ["s/a/v/2", "s/b/v/1"]);
         assert_eq!(parts(true).missing_after(), ["s/a/v/2"]);

@@ -390,7 +390,8 @@ impl<'a> SyncRun<'a> {
 
     /// Fetches and maps the page at a cursor. The future borrows nothing from the run, because the run appends the page before it
     /// meanwhile.
-    fn fetch_page(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<FetchedPage, Error>> + use<> {
+    fn fetch_page(&mut self, cursor: UpstreamCursor) -> impl Future<Output = Result<FetchedPage, Error>> + use<> {
+        let spent = self.upstream.budget(self.stream, &cursor).filter(|budget| self.parts.is_spent(budget));
         let fetch = PageFetch {
             upstream: self.upstream,
             stream: self.stream,
@@ -399,6 +400,7 @@ impl<'a> SyncRun<'a> {
             clock: self.runner.clock,
             last_validators: self.last_validators.clone(),
             downloads: Arc::clone(&self.downloads),
+            spent,
         };
         fetch.page_unless_stopped(cursor, self.runner.stop.clone())
     }
@@ -432,7 +434,7 @@ impl<'a> SyncRun<'a> {
             let mut facts = self.writer.withdrawn(&gone, now_ms).await?;
             facts.extend(self.writer.changed(&chunk, now_ms).await?);
             self.ensure_not_overtaken().await?;
-            let appended = count(facts.len());
+            let (appended, of_parts) = (count(facts.len()), self.parts.counts_of(&facts));
             let mut batch = std::mem::take(&mut rejects);
             batch.extend(facts);
             let is_due = !batch.is_empty() || self.checkpoint_at.elapsed() >= IDLE_CHECKPOINT_INTERVAL;
@@ -443,6 +445,7 @@ impl<'a> SyncRun<'a> {
             };
             if chained {
                 self.run.appended += appended;
+                self.parts.add_appended(of_parts);
                 metrics::appended(self.stream.name, appended);
                 chunk = page.by_ref().take(OBSERVATIONS_MAX).collect();
                 if chunk.is_empty() {

@@ -23,12 +23,19 @@ use schemas::topics::STOCK;
 
 use self::cursor::{Cursor, Memories, Memory, Poll, Step};
 use self::product::{PageOfProducts, products};
-use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, Budget, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 /// How many products a store is asked for at once: the most that it gives.
 const PAGE_PRODUCTS: usize = 250;
 /// The most pages of one poll. A store with more, or one that never gives an empty page, is not read completely.
 const PAGES_MAX: i64 = 400;
+/// The most variants of one page: a hundred of each product.
+const PAGE_VARIANTS_MAX: usize = 100 * PAGE_PRODUCTS;
+/// After so many facts of a store one poll requests no further page, so that a store that shows other variants in every poll does not fill the log. Twenty
+/// ordinary stores give less than 5,000 in a day.
+const POLL_FACTS_MAX: i64 = 25_000;
+/// The same of the first poll of a store, all of whose variants are new.
+const FIRST_POLL_FACTS_MAX: i64 = 200_000;
 /// How many polls in a row a store may refuse before it is not asked for a while.
 const REFUSALS_MAX: u32 = 3;
 /// How long a store is not asked that refuses every poll.
@@ -167,9 +174,21 @@ impl Upstream for Shopify {
         Some(page)
     }
 
+    fn budget(&self, stream: &Stream, cursor: &UpstreamCursor) -> Option<Budget> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor).ok()?;
+        let poll = cursor.open()?;
+        let is_first = poll.memory.last_s == 0;
+        Some(Budget { part: part(stream, poll), facts_max: if is_first { FIRST_POLL_FACTS_MAX } else { POLL_FACTS_MAX } })
+    }
+
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         raw.to_vec()
     }
+}
+
+/// The keys of the variants of a store begin with this text and a slash.
+fn part(stream: &Stream, poll: &Poll) -> String {
+    format!("{}/{}/v", stream.name, poll.host)
 }
 
 fn page_path(page: i64) -> String {
@@ -196,6 +215,9 @@ fn read_page(stream: &Stream, poll: &mut Poll, number: i64, answer: &Answer, at:
     };
     poll.pages += 1;
     let PageOfProducts { products, rejects } = listed;
+    if products.iter().map(|product| product.variants.len()).sum::<usize>() > PAGE_VARIANTS_MAX {
+        return end(stream, poll, at, Some(format!("more than {PAGE_VARIANTS_MAX} variants on a page")), page);
+    }
     if poll.pass == 0 {
         poll.rejected += count(rejects.len());
     }
@@ -257,7 +279,7 @@ fn end(stream: &Stream, poll: &mut Poll, at: Timestamp, reason: Option<String>, 
     if is_complete {
         poll.memory.products = poll.products + poll.rejected;
         // A rejected product is at the store, and its variants are not known.
-        page.complete_part = (poll.rejected == 0).then(|| format!("{}/{}/v", stream.name, poll.host));
+        page.complete_part = (poll.rejected == 0).then(|| part(stream, poll));
     }
     let fact = StockFact {
         stream: stream.name.to_owned(),

@@ -247,6 +247,15 @@ pub struct Page {
     pub complete_part: Option<String>,
 }
 
+/// How many facts of a part of a stream one run appends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The part: the keys that begin with this text and a slash.
+    pub part: String,
+    /// The number of facts after which no further page of the part is requested. Facts of pages that were requested before are appended.
+    pub facts_max: i64,
+}
+
 /// Records that the upstream counts but did not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
@@ -354,6 +363,12 @@ pub trait Upstream: Send + Sync + 'static {
     /// Returns the page that stands for a request to which a host gave no answer after all retries, with the reason and the time, for a stream
     /// of many hosts of which one must not stop the others. It also stands for a file that is damaged. `None`, the default, fails the run.
     fn failed(&self, _stream: &Stream, _cursor: &UpstreamCursor, _reason: &str, _at: Timestamp) -> Option<Page> {
+        None
+    }
+
+    /// Returns the budget of the part that the page at a cursor belongs to, for a stream of many hosts of which one must not fill the log. When the run has
+    /// spent it, [`Self::failed`] stands for the page. `None`, the default, is no bound.
+    fn budget(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> Option<Budget> {
         None
     }
 

@@ -245,6 +245,43 @@ fn rejected_products_are_mapped_again() {
     assert!(upstream.map(stream, &cursor, &ok("{}"), TODAY).is_err());
 }
 
+/// Proves that a store has a budget of facts, a larger one at its first poll; that a poll which has spent it ends with the reason and takes nothing for gone; and
+/// that a page with more variants than products of a store have is not taken.
+#[test]
+fn facts_of_a_store_have_a_budget() {
+    let (upstream, stream) = stream(STREAM);
+    let settings = settings_of(&["a.example", "b.example"]);
+    let now = at("2026-09-30T10:00:00Z");
+    let first = upstream.start_after(stream, &window(), &settings, &UpstreamCursor::default(), now);
+    let budget = |cursor: &UpstreamCursor| upstream.budget(stream, cursor).unwrap();
+    assert_eq!((budget(&first).part.as_str(), budget(&first).facts_max), ("shopify/a.example/v", 200_000));
+    let mut polls = Polls::new(&["a.example", "b.example"]);
+    polls.run("2026-09-30T10:00:00Z", |_, path| Ok(shop(path, &[&[1]])));
+    let later = upstream.start_after(stream, &window(), &settings, &polls.memory, at("2026-09-30T11:00:00Z"));
+    assert_eq!((budget(&later).part.as_str(), budget(&later).facts_max), ("shopify/a.example/v", 25_000));
+    let page = upstream.failed(stream, &later, "more than 25000 facts in one run", at("2026-09-30T11:00:00Z")).unwrap();
+    let poll = poll_of(&page).unwrap();
+    assert_eq!((poll.complete, poll.reason.as_str(), &page.complete_part), (false, "more than 25000 facts in one run", &None));
+    let next = page.next.unwrap();
+    assert_eq!(budget(&next).part, "shopify/b.example/v");
+    let nothing = upstream.start_after(stream, &window(), &settings, &polls.memory, at("2026-09-30T10:30:00Z"));
+    assert_eq!(upstream.budget(stream, &nothing), None);
+
+    let variant = |id: usize| format!(r#"{{"id":{id},"title":"M","available":true,"price":"1.00"}}"#);
+    let shown = |count: usize| {
+        let variants = (1..=count).map(variant).collect::<Vec<_>>().join(",");
+        format!(r#"{{"products":[{{"id":1,"title":"A","handle":"a","variants":[{variants}]}}]}}"#)
+    };
+    for (count, reason) in [(25_000, ""), (25_001, "more than 25000 variants on a page")] {
+        let mut polls = Polls::new(&["a.example"]);
+        let (_, pages) =
+            polls.run("2026-09-30T10:00:00Z", |_, path| Ok(if path.ends_with("page=1") { ok(shown(count)) } else { shop(path, &[]) }));
+        let poll = pages.iter().find_map(poll_of).unwrap();
+        let variants: usize = pages.iter().map(|page| stock(page).iter().filter(|fact| fact.kind == "variant").count()).sum();
+        assert_eq!((poll.reason.as_str(), variants), (reason, if reason.is_empty() { count } else { 0 }));
+    }
+}
+
 /// Proves that a stand-in for all stores gets the name of the store in a header, and that a store itself does not.
 #[test]
 fn a_stand_in_gets_the_host() {
