@@ -83,6 +83,7 @@ pub(crate) fn payments(config: &Config) -> Result<Payments, config::Error> {
         network: section.network,
         asset: section.asset,
         rpc_url: section.rpc_url,
+        validity_s: section.validity_s,
     };
     Payments::new(&settings).map_err(|error| invalid_payments(config, &error))
 }

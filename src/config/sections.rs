@@ -13,6 +13,7 @@ use feed::page_request::LIMIT_MAX;
 use jiff::Timestamp;
 use operation::context::ForwardedHeader;
 use operation::tiers::Limits;
+use payments::terms::VALIDITY_S;
 use schemas::names;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Deserializer};
@@ -318,6 +319,8 @@ pub(crate) struct Payments {
     pub(crate) asset: String,
     pub(crate) facilitator_url: String,
     pub(crate) rpc_url: String,
+    #[serde(deserialize_with = "validity")]
+    pub(crate) validity_s: u64,
 }
 
 /// A price per call.
@@ -513,6 +516,11 @@ const DISABLE_AFTER_H: RangeInclusive<u64> = 1..=8_760;
 fn disable_after<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
     let hours = u64::deserialize(value)?;
     if DISABLE_AFTER_H.contains(&hours) { Ok(hours) } else { Err(serde::de::Error::custom("must be 1 to 8760")) }
+}
+
+fn validity<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
+    let seconds = u64::deserialize(value)?;
+    if VALIDITY_S.contains(&seconds) { Ok(seconds) } else { Err(serde::de::Error::custom("must be 60 to 604800")) }
 }
 
 /// The lengths of leases that can be configured, in seconds. A shorter lease could be lost while the store answers slowly.

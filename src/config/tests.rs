@@ -126,6 +126,8 @@ fn unusable_values_are_refused() {
         ("UPSTREAMS__CPSC__REQUESTS_PER_SECOND", "-1", "upstreams.cpsc.requests_per_second", "above 0"),
         ("TIERS__FREE__ROWS_MAX", "201", "tiers.free.rows_max", "must be 1 to 200"),
         ("TIERS__FREE__CALLS_PER_DAY", "-1", "tiers.free.calls_per_day", "not below 0"),
+        ("PAYMENTS__VALIDITY_S", "59", "payments.validity_s", "must be 60 to 604800"),
+        ("PAYMENTS__VALIDITY_S", "604801", "payments.validity_s", "must be 60 to 604800"),
         ("PRICES__RECEIPTS__ISSUE_RECEIPT", "0.0000001", "prices.receipts.issue_receipt", "a millionth of a dollar"),
         ("WEBHOOKS__NAMESERVER", "10.0.0.2", "webhooks.nameserver", "\"10.0.0.2\""),
         ("WEBHOOKS__ALLOW_PRIVATE_TARGETS", "1", "webhooks.allow_private_targets", "must be of type boolean, not integer"),

@@ -24,7 +24,7 @@ const SECONDS_BEFORE_CLAIM: u64 = 3_600;
 const SEARCHED_TO_HEAD_S: u64 = 4 * 3_600;
 /// How many seconds later than requested the last block of a search may be.
 const LAST_BLOCK_SLACK_S: u64 = 3_600;
-/// The longest time range of one search, in seconds. It limits the requests of a search.
+/// The longest time range of one search, in seconds, in addition to the longest validity of its payments. It limits the requests of a search.
 const SEARCHED_S_MAX: u64 = 6 * 3_600;
 /// The most blocks per request: nodes refuse more.
 const BLOCKS_PER_REQUEST_MAX: u64 = 2_000;
@@ -211,7 +211,9 @@ impl Chain {
             return Ok((first_before(head), head.number));
         }
         let last_s = payments.iter().map(|payment| seconds(payment.valid_before)).max().unwrap_or(0).max(first_s);
-        if last_s.saturating_sub(first_s) > SEARCHED_S_MAX {
+        let validity_s = |payment: &&Payment| seconds(payment.valid_before).saturating_sub(seconds(payment.claimed_at / 1_000));
+        let validity_max_s = payments.iter().map(validity_s).max().unwrap_or(0);
+        if last_s.saturating_sub(first_s) > SEARCHED_S_MAX.saturating_add(validity_max_s) {
             return Err("the payments were claimed too far apart for one search".to_owned());
         }
         let last = self.block_after(head, last_s).await?;

@@ -316,6 +316,21 @@ async fn old_claims_are_searched_for_in_few_requests() {
     }
 }
 
+/// Proves that a payment that is valid for a week is searched for over the whole week.
+#[tokio::test]
+async fn long_authorizations_are_searched_for() {
+    const DAY_S: u64 = 86_400;
+    const NEWEST: u64 = 100_000_000;
+    let weekly = |nonce: u8| Payment { claimed_at: timed(nonce).claimed_at - 7 * 86_400_000, ..timed(nonce) };
+    // Used three days before its end, of which the newest block is a day later.
+    let used_in = NEWEST - 4 * DAY_S / 2;
+    let logs = vec![(used_in, used(4, 1)), (used_in, transfer(5, SHOP, 10_000))];
+    let node = Node::start(Script { head: (NEWEST, VALID_BEFORE + DAY_S), block_s: 2, logs, ..Script::default() }).await;
+    assert_eq!(node.chain.find(&weekly(1)).await, paid(5, 1));
+    assert_eq!(node.chain.find(&weekly(2)).await, Ok(Found::Late));
+    assert!(node.requested("eth_getLogs") <= 2 * 160, "{}", node.requested("eth_getLogs"));
+}
+
 /// Proves that one request shows whether an authorization was used, and that a malformed response is an error.
 #[tokio::test]
 async fn a_used_authorization_is_known_by_one_request() {

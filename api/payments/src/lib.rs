@@ -41,11 +41,11 @@ use operation::context::Part;
 use self::chain::Chain;
 use self::facilitator::Facilitator;
 use self::readers::Readers;
-use self::terms::{NETWORKS, Network, PaymentTerms, SCHEME, Version};
+use self::terms::{NETWORKS, Network, PaymentTerms, SCHEME, VALIDITY_DEFAULT_S, Version};
 use self::verifications::Verifications;
 
 /// The settings `[payments]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// URL of the facilitator, which verifies and settles payments.
     pub facilitator_url: String,
@@ -57,6 +57,21 @@ pub struct Settings {
     pub asset: String,
     /// URL of a node of the chain. Empty: the facilitator's replies are trusted.
     pub rpc_url: String,
+    /// How long the terms ask an authorization to be valid, in seconds, see [`terms::VALIDITY_S`].
+    pub validity_s: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            facilitator_url: String::new(),
+            pay_to: String::new(),
+            network: String::new(),
+            asset: String::new(),
+            rpc_url: String::new(),
+            validity_s: VALIDITY_DEFAULT_S,
+        }
+    }
 }
 
 /// An invalid setting.
@@ -116,8 +131,9 @@ impl Payments {
             None => Err(invalid(field)("is not 0x and 40 hex digits".to_owned())),
         };
         let asset = if settings.asset.is_empty() { network.usdc.to_owned() } else { address("asset", &settings.asset)? };
+        let (versions, validity_s) = (Version::ALL.to_vec(), settings.validity_s);
         let terms = non_empty(&settings.pay_to)
-            .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| PaymentTerms { network, asset, pay_to, versions: Version::ALL.to_vec() }))
+            .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| PaymentTerms { network, asset, pay_to, versions, validity_s }))
             .transpose()?;
         let facilitator =
             non_empty(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(invalid("facilitator_url"))?;

@@ -57,7 +57,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::terms::{NETWORKS, Version};
+    use crate::terms::{NETWORKS, VALIDITY_DEFAULT_S, Version};
 
     /// Proves that payments are parsed on a thread for blocking work, and that no more than the limit are parsed at the same time.
     #[test]
@@ -65,7 +65,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
         runtime.block_on(async {
             let readers = Readers::default();
-            let terms = PaymentTerms { network: NETWORKS[0], asset: String::new(), pay_to: String::new(), versions: Version::ALL.to_vec() };
+            let (versions, validity_s) = (Version::ALL.to_vec(), VALIDITY_DEFAULT_S);
+            let terms = PaymentTerms { network: NETWORKS[0], asset: String::new(), pay_to: String::new(), versions, validity_s };
             let offer = Offer { resource: String::new(), description: String::new(), micros: 1 };
             let read = || readers.read(&terms, &offer, json!({}), 0);
             // The only thread for blocking work is busy until `release` is dropped, so no parsing can finish before.

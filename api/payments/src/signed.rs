@@ -8,9 +8,6 @@ use sha3::{Digest, Keccak256};
 
 use super::terms::{Offer, PaymentTerms, SCHEME, Version};
 
-/// The longest time that an authorization may be valid, in seconds. An unsettled payment is followed up for that long, and searched for on the chain, whose
-/// nodes return logs of a few thousand blocks per request.
-pub const AHEAD_MAX_S: u64 = 3_600;
 /// The largest payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 
@@ -30,11 +27,14 @@ pub enum InvalidPayment {
         /// The field.
         field: &'static str,
     },
-    /// The authorization is not valid now.
-    #[error("the authorization is not valid now: {field}")]
-    NotNow {
-        /// The field of the bound.
-        field: &'static str,
+    /// The authorization is not valid yet.
+    #[error("the authorization is not valid now: validAfter")]
+    NotYet,
+    /// The authorization is not valid any more, or for too long.
+    #[error("the authorization is not valid now: validBefore, which must be later than now, by {ahead_max_s} seconds at most")]
+    ValidBefore {
+        /// See [`PaymentTerms::ahead_max_s`].
+        ahead_max_s: u64,
     },
     /// The payment names another resource.
     #[error("resource.url differs from the payment terms, which name {wanted}")]
@@ -162,10 +162,11 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
     let valid_after: u64 = authorization.valid_after.parse().map_err(|_| unreadable("validAfter"))?;
     let valid_before: u64 = authorization.valid_before.parse().map_err(|_| unreadable("validBefore"))?;
     if valid_after > now_s {
-        return Err(InvalidPayment::NotNow { field: "validAfter" });
+        return Err(InvalidPayment::NotYet);
     }
-    if valid_before <= now_s || valid_before > now_s.saturating_add(AHEAD_MAX_S) {
-        return Err(InvalidPayment::NotNow { field: "validBefore, which must be later than now, by 3600 seconds at most" });
+    let ahead_max_s = terms.ahead_max_s();
+    if valid_before <= now_s || valid_before > now_s.saturating_add(ahead_max_s) {
+        return Err(InvalidPayment::ValidBefore { ahead_max_s });
     }
     let asset = hex_bytes::<20>(&terms.asset).ok_or(InvalidPayment::Differs { field: "asset" })?;
     let message = Message { from, to, value: offer.micros, valid_after, valid_before, nonce };
@@ -289,7 +290,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::terms::NETWORKS;
+    use crate::terms::{NETWORKS, VALIDITY_DEFAULT_S};
 
     const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
     const NOW_S: u64 = 1_795_000_000;
@@ -300,6 +301,7 @@ mod tests {
             asset: NETWORKS[0].usdc.to_owned(),
             pay_to: PAY_TO.to_owned(),
             versions: Version::ALL.to_vec(),
+            validity_s: VALIDITY_DEFAULT_S,
         }
     }
 
@@ -309,10 +311,15 @@ mod tests {
 
     /// A payload as a client creates it.
     fn paid(version: Version) -> Value {
+        paid_for(version, 60)
+    }
+
+    /// The same, valid for some seconds.
+    fn paid_for(version: Version, seconds: u64) -> Value {
         let key = SigningKey::from_slice(&[7; 32]).unwrap();
         let from = address(key.verifying_key());
-        let message =
-            Message { from, to: hex_bytes(PAY_TO).unwrap(), value: 10_000, valid_after: 0, valid_before: NOW_S + 60, nonce: [9; 32] };
+        let (to, valid_before) = (hex_bytes(PAY_TO).unwrap(), NOW_S + seconds);
+        let message = Message { from, to, value: 10_000, valid_after: 0, valid_before, nonce: [9; 32] };
         let digest = digest(&terms(), &hex_bytes(NETWORKS[0].usdc).unwrap(), &message);
         let (signature, recovery) = key.sign_prehash_recoverable(&digest);
         let mut bytes = signature.to_bytes().to_vec();
@@ -321,7 +328,7 @@ mod tests {
             "signature": hex_text(&bytes),
             "authorization": {
                 "from": hex_text(&from), "to": PAY_TO, "value": "10000", "validAfter": "0",
-                "validBefore": (NOW_S + 60).to_string(), "nonce": hex_text(&[9; 32]),
+                "validBefore": valid_before.to_string(), "nonce": hex_text(&[9; 32]),
             },
         });
         match version {
@@ -372,8 +379,27 @@ mod tests {
         }
     }
 
-    /// Proves that the terms of both versions say which signatures are taken, next to the domain that is signed, and that the text about the longest
-    /// validity has its number.
+    /// Proves that an authorization is taken for as long as the terms ask for and somewhat longer, at least an hour, and that a refusal names the bound: some
+    /// facilitators settle only what is valid for days.
+    #[test]
+    fn validity_follows_the_terms() {
+        for (validity_s, ahead_max_s) in [(60, 3_600), (180, 3_600), (3_000, 3_600), (3_001, 3_601), (86_400, 87_000), (604_800, 605_400)] {
+            let terms = PaymentTerms { validity_s, ..terms() };
+            for version in Version::ALL {
+                assert_eq!(terms.requirements(version, &offer())["maxTimeoutSeconds"], validity_s);
+                for seconds in [1, validity_s, ahead_max_s] {
+                    assert!(read(&terms, &offer(), paid_for(version, seconds), NOW_S).is_ok(), "{seconds} of {validity_s}");
+                }
+                for seconds in [0, ahead_max_s + 1] {
+                    let refused = read(&terms, &offer(), paid_for(version, seconds), NOW_S).unwrap_err();
+                    assert_eq!(refused, InvalidPayment::ValidBefore { ahead_max_s });
+                    assert!(refused.to_string().ends_with(&format!("by {ahead_max_s} seconds at most")), "{refused}");
+                }
+            }
+        }
+    }
+
+    /// Proves that the terms of both versions say which signatures are taken, next to the domain that is signed.
     #[test]
     fn terms_say_what_is_taken() {
         for version in Version::ALL {
@@ -382,7 +408,6 @@ mod tests {
             let signatures = extra["signatures"].as_str().unwrap();
             assert!(["65 bytes", "ERC-1271", "ERC-6492"].iter().all(|form| signatures.contains(form)), "{signatures}");
         }
-        assert_eq!(AHEAD_MAX_S, 3_600);
     }
 
     /// Proves that the address of a key is computed as everywhere, with a known pair, and that the signer of EIP-3009 typed data is recovered.

@@ -1,5 +1,7 @@
 //! The payment terms of a priced operation, in the formats of x402 versions 1 and 2.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,8 +10,14 @@ use serde_json::{Value, json};
 pub const SCHEME: &str = "exact";
 /// The signatures that are taken, for `extra` in the terms: a client that signs otherwise learns it before it signs.
 const SIGNATURES: &str = "0x and the 65 bytes by which the payer's own key signed; not ERC-1271, ERC-6492 or 64 bytes";
-/// The payment timeout in the terms, in seconds: a settlement takes some blocks.
-pub const TIME_MAX_S: u64 = 180;
+/// How long an authorization is valid by default, in seconds: a settlement takes some blocks.
+pub const VALIDITY_DEFAULT_S: u64 = 180;
+/// The validities that can be configured, in seconds.
+pub const VALIDITY_S: RangeInclusive<u64> = 60..=7 * 86_400;
+/// An authorization may always be valid for this time, in seconds, whatever the terms ask for.
+const AHEAD_S: u64 = 3_600;
+/// How much longer than asked for an authorization may be valid, in seconds: clocks of buyers are wrong.
+const CLOCK_SLACK_S: u64 = 600;
 
 /// A network that payments are made on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +67,8 @@ pub struct PaymentTerms {
     pub pay_to: String,
     /// The x402 versions that are offered: those that the facilitator settles.
     pub versions: Vec<Version>,
+    /// How long the terms ask an authorization to be valid, in seconds. Clients sign for this time.
+    pub validity_s: u64,
 }
 
 /// The offer of one answer.
@@ -107,6 +117,13 @@ impl Version {
 }
 
 impl PaymentTerms {
+    /// The longest time that an authorization may still be valid, in seconds. An unsettled payment is followed up for that long, and searched for on the
+    /// chain, whose nodes return logs of a few thousand blocks per request.
+    #[must_use]
+    pub fn ahead_max_s(&self) -> u64 {
+        AHEAD_S.max(self.validity_s.saturating_add(CLOCK_SLACK_S))
+    }
+
     /// The payment requirements of an offer.
     #[must_use]
     pub fn requirements(&self, version: Version, offer: &Offer) -> Value {
@@ -121,7 +138,7 @@ impl PaymentTerms {
                 "description": offer.description,
                 "mimeType": "application/json",
                 "payTo": self.pay_to,
-                "maxTimeoutSeconds": TIME_MAX_S,
+                "maxTimeoutSeconds": self.validity_s,
                 "asset": self.asset,
                 "extra": extra,
             }),
@@ -131,7 +148,7 @@ impl PaymentTerms {
                 "amount": amount,
                 "asset": self.asset,
                 "payTo": self.pay_to,
-                "maxTimeoutSeconds": TIME_MAX_S,
+                "maxTimeoutSeconds": self.validity_s,
                 "extra": extra,
             }),
         }

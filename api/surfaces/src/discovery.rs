@@ -157,7 +157,7 @@ pub(crate) fn example_path(operation: &Operation) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use payments::terms::NETWORKS;
+    use payments::terms::{NETWORKS, VALIDITY_DEFAULT_S};
 
     use super::*;
 
@@ -167,6 +167,7 @@ mod tests {
             asset: NETWORKS[0].usdc.to_owned(),
             pay_to: "0x000000000000000000000000000000000000bEEF".to_owned(),
             versions: Version::ALL.to_vec(),
+            validity_s: VALIDITY_DEFAULT_S,
         }
     }
 

@@ -18,7 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
 use payments::signed::{Message, address, address_of, digest, hex_text};
-use payments::terms::{NETWORKS, PaymentTerms, Version};
+use payments::terms::{NETWORKS, PaymentTerms, VALIDITY_DEFAULT_S, Version};
 use serde_json::{Value, json};
 
 use self::backend::{Fault, PaymentBackend};
@@ -75,7 +75,8 @@ fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
 /// Returns an authorization that a payer signed, by number, valid before a time (seconds since 1970).
 fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: u64) -> Value {
     let (asset, pay_to) = (NETWORKS[0].usdc.to_owned(), PAY_TO.to_owned());
-    let terms = PaymentTerms { network: NETWORKS[0], asset, pay_to, versions: Version::ALL.to_vec() };
+    let (versions, validity_s) = (Version::ALL.to_vec(), VALIDITY_DEFAULT_S);
+    let terms = PaymentTerms { network: NETWORKS[0], asset, pay_to, versions, validity_s };
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let message =
