@@ -82,6 +82,10 @@ pub static ALL: LazyLock<Vec<SchemaText>> = LazyLock::new(|| {
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
 pub type Fingerprint = [u8; 8];
 
+/// The media type of an Avro single object: `C3 01`, the fingerprint of its schema, then the datum.
+pub const SINGLE_OBJECT_TYPE: &str = "application/vnd.apache.avro.single-object";
+/// The media type of a value in the frame of a schema registry: `00`, the id of its schema at the registry, then the datum.
+pub const REGISTRY_FRAME_TYPE: &str = "application/vnd.confluent.avro";
 /// The first bytes of a framed value.
 const FRAME: [u8; 2] = [0xc3, 0x01];
 /// The most schemas that a process learns. A learned schema is never forgotten.

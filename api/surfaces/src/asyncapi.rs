@@ -3,6 +3,7 @@
 //! Architecture invariant: no topic is named here. The description of a topic follows from its kind.
 
 use operation::context::Settings;
+use schemas::avro::{REGISTRY_FRAME_TYPE, SINGLE_OBJECT_TYPE};
 use schemas::topics::{self, Topic, TopicKind};
 use serde_json::{Map, Value, json};
 
@@ -10,9 +11,6 @@ use crate::schemas_served;
 
 /// The media type of an Avro schema inside an AsyncAPI document.
 const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";
-
-/// The media type of values.
-const MEDIA_TYPE: &str = "application/avro";
 
 /// Version of the Kafka bindings used below.
 const BINDING: &str = "0.5.0";
@@ -22,8 +20,8 @@ Public records as Kafka topics. **Facts** are what an upstream published. **Chan
 Records in a topic are never changed, re-ordered or removed, so a consumer that starts at the earliest offset reads everything.\n\n\
 **Values** are Avro, framed as {framing}. `/schemas/` lists the schemas and `/schemas/{fingerprint}` is one of them, with the fingerprint as 16 hex digits, most \
 significant first. The schema of a fingerprint never changes. Decode a value with the schema that its frame identifies, resolved to the schema you know.\n\n\
-**Headers** are CloudEvents attributes in UTF-8, each with the prefix `ce_`, and `content-type`: the binary mode of the CloudEvents Kafka binding. Records of \
-earlier versions have no `content-type` and no `ce_dataschema`.\n\n\
+**Headers** are CloudEvents attributes in UTF-8, each with the prefix `ce_`, and `content-type`, which names the frame of the value: the binary mode of the \
+CloudEvents Kafka binding. Records of earlier versions have no `content-type` and no `ce_dataschema`.\n\n\
 **Only records that extend their chain count.** A topic may contain a record twice, or a record of a writer that lost a race; neither extends its chain. The \
 channels define the rule for each kind of topic. A consumer that applies it sees each record exactly once and in order, and needs no transactions.";
 
@@ -97,7 +95,7 @@ pub(crate) fn document(settings: &Settings) -> Value {
             "description": ABOUT.replace("{framing}", if registry.is_some() { CONFLUENT } else { SINGLE_OBJECT }),
             "license": {"name": "Apache-2.0"},
         },
-        "defaultContentType": MEDIA_TYPE,
+        "defaultContentType": media_type(registry.is_some()),
         "servers": servers(&settings.public_brokers, registry),
         "channels": channels,
         "operations": operations,
@@ -126,6 +124,11 @@ fn servers(brokers: &[String], registry: Option<&str>) -> Value {
     Value::Object(brokers.iter().enumerate().map(server).collect())
 }
 
+/// The media type of values, with or without the frame of a schema registry.
+fn media_type(is_registered: bool) -> &'static str {
+    if is_registered { REGISTRY_FRAME_TYPE } else { SINGLE_OBJECT_TYPE }
+}
+
 /// The message of a topic; `None` for a topic without a schema.
 fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
     let (fingerprint, text) = schemas_served::public().find(|(_, text)| text.topic == topic.name)?;
@@ -150,7 +153,7 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
         "name": topic.name,
         "title": schema.get("name"),
         "summary": schema.get("doc"),
-        "contentType": MEDIA_TYPE,
+        "contentType": media_type(is_registered),
         "headers": {
             "type": "object",
             "required": ["ce_specversion", "ce_id", "ce_type", "ce_source", "ce_time"],
@@ -160,7 +163,10 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
                 "ce_type": {"type": "string", "enum": types, "description": "CloudEvents type"},
                 "ce_source": {"type": "string", "description": format!("CloudEvents source: `/` and the {source}")},
                 "ce_time": {"type": "string", "format": "date-time", "description": "CloudEvents time, RFC 3339"},
-                "content-type": {"const": MEDIA_TYPE, "description": "media type of the value"},
+                "content-type": {
+                    "enum": [media_type(is_registered), media_type(!is_registered)],
+                    "description": "media type of the value; the first is that of values written now, the other that of values with the other frame",
+                },
                 "ce_dataschema": {"type": "string", "format": "uri", "description": "CloudEvents dataschema: URL of the schema of the value"},
             },
         },

@@ -10,8 +10,6 @@ use bytes::Bytes;
 const CONTENT_TYPE: &str = "content-type";
 /// The header with the URL of the schema of the value of a CloudEvent.
 const DATA_SCHEMA: &str = "ce_dataschema";
-/// The media type of values.
-const AVRO: &[u8] = b"application/avro";
 
 /// The headers of a record, in order. They share one allocation and are cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,8 +46,8 @@ impl Headers {
 
     /// Returns the headers with two more at the end that describe the value of a CloudEvent, as the binary mode of the Kafka binding has them: its media type
     /// and the URL of its schema.
-    pub(crate) fn with_schema(&self, url: &str) -> Self {
-        let added = Self::new(&[(CONTENT_TYPE, AVRO), (DATA_SCHEMA, url.as_bytes())]);
+    pub(crate) fn with_schema(&self, media_type: &str, url: &str) -> Self {
+        let added = Self::new(&[(CONTENT_TYPE, media_type.as_bytes()), (DATA_SCHEMA, url.as_bytes())]);
         Self { count: self.count + added.count, bytes: [&*self.bytes, &*added.bytes].concat().into() }
     }
 
@@ -156,13 +154,13 @@ mod tests {
             Headers::new(&[("ce_dataschema", b"x"), ("a", b"b")]),
         ] {
             assert_eq!(headers.without_schema(), headers);
-            let described = headers.with_schema("https://a.example/schemas/1");
+            let described = headers.with_schema("application/x", "https://a.example/schemas/1");
             assert_eq!(
                 (described.without_schema(), described.size(), described.count()),
                 (headers.clone(), headers.size(), headers.count() + 2)
             );
             let added: Vec<_> = described.iter().skip(headers.count()).collect();
-            assert_eq!(added, [("content-type", &b"application/avro"[..]), ("ce_dataschema", &b"https://a.example/schemas/1"[..])]);
+            assert_eq!(added, [("content-type", &b"application/x"[..]), ("ce_dataschema", &b"https://a.example/schemas/1"[..])]);
         }
         assert_eq!(event.size(), event.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>());
     }

@@ -162,8 +162,8 @@ fn is_whole(requested: &[u8]) -> bool {
     requested.len() >= head + 4 + body.unwrap_or(0)
 }
 
-/// Proves that a CloudEvent on Kafka is complete: it has the media type and the URL of the schema of its value, whatever the framing; that other records have
-/// neither, and that this program reads all as they were written.
+/// Proves that a CloudEvent on Kafka is complete: it has the media type of its value, which is that of its framing, and the URL of the schema; that other
+/// records have neither, and that this program reads all as they were written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_name_their_media_type_and_schema() {
     let dir = tempfile::tempdir().unwrap();
@@ -177,13 +177,13 @@ async fn events_name_their_media_type_and_schema() {
     let single = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>, SCHEMAS.to_owned());
     let confluent = framed(&log, "", Framing::Confluent, &url).await.unwrap();
     let fingerprint = avro::fingerprint_hex(RECALLS.name).unwrap();
-    for (framed, begin) in [(&single, 0xc3), (&confluent, 0)] {
+    for (framed, begin, media_type) in [(&single, 0xc3, avro::SINGLE_OBJECT_TYPE), (&confluent, 0, avro::REGISTRY_FRAME_TYPE)] {
         let first = log.end(&RECALLS, 0).await.unwrap();
         framed.append(written.to_vec()).await.unwrap();
         let raw: Vec<Record> = log.read(&RECALLS, 0, first, 9, 1 << 20).await.unwrap().into_iter().map(|stored| stored.record).collect();
         let event = Headers::new(&[
             ("ce_id", b"1"),
-            ("content-type", b"application/avro"),
+            ("content-type", media_type.as_bytes()),
             ("ce_dataschema", format!("{SCHEMAS}{fingerprint}").as_bytes()),
         ]);
         assert_eq!((&raw[0].headers, raw[0].value[0]), (&event, begin));

@@ -35,7 +35,7 @@ async fn asyncapi() {
         assert!(!message["headers"]["properties"]["ce_type"]["enum"].as_array().unwrap().is_empty(), "{name}");
         let headers = &message["headers"]["properties"];
         assert_eq!(
-            (&headers["content-type"]["const"], &headers["ce_dataschema"]["format"]),
+            (&headers["content-type"]["enum"][0], &headers["ce_dataschema"]["format"]),
             (&message["contentType"], &json!("uri")),
             "{name}"
         );
@@ -66,6 +66,14 @@ async fn asyncapi_registry() {
         (&message["x-avro-framing"], &message["bindings"]["kafka"]["schemaIdPayloadEncoding"]),
         (&json!("confluent"), &json!("confluent"))
     );
+    let types = |document: &Value| {
+        let message = &document["components"]["messages"]["changes.recalls"];
+        assert_eq!(message["contentType"], document["defaultContentType"]);
+        message["headers"]["properties"]["content-type"]["enum"].clone()
+    };
+    let (framed, single) = ("application/vnd.confluent.avro", "application/vnd.apache.avro.single-object");
+    assert_eq!(types(&document), json!([framed, single]));
+    assert_eq!(types(&get(&Fixture::new(|_| {}), "/asyncapi.json").await.json()), json!([single, framed]));
     assert!(document["info"]["description"].as_str().unwrap().contains("a zero byte, the id of the schema"));
     assert!(get(&Fixture::new(|_| {}), "/asyncapi.json").await.json()["info"]["description"].as_str().unwrap().contains("`C3 01`"));
 }

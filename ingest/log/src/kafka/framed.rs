@@ -9,8 +9,8 @@
 //! contain values of both framings. A schema that a newer version registered is requested once. A value with an unknown schema is an error
 //! that names the record; it is never skipped.
 //!
-//! CloudEvents of public topics have two more headers on Kafka than in this program: `content-type`, and `ce_dataschema` with the URL of the value's schema. They are added when
-//! a record is written and removed when it is read.
+//! CloudEvents of public topics have two more headers on Kafka than in this program: `content-type`, which names the framing of the value, and `ce_dataschema`
+//! with the URL of its schema. They are added when a record is written and removed when it is read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -84,9 +84,9 @@ impl FramedLog {
     }
 
     /// The headers of a record on Kafka; `None` if they are the same: of a record that is no CloudEvent, and of private topics, whose schemas are not served.
-    fn described(&self, topic: &Topic, record: &Record) -> Option<Headers> {
+    fn described(&self, topic: &Topic, record: &Record, media_type: &str) -> Option<Headers> {
         let (fingerprint, _) = avro::split(&record.value).filter(|_| record.headers.is_event() && !topic.private)?;
-        Some(record.headers.with_schema(&format!("{}{}", self.schemas_url, avro::printed(&fingerprint))))
+        Some(record.headers.with_schema(media_type, &format!("{}{}", self.schemas_url, avro::printed(&fingerprint))))
     }
 
     /// Converts a value to its framing on Kafka.
@@ -142,12 +142,13 @@ type Cause = Option<Box<dyn std::error::Error + Send + Sync>>;
 impl EventLog for FramedLog {
     async fn append(&self, mut batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
         for append in &mut batch {
-            if let Some(headers) = self.described(append.topic, &append.record) {
+            // A value with a schema that is not registered stays a single object.
+            let outside = if self.framing == Framing::Confluent { self.outside(&append.record.value) } else { None };
+            let media_type = if outside.is_some() { avro::REGISTRY_FRAME_TYPE } else { avro::SINGLE_OBJECT_TYPE };
+            if let Some(headers) = self.described(append.topic, &append.record, media_type) {
                 append.record.headers = headers;
             }
-            if self.framing == Framing::Confluent
-                && let Some(value) = self.outside(&append.record.value)
-            {
+            if let Some(value) = outside {
                 append.record.value = value;
             }
         }
