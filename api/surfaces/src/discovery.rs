@@ -95,7 +95,8 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
 }
 
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same
-/// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each.
+/// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each; `resources` has its URL also without a query,
+/// as the payment terms name it.
 pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
     let (mut listed, mut items, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (service, settings) in services {
@@ -132,7 +133,14 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
             }
         }
     }
-    let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["call"]["url"]).collect();
+    let mut resources: Vec<&Value> = Vec::new();
+    for item in items.iter().filter(|item| item["type"] == "http") {
+        for url in [&item["resource"], &item["call"]["url"]] {
+            if !resources.contains(&url) {
+                resources.push(url);
+            }
+        }
+    }
     let instructions = match terms {
         Some(_) => {
             "Call without a payment to get the terms: a 402 response has them in the body (version 1) and in PAYMENT-REQUIRED (version 2). Pay with \
@@ -155,7 +163,7 @@ pub(crate) fn example_path(operation: &Operation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use payments::terms::{NETWORKS, VALIDITY_DEFAULT_S};
 
@@ -223,11 +231,17 @@ mod tests {
         let document = x402(services.iter().map(|pair| (&pair.0, &pair.1)), Some(&terms));
         let list = |name: &str| document[name].as_array().unwrap().clone();
         let sold: Vec<Value> = list("items").into_iter().filter(|item| item["type"] == "http").collect();
-        assert!(sold.len() > 5 && list("resources").len() == sold.len() && list("routes").len() == sold.len());
-        for ((item, resource), route) in sold.iter().zip(list("resources")).zip(list("routes")) {
-            assert_eq!((&resource, &route["endpoint"]), (&item["call"]["url"], &item["call"]["url"]));
+        let resources = list("resources");
+        assert!(sold.len() > 5 && list("routes").len() == sold.len());
+        let listed: BTreeSet<&str> = resources.iter().map(|url| url.as_str().unwrap()).collect();
+        let urls = sold.iter().flat_map(|item| [&item["resource"], &item["call"]["url"]]);
+        let wanted: BTreeSet<&str> = urls.map(|url| url.as_str().unwrap()).collect();
+        assert_eq!((&listed, listed.len()), (&wanted, resources.len()), "the URLs of the calls and of the terms, each once");
+        for (item, route) in sold.iter().zip(list("routes")) {
+            let url = &item["call"]["url"];
+            assert_eq!(&route["endpoint"], url);
             // The terms name the route without its query.
-            assert!(resource.as_str().unwrap().split('?').next() == item["resource"].as_str(), "{item}");
+            assert!(url.as_str().unwrap().split('?').next() == item["resource"].as_str(), "{item}");
             assert_eq!(route["paid_execution_method"], item["call"]["method"]);
             let (agent, tool) = (route["agent"].as_str().unwrap(), route["tool"].as_str().unwrap());
             let (service, _) = services.iter().find(|(service, _)| service.name == agent).unwrap();
