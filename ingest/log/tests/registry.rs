@@ -195,6 +195,30 @@ async fn events_name_their_media_type_and_schema() {
     assert_eq!(read, written.map(|append| append.record.headers));
 }
 
+/// Proves the same of every topic with a schema, and that events of private topics have neither header: their schemas are not served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_every_public_topic_are_described() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, (url, _requested)) =
+        (open(dir.path()), answering("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 8\r\n\r\n{\"id\":1}".to_owned()));
+    let single = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>, SCHEMAS.to_owned());
+    let confluent = framed(&log, "", Framing::Confluent, &url).await.unwrap();
+    let all: Vec<&'static Topic> = topics::ALL.iter().filter(|topic| avro::ALL.iter().any(|text| text.topic == topic.name)).collect();
+    for (framed, media_type) in [(&single, avro::SINGLE_OBJECT_TYPE), (&confluent, avro::REGISTRY_FRAME_TYPE)] {
+        let batch: Vec<Append> = all.iter().copied().map(|topic| append(topic, value(topic, b"x"), true)).collect();
+        framed.append(batch).await.unwrap();
+        for topic in all.iter().copied() {
+            let end = log.end(topic, 0).await.unwrap();
+            let raw = log.read(topic, 0, LogOffset(end.0 - 1), 1, 1 << 20).await.unwrap().remove(0).record;
+            let schema = format!("{SCHEMAS}{}", avro::fingerprint_hex(topic.name).unwrap());
+            let described = Headers::new(&[("ce_id", b"1"), ("content-type", media_type.as_bytes()), ("ce_dataschema", schema.as_bytes())]);
+            let plain = Headers::new(&[("ce_id", b"1")]);
+            assert_eq!(raw.headers, if topic.private { plain } else { described }, "{}", topic.name);
+        }
+    }
+    assert!(all.iter().filter(|topic| !topic.private).count() > 20 && all.iter().any(|topic| topic.private));
+}
+
 /// Proves that refusals, redirects, answers of other types and sizes, and missing answers are errors that say what to do, and that no
 /// password is shown or sent to another host.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
