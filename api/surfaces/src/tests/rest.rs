@@ -306,13 +306,70 @@ async fn keys() {
     assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (403, "tier-too-low"));
 }
 
+/// Proves that a script of another origin can read each header of an answer, but those that only the browser needs.
+#[tokio::test]
+async fn headers_are_exposed() {
+    const OF_BROWSERS: [&str; 7] = [
+        "cache-control",
+        "content-security-policy",
+        "content-type",
+        "referrer-policy",
+        "vary",
+        "x-accel-buffering",
+        "x-content-type-options",
+    ];
+    let fixture = Fixture::new(|_| {});
+    let of_type = |path: &str, accept: &str| ask().path(path).header("accept", accept);
+    let mut found = std::collections::BTreeSet::new();
+    for (request, status) in [
+        (ask().path("/fake/api/items"), 200),
+        (of_type("/fake/v1/page", "application/x-ndjson"), 200),
+        (ask().path("/fake/v1/page").header("if-none-match", "\"7\""), 304),
+        (ask().path("/fake/api/items").header("x-api-key", "a"), 401),
+        (ask().path("/fake/api/paid"), 403),
+        (ask().path("/fake/nothing"), 404),
+        (ask().method("DELETE").path("/fake/api/items"), 405),
+        (ask().method("POST").path("/fake/api/items").header("content-type", "text/plain").body("{}"), 415),
+        (ask().method("OPTIONS").path("/fake/api/items"), 204),
+        (ask().path("/fake/openapi.json"), 200),
+        (ask().path("/healthz"), 200),
+    ] {
+        let read = send(&fixture, request).await;
+        assert_eq!(read.status, status, "{}", read.body);
+        let exposed = read.header("access-control-expose-headers").to_ascii_lowercase();
+        for name in read.headers.keys().map(http::HeaderName::as_str) {
+            let is_exposed = exposed.split(", ").any(|other| other == name);
+            assert!(is_exposed || name.starts_with("access-control-") || OF_BROWSERS.contains(&name), "{status}: {name}");
+            found.insert(name.to_owned());
+        }
+    }
+    for name in ["accept", "allow", "etag", "next-cursor", "www-authenticate"] {
+        assert!(found.contains(name), "{name} was not tried: {found:?}");
+    }
+}
+
 /// Proves that scripts of any origin may read, and may send preflight requests.
 #[tokio::test]
 async fn cross_origin() {
     let fixture = Fixture::new(|_| {});
     let read = get(&fixture, "/fake/api/items").await;
     assert_eq!(read.header("access-control-allow-origin"), "*");
-    for exposed in ["RateLimit", "Retry-After", "ETag", "Next-Cursor", "PAYMENT-REQUIRED", "X-PAYMENT-RESPONSE"] {
+    for exposed in [
+        "RateLimit",
+        "RateLimit-Policy",
+        "Retry-After",
+        "ETag",
+        "Next-Cursor",
+        "PAYMENT-REQUIRED",
+        "PAYMENT-RESPONSE",
+        "X-PAYMENT-RESPONSE",
+        "Payment-Repeat-Token",
+        "Content-Disposition",
+        "Content-Range",
+        "Accept-Ranges",
+        "Allow",
+        "WWW-Authenticate",
+    ] {
         assert!(read.header("access-control-expose-headers").contains(exposed), "{exposed}");
     }
     assert_eq!(get(&fixture, "/nowhere").await.header("access-control-allow-origin"), "*");
