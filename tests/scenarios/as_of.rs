@@ -180,7 +180,7 @@ fn question(random: &mut Random, n: usize, today: Date) -> (&'static str, &'stat
             ("labs", "lab_lead_feed", json!({ "category": category, "days": days * 10, "min_amount": least, "limit": limit }))
         }
         25 => ("catalysts", "upcoming", json!({ "days": days * 36, "limit": limit })),
-        26 => ("catalysts", "upcoming_catalysts", json!({ "days": days * 36, "limit": limit })),
+        26 => ("catalysts", random.pick(&["upcoming_catalysts", "x402_pay"]), json!({ "days": days * 36, "limit": limit })),
         27 => ("catalysts", "company", json!({ "ticker": "CLDB", "days": 730 })),
         28 => ("catalysts", "catalyst_for_company", json!({ "ticker": "CLDB" })),
         29 => ("catalysts", "drug", json!({ "name": "calderinib", "days": 730 })),

@@ -18,7 +18,11 @@ const SPECIFIED: [(&str, &[&str], &[&str]); 14] = [
         &["whats_changed_since", "delta_digest", "competitor_watch", "search_awards"],
     ),
     ("cadence", &["/niches", "/v1/board", "/v1/predict", "/health"], &["list_niches", "cadence_board", "predict_restock"]),
-    ("catalysts", &["/v1/upcoming", "/v1/company", "/v1/drug"], &["upcoming_catalysts", "catalyst_for_company", "catalyst_for_drug"]),
+    (
+        "catalysts",
+        &["/v1/upcoming", "/v1/company", "/v1/drug", "/x402/pay"],
+        &["upcoming_catalysts", "catalyst_for_company", "catalyst_for_drug"],
+    ),
     ("coverage", &["/sample", "/v1/feed", "/v1/pulse", "/v1/sources", "/health"], &["coverage_pulse"]),
     (
         "exclusions",

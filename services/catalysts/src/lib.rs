@@ -4,7 +4,7 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 
-use crate::operations::{calendar, company, drug, filter, followed, upcoming};
+use crate::operations::{calendar, company, drug, filter, followed, pay, upcoming};
 use crate::record::{Catalyst, TABLES};
 use schemas::company_names::{shown_aliases, shown_legal_forms};
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
@@ -64,6 +64,7 @@ pub fn service() -> Registration {
         read::operation::<company::Arguments>(),
         read::operation::<drug::Arguments>(),
         read::operation::<upcoming::ToolArguments>(),
+        read::operation::<pay::Arguments>().sold_by("tool", pay::PRICES),
         read::operation::<company::ToolArguments>(),
         read::operation::<drug::ToolArguments>(),
         changes_since::operation::<followed::Catalysts>(changes),

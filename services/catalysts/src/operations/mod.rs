@@ -6,4 +6,5 @@ pub mod drug;
 pub mod filter;
 pub mod followed;
 pub(crate) mod list;
+pub mod pay;
 pub mod upcoming;

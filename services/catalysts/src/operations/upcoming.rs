@@ -13,8 +13,10 @@ use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use reads::read::{Read, Reader};
 
+/// The name of the tool.
+pub(super) const NAME: &str = "upcoming_catalysts";
 /// The price of a call of the tool, in millionths of a dollar.
-const PRICE_MICROS: u64 = 20_000;
+pub(super) const PRICE_MICROS: u64 = 20_000;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -122,11 +124,11 @@ pub struct ToolArguments {
     pub after: Option<String>,
 }
 
-fn horizon_default() -> i64 {
+pub(super) fn horizon_default() -> i64 {
     DAYS_MAX
 }
 
-fn rows_default() -> usize {
+pub(super) fn rows_default() -> usize {
     ROWS_MAX
 }
 
@@ -136,7 +138,7 @@ impl Read for ToolArguments {
 
     fn definition() -> Definition {
         Definition {
-            name: "upcoming_catalysts",
+            name: NAME,
             summary: "Upcoming catalysts over the full horizon: readouts, decision dates of the FDA and advisory committee meetings, soonest first.",
             when: "Use it for all events of a time window, up to two years ahead.",
             description: "Up to two years ahead and 200 events an answer, each with the sentence or field of a public document that states its date, and its \
