@@ -90,6 +90,9 @@ async fn ingest_upstreams(engine: &Arc<Engine>, names: &[String], output: &dyn O
     if failures.is_empty() { Ok(()) } else { Err(Failure::new(failures.join("; "))) }
 }
 
+/// Why a sync of stores requested nothing.
+const NO_STORE_DUE: &str = "no store is due: each is polled when its interval_s has passed since its last poll";
+
 /// Syncs an upstream, and waits until what it appended is projected. Returns why streams could not be read.
 async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, output: &dyn Output) -> Result<Vec<String>, Failure> {
     let settings = engine.upstream_settings(upstream.manifest().name).map_err(failure)?;
@@ -111,7 +114,9 @@ async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, 
             Ok(outcome) => {
                 let run = outcome.run;
                 let counts = format!("{}: {} seen, {} appended, {} rejected", outcome.stream, run.seen, run.appended, run.rejected);
-                output.note(&if run.reason.is_empty() { counts } else { format!("{counts}; {}", run.reason) });
+                let is_no_store_due = run.pages == 0 && !settings.stores.is_empty();
+                let reason = if is_no_store_due { NO_STORE_DUE } else { run.reason.as_str() };
+                output.note(&if reason.is_empty() { counts } else { format!("{counts}; {reason}") });
             }
             Err(error) => failures.push(ingest::reason(&error)),
         }

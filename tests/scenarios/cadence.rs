@@ -513,7 +513,7 @@ pub(crate) fn with_stores(mut command: Command) -> Command {
 
 /// Proves that kills (`kill -9`) while stores are polled lose and double nothing: after the run that continues, every store was polled
 /// completely, every variant has one fact, and every item is new once. A poll that ended just before a kill may be made again, which changes
-/// no item.
+/// no item. A run before a store is due says why it reads nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_and_double_nothing() {
     let seed = seed("KILL_SEED", 1);
@@ -559,6 +559,9 @@ async fn kills_lose_and_double_nothing() {
         let new: BTreeSet<String> =
             changes.iter().filter(|change| change["event"] == "new").map(|change| change["record"]["id"].to_string()).collect();
         assert_eq!((changes.len(), new.len()), (products.len(), products.len()));
+        let again = run(command());
+        let printed = String::from_utf8_lossy(&again.stderr);
+        assert!(again.status.success() && printed.contains("no store is due"), "{printed}");
     }
 }
 
