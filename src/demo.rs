@@ -2,6 +2,7 @@
 
 mod first_signatures;
 
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error as StdError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +45,8 @@ const STORIES_A_DAY_MAX: u64 = 120;
 const ARTICLES_MAX: u64 = 100;
 /// The upstreams of stories and page views. Their history is that of the demo, so the first sync need not go further back.
 const MENTIONS_UPSTREAMS: [&str; 2] = ["hacker_news", "wikimedia"];
-/// They are synced on each of so many days before today. Until then one run reads several days, because each hour is a request and runs read hours again.
+/// They are synced on each of so many days before today. Until then one run reads several days, whatever their schedules say, because each hour is a
+/// request and runs read hours again.
 const MENTIONS_DAILY_DAYS: i32 = 7;
 const MENTIONS_RUN_DAYS: i32 = 3;
 /// Phrases that rise, one a day in turn, and how many stories each has.
@@ -196,7 +198,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
                     simulator.publish_round();
                     first_signatures::issue_another(&engine).await;
                 }
-                let facts = sync(&engine, simulator::UPSTREAMS, is_round).await;
+                let facts = sync(&engine, &streams_of(simulator::UPSTREAMS), is_round).await;
                 tracing::debug!(appended = facts, "synced the simulated upstreams");
                 appended += facts;
             }
@@ -252,9 +254,9 @@ fn adapt(config: &mut Config, simulator: SocketAddr) {
     }
 }
 
-/// The days that a demo simulates before today, so that there is a history to query. Each day is synced once, with a time on that day. The progress is
-/// stored with the data: a demo that is started again has the same upstreams, and simulates only the remaining days. On the earliest days only stores
-/// are synced.
+/// The days that a demo simulates before today, so that there is a history to query. A stream is synced on the first day, and then once on each day on which
+/// its schedule says so, with a time on that day. The progress is stored with the data: a demo that is started again has the same upstreams, and simulates
+/// only the remaining days. On the earliest days only stores are synced.
 struct History {
     file: PathBuf,
     /// The first day of all upstreams but the stores.
@@ -262,6 +264,8 @@ struct History {
     /// The next day to simulate.
     next: Date,
     today: Date,
+    /// For each simulated stream: the days from the first one on, before today, on which its schedule says that it is synced.
+    scheduled: HashMap<&'static str, BTreeSet<Date>>,
 }
 
 impl History {
@@ -276,7 +280,7 @@ impl History {
                 (first, Self::first_of_stores(first))
             }
         };
-        Self { file, first, next, today }
+        Self { file, first, next, today, scheduled: scheduled(config, first, today) }
     }
 
     /// The first day of the stores.
@@ -291,11 +295,15 @@ impl History {
         }
     }
 
-    /// The upstreams that are synced on a day before today.
+    /// The streams that are synced on a day before today.
     fn synced_on(&self, day: Date) -> Vec<&'static str> {
         let (days, days_left) = ((day - self.first).get_days(), (self.today - day).get_days());
         let has_mentions = days_left <= MENTIONS_DAILY_DAYS || days % MENTIONS_RUN_DAYS == 0;
-        simulator::UPSTREAMS.iter().copied().filter(|name| has_mentions || !MENTIONS_UPSTREAMS.contains(name)).collect()
+        let mentions = streams_of(&MENTIONS_UPSTREAMS);
+        let is_synced = |(stream, scheduled): (&&'static str, &BTreeSet<Date>)| {
+            (scheduled.contains(&day) && (has_mentions || !mentions.contains(stream))).then_some(*stream)
+        };
+        self.scheduled.iter().filter_map(is_synced).collect()
     }
 
     /// Simulates the days before today, then today, and returns the last day whose dated records are published. If `still`, that is today; otherwise
@@ -305,7 +313,7 @@ impl History {
         let published = if still { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
         while self.next < self.first {
             move_clock(clock, self.next);
-            sync(engine, &[STORES_UPSTREAM], false).await;
+            sync(engine, &streams_of(&[STORES_UPSTREAM]), false).await;
             self.next = self.next.saturating_add(1.day());
             self.store();
         }
@@ -325,10 +333,27 @@ impl History {
         clock.end();
         simulator.set_today(published);
         simulator.advance(CHANGES_PER_DAY);
-        let appended = sync(engine, simulator::UPSTREAMS, false).await;
+        let appended = sync(engine, &streams_of(simulator::UPSTREAMS), false).await;
         tracing::info!(day = %published, appended, "simulated the present day of the demo");
         published
     }
+}
+
+/// The names of all streams of some upstreams.
+fn streams_of(names: &[&str]) -> Vec<&'static str> {
+    let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
+    upstreams.flat_map(|upstream| upstream.manifest().streams).map(|stream| stream.name).collect()
+}
+
+/// For each simulated stream: the days from `first` to before `end` on which it is synced by the schedule of its upstream in the settings, and by its own
+/// minimum interval.
+fn scheduled(config: &Config, first: Date, end: Date) -> HashMap<&'static str, BTreeSet<Date>> {
+    let of_upstream = |name: &&str| {
+        let (upstream, section) = (upstreams::by_name(name)?, config.sections.upstreams.get(*name)?);
+        let streams = upstream.manifest().streams.iter();
+        Some(streams.map(move |stream| (stream.name, ingest::schedule::days(&section.schedule, stream.every, first, end))))
+    };
+    simulator::UPSTREAMS.iter().filter_map(of_upstream).flatten().collect()
 }
 
 /// The time on a day at which the upstreams are synced.
@@ -344,17 +369,19 @@ fn move_clock(clock: &SimulatedClock, day: Date) {
     }
 }
 
-/// Syncs some simulated upstreams once and waits until the records are projected. Returns how many facts were appended. `is_every_store_due`: stores
-/// are polled although they were polled today. Their interval stays a day, so that their history has no holes.
-async fn sync(engine: &Arc<Engine>, names: &[&str], is_every_store_due: bool) -> i64 {
-    let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
-    let syncs = upstreams.map(|upstream| async move {
+/// Syncs some streams of simulated upstreams once and waits until the records are projected. Returns how many facts were appended. `is_every_store_due`:
+/// stores are polled although they were polled today. Their interval stays a day, so that their history has no holes.
+async fn sync(engine: &Arc<Engine>, streams: &[&'static str], is_every_store_due: bool) -> i64 {
+    let upstreams = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
+    let with_streams = upstreams.filter(|upstream| upstream.manifest().streams.iter().any(|stream| streams.contains(&stream.name)));
+    let syncs = with_streams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
             Ok(settings) => {
                 // A run reads the days since the last one in any case.
                 let window_days = if MENTIONS_UPSTREAMS.contains(&name) { 0 } else { settings.window_days };
-                match engine.runner.sync(upstream, &Settings { is_every_store_due, window_days, ..settings }).await {
+                let settings = Settings { is_every_store_due, window_days, ..settings };
+                match engine.runner.sync_streams(upstream, &settings, streams).await {
                     Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
                     Err(error) => {
                         tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
@@ -373,4 +400,37 @@ async fn sync(engine: &Arc<Engine>, names: &[&str], is_every_store_due: bool) ->
         tracing::error!(error = ingest::reason(&*error), "waiting for the views failed");
     }
     appended
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::config::Flags;
+
+    /// Proves that a stream is synced on the first day of a demo, and then as often as the settings say; that stories are synced more rarely until the last
+    /// days; and that each day leaves some streams out.
+    #[test]
+    fn streams_are_synced_by_their_schedules() {
+        let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let settings = [("HIGHWATER_DATA_DIR", dir.path().to_str().unwrap()), ("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "0 0 9 * * MON-FRI")];
+        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = Config::load(Some(empty.path()), settings, &Flags::default()).unwrap();
+        // A Friday; the first day is one as well.
+        let history = History::load(&config, date(2026, 11, 20));
+        let synced: Vec<Vec<&str>> = (0..HISTORY_DAYS).map(|days| history.synced_on(history.first.saturating_add(days.days()))).collect();
+        let days_of = |stream: &'static str| -> Vec<usize> {
+            synced.iter().enumerate().filter(|(_, streams)| streams.contains(&stream)).map(|(day, _)| day).collect()
+        };
+        let each_day: Vec<usize> = (0..28).collect();
+        assert_eq!((days_of("fsis"), days_of("edgar.current"), days_of("shopify")), (each_day.clone(), each_day.clone(), each_day));
+        assert_eq!(days_of("cpsc"), [0, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 24, 25, 26, 27]);
+        assert_eq!((days_of("sos.or"), days_of("sos.ia")), (vec![0, 7, 14, 21], vec![0, 10, 20]));
+        assert_eq!((days_of("cook.values"), days_of("usaspending.totals")), (vec![0, 14], vec![0]));
+        assert_eq!(days_of("hacker_news"), [0, 3, 6, 9, 12, 15, 18, 21, 22, 23, 24, 25, 26, 27]);
+        let (first, all) = (synced.first().unwrap(), streams_of(simulator::UPSTREAMS));
+        assert!(all.len() > 30 && all.iter().all(|stream| first.contains(stream)), "{first:?}");
+        assert!(synced.iter().skip(1).all(|streams| streams.len() < all.len()), "a stream with a rare schedule is synced every day");
+    }
 }

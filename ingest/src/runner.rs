@@ -104,6 +104,19 @@ impl Runner {
         self.sync_matching(upstream, settings, |_, _| true).await
     }
 
+    /// Syncs those streams of an upstream whose names are among `names`, as [`Self::sync`] does.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub async fn sync_streams(
+        &self,
+        upstream: &'static dyn Upstream,
+        settings: &Settings,
+        names: &[&str],
+    ) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        self.sync_matching(upstream, settings, |stream, _| names.contains(&stream.name)).await
+    }
+
     /// Syncs the streams of an upstream that were due at `due_ms`. Streams that another process has already synced for this time are
     /// skipped.
     ///

@@ -1,11 +1,14 @@
 //! Runs a cron schedule for each upstream, with tokio-cron-scheduler. A sync that comes due while the last one is still running is skipped.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds};
-use schemas::clock::Clock;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemas::clock::{Clock, day_of};
 use tokio::sync::mpsc;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 use upstreams::Upstream;
@@ -66,6 +69,23 @@ pub fn next_run(line: &str, every: Duration, last_start_s: i64, now_s: i64) -> O
     let due_s = last_start_s.saturating_add(i64::try_from(every.as_secs()).unwrap_or(i64::MAX)).saturating_sub(DUE_SLACK_S);
     let after = DateTime::<Utc>::from_timestamp(now_s.max(due_s.saturating_sub(1)), 0)?;
     cron(line)?.iter_after(after).next().map(|time| time.timestamp())
+}
+
+/// The days from `first` to before `end` on which a stream is synced that is synced at most once in `every`: the first one in any case, and each later one
+/// on which the cron expression has a time at which `every` has passed since the run before. Only the first one if `line` is not a cron expression.
+#[must_use]
+pub fn days(line: &str, every: Duration, first: Date, end: Date) -> BTreeSet<Date> {
+    let runs = std::iter::successors(start_of(first).map(|start_s| (first, start_s)), |(day, at_s)| {
+        let tomorrow_s = start_of(day.tomorrow().ok()?)?;
+        let next_s = next_run(line, every, *at_s, tomorrow_s - 1)?;
+        Some((day_of(next_s.saturating_mul(1_000)), next_s))
+    });
+    runs.map(|(day, _)| day).take_while(|day| *day < end).collect()
+}
+
+/// The start of a day in UTC, in seconds since 1970.
+fn start_of(day: Date) -> Option<i64> {
+    day.to_zoned(TimeZone::UTC).ok().map(|start| start.timestamp().as_second())
 }
 
 /// The longest time in seconds between two runs, if runs start at some of `times` and at least `every` apart.
@@ -130,6 +150,8 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use jiff::civil::date;
+
     use super::*;
 
     /// 2026-11-20T12:00:00Z, a Friday.
@@ -138,6 +160,31 @@ mod tests {
 
     fn of(name: &str, line: &str) -> Vec<(&'static str, i64)> {
         intervals(upstreams::by_name(name).unwrap(), line, FRIDAY_NOON)
+    }
+
+    /// Proves on which days a stream is synced: on the first one, and then as often as its schedule and its minimum interval say.
+    #[test]
+    fn days_of_a_schedule() {
+        // A Friday.
+        let (first, end) = (date(2026, 10, 23), date(2026, 11, 20));
+        let of = |line: &str, every_h: i64| {
+            let every = Duration::from_secs(u64::try_from(every_h * HOUR).unwrap());
+            days(line, every, first, end).into_iter().map(|day| (day - first).get_days()).collect::<Vec<i32>>()
+        };
+        let each_day: Vec<i32> = (0..28).collect();
+        for (line, every_h) in
+            [("0 */10 * * * *", 0), ("0 */10 * * * *", 24), ("0 35 6 * * *", 24), ("0 25 13 * * *", 20), ("0 25 5,11,17,23 * * *", 20)]
+        {
+            assert_eq!(of(line, every_h), each_day, "{line} {every_h}");
+        }
+        assert_eq!(of("0 15 8 * * Sun", 0), [0, 2, 9, 16, 23]);
+        assert_eq!(of("0 40 12 * * *", 7 * 24), [0, 7, 14, 21]);
+        assert_eq!(of("0 40 12 * * *", 10 * 24), [0, 10, 20]);
+        assert_eq!(of("0 25 5 * * *", 14 * 24), [0, 14]);
+        assert_eq!(of("0 45 16 * * *", 28 * 24), [0]);
+        assert_eq!(of("0 0 0 29 2 *", 0), [0]);
+        assert_eq!(of("now and then", 0), [0]);
+        assert!(days("0 35 6 * * *", Duration::ZERO, end, end).is_empty());
     }
 
     /// Proves that a stream's interval is that of its schedule: the longest gap if it has several.

@@ -18,7 +18,8 @@ use crate::engine::moving_clock;
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 /// The longest time until an answer comes, on a machine that is busy with other work.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
-/// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs.
+/// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs. A demo runs no schedule, and its history
+/// follows the default ones.
 const SCHEDULE: &str = "0 0 0 29 2 *";
 
 /// The environment variable with the path of another binary to test, usually a release build for measurements.
@@ -51,7 +52,9 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
-        command.env(format!("HIGHWATER_UPSTREAMS__{name}__SCHEDULE"), SCHEDULE);
+        if arguments.first() != Some(&"demo") {
+            command.env(format!("HIGHWATER_UPSTREAMS__{name}__SCHEDULE"), SCHEDULE);
+        }
     }
     // Each hour of stories is a request, and a month of them more than all other records of a test.
     for name in ["HACKER_NEWS", "WIKIMEDIA"] {
