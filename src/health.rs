@@ -21,6 +21,8 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(5);
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The largest accepted difference between the clocks of this node and the store. Recorded times come from this node's clock.
 const SKEW_MAX_MS: i64 = 5_000;
+/// How long a start may take until keys and suppressions are confirmed. After that it is logged that they are not.
+const CONFIRMATION_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long the clock may be before the last record of the log until it is logged that recorded times do not advance.
 pub(crate) const BEHIND_LOG_MAX_MS: i64 = 1_000;
 
@@ -32,6 +34,8 @@ struct Problems {
     clock: String,
     projector: String,
     views: String,
+    /// That keys and suppressions are not confirmed yet, which every start takes a moment for.
+    keys: String,
 }
 
 /// The health of this node.
@@ -56,6 +60,7 @@ impl Health {
         let mut stop = engine.stopping();
         let mut clock_checked: Option<Instant> = None;
         let mut is_behind_log = false;
+        let began = Instant::now();
         loop {
             if let Some(space) = &engine.space {
                 // The writers of the log and the store notice a full disk themselves; this is for the warning before.
@@ -69,7 +74,11 @@ impl Health {
                 clock: self.lock().clock.clone(),
                 projector: engine.projector.stalled_reason().unwrap_or_default(),
                 views: rebuilt_views(&*engine.store),
+                keys: unconfirmed_keys(&*engine.store),
             };
+            if found.views.is_empty() && began.elapsed() >= CONFIRMATION_TIME_MAX {
+                found.views = std::mem::take(&mut found.keys);
+            }
             if found.store.is_empty() && clock_checked.is_none_or(|at| at.elapsed() >= CLOCK_CHECK_INTERVAL) {
                 // If the store fails, the next check compares the clocks.
                 if let Ok(skew_ms) = skew_ms(engine.parts.clock, &*engine.store).await {
@@ -102,27 +111,34 @@ impl Health {
                 _ => {}
             }
         }
+        match (before.keys.is_empty(), found.keys.is_empty()) {
+            (true, false) => tracing::debug!(reason = found.keys, "this node is not ready yet"),
+            (false, true) => tracing::debug!("keys and suppressions are confirmed"),
+            _ => {}
+        }
     }
 }
 
 impl Problems {
     fn all(&self) -> impl Iterator<Item = &str> {
-        [&self.log, &self.store, &self.clock, &self.projector, &self.views]
+        [&self.log, &self.store, &self.clock, &self.projector, &self.views, &self.keys]
             .into_iter()
             .map(String::as_str)
             .filter(|reason| !reason.is_empty())
     }
 }
 
-/// The views that are not served while they are rebuilt, with the reasons; and whether keys and suppressions are not confirmed yet. Empty if all are
-/// served.
-pub(crate) fn rebuilt_views(store: &dyn ViewStore) -> String {
-    let rebuilding = store.rebuilding();
+/// The views that are not served while they are rebuilt, with the reasons. Empty if none is rebuilt.
+fn rebuilt_views(store: &dyn ViewStore) -> String {
+    let views = store.rebuilding().into_iter().map(|(view, reason)| format!("view {view} is being rebuilt from the log: {reason}"));
+    views.collect::<Vec<_>>().join("; ")
+}
+
+/// That keys and suppressions are not confirmed yet although their view is not rebuilt. Empty if they are.
+fn unconfirmed_keys(store: &dyn ViewStore) -> String {
     let accounts = accounts::VIEW.name;
-    let is_unconfirmed = store.unserved().contains(&accounts) && rebuilding.iter().all(|(view, _)| *view != accounts);
-    let views = rebuilding.into_iter().map(|(view, reason)| format!("view {view} is being rebuilt from the log: {reason}"));
-    let unconfirmed = is_unconfirmed.then(|| format!("keys and suppressions of view {accounts} are being confirmed against the log"));
-    views.chain(unconfirmed).collect::<Vec<_>>().join("; ")
+    let is_unconfirmed = store.unserved().contains(&accounts) && store.rebuilding().iter().all(|(view, _)| *view != accounts);
+    if is_unconfirmed { format!("keys and suppressions of view {accounts} are being confirmed against the log") } else { String::new() }
 }
 
 /// Logs when recorded times stop to advance because the clock is before the last record, and when they advance again. Returns whether they do not.
@@ -211,12 +227,16 @@ mod tests {
             view_store::embedded::Options { caught_up_first: vec![accounts::VIEW.name], ..view_store::embedded::Options::default() };
         let store = EmbeddedStore::open(dir.path(), options).unwrap();
         store.live_to_project(&schemas::views::recalls::VIEW).await.unwrap();
-        assert_eq!(rebuilt_views(&*store), "");
+        assert_eq!((rebuilt_views(&*store), unconfirmed_keys(&*store)), (String::new(), String::new()));
         let view = store.live_to_project(&accounts::VIEW).await.unwrap();
         assert!(store.live(&accounts::VIEW).await.is_err());
-        assert_eq!(rebuilt_views(&*store), "keys and suppressions of view accounts are being confirmed against the log");
+        let unconfirmed = "keys and suppressions of view accounts are being confirmed against the log";
+        assert_eq!((rebuilt_views(&*store), unconfirmed_keys(&*store)), (String::new(), unconfirmed.to_owned()));
+        let health = Health::default();
+        health.replace(Problems { keys: unconfirmed_keys(&*store), ..Problems::default() });
+        assert_eq!(health.problems().as_deref(), Some(unconfirmed));
         view.finish_rebuild().await.unwrap();
-        assert_eq!(rebuilt_views(&*store), "");
+        assert_eq!((rebuilt_views(&*store), unconfirmed_keys(&*store)), (String::new(), String::new()));
     }
 
     /// Proves with a real database, whose answers are shifted, that a clock that differs by hours is a problem with its direction, and that one that

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// Proves that a still demo shows all agencies and categories, that commands give the same results while it runs and without it, that a key
-/// minted while it runs is accepted, and that it stops cleanly on request.
+/// minted while it runs is accepted, that it stops cleanly on request, and that a second start logs no warning.
 #[test]
 fn commands_work_with_and_without_a_running_demo() {
     let dir = tempfile::tempdir().unwrap();
@@ -105,8 +106,11 @@ fn commands_work_with_and_without_a_running_demo() {
     let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve"]));
     assert!(error.contains("holds simulated records"), "{error}");
 
-    // The demo starts again.
-    let server = Server::ready(demo());
+    // The demo starts again, without a warning.
+    let logged: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&logged);
+    let server = Server::try_start(demo(), move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
+    wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
     for key in [&key, &other] {
         assert_eq!(server.json("/recalls/api/recalls?limit=300", key)["recalls"], feed["recalls"]);
     }
@@ -115,6 +119,10 @@ fn commands_work_with_and_without_a_running_demo() {
     assert_eq!((again.0, &page(&again)["changes"]), (changes.0, &page(&changes)["changes"]));
     assert_eq!(page(&again)["cursor"], page(&changes)["cursor"]);
     assert_eq!(server.terminate().code(), Some(0));
+    let logged = logged.lock().unwrap();
+    let is_info = |line: &String| serde_json::from_str::<Value>(line).is_ok_and(|line| line["level"] == "INFO");
+    let (quiet, warnings): (Vec<&String>, Vec<&String>) = logged.iter().partition(|line| is_info(line));
+    assert!(quiet.len() > 2 && warnings.is_empty(), "{warnings:?}");
 }
 
 /// Proves that a stop in the middle of an ingest, several times in a row, does not wait for anything that has already stopped, and that the

@@ -17,6 +17,7 @@ use operation::context::{Context, store_problem, stored};
 use operation::metrics;
 use operation::problem::Problem;
 use schemas::position::Seq;
+use schemas::views::engine;
 use schemas::views::payments::{Payment, State, TABLES};
 use schemas::views::records::Row;
 use view_store::feed::seq_at;
@@ -58,6 +59,8 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
     let mut open = Open::default();
     loop {
         let round = async {
+            // After a start, and after damage, views are first completed from the log.
+            ctx.store.served(&[engine::VIEW.name, TABLES.view.name]).await;
             if lease.renew().await.map_err(store_problem)? {
                 return open.run_round(&ctx).await;
             }

@@ -18,7 +18,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
 use schemas::tables::Write;
 use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path};
-use schemas::views::receipts::SignedCheckpoint;
+use schemas::views::receipts::{SignedCheckpoint, TABLES as RECEIPTS};
 use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -217,6 +217,9 @@ impl Growing {
         if size <= self.sealed {
             return Ok(());
         }
+        if !is_key_known(ctx) {
+            return Ok(());
+        }
         let key = signer.present().await?;
         if key.is_empty() {
             return Ok(());
@@ -241,6 +244,12 @@ impl Growing {
     }
 }
 
+/// Whether the view that names the signing key is served. After a start, and after damage, it is first completed from the log, which trees need not wait
+/// for.
+fn is_key_known(ctx: &Context) -> bool {
+    !ctx.store.unserved().contains(&RECEIPTS.view.name)
+}
+
 fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
 }
@@ -251,16 +260,22 @@ pub async fn run(ctx: &Context, signer: &dyn CheckpointSigner, holder: &str, sou
     let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
     let growing = async {
         let (mut trees, mut generation) = (BTreeMap::new(), None);
+        let view_of_key = [RECEIPTS.view.name];
         loop {
             let began = Instant::now();
+            let was_key_known = is_key_known(ctx);
             match round(ctx, signer, &mut lease, &sources, &mut trees, &mut generation).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
                         let next = trees.get(source.service).map_or(LogOffset(0), |tree: &Growing| tree.leaves.grown.next);
                         Box::pin(ctx.log.wait_past(source.topic, 0, next))
                     });
-                    // The lease is renewed long before it ends, even if there are no changes.
-                    let _ = tokio::time::timeout(lease.renewal_interval(), select_all(waits)).await;
+                    tokio::select! {
+                        // The lease is renewed long before it ends, even if there are no changes.
+                        _ = tokio::time::timeout(lease.renewal_interval(), select_all(waits)) => {}
+                        // Trees that waited for the key are signed now.
+                        () = ctx.store.served(&view_of_key), if !was_key_known => {}
+                    }
                 }
                 // Another process extends the trees, so the state here becomes outdated.
                 Ok(false) => trees.clear(),

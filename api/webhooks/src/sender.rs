@@ -17,7 +17,7 @@ use schemas::position::Seq;
 use schemas::tables::ViewDef;
 use schemas::topics::DELIVERIES;
 use schemas::views::deliveries::{self, Attempt, Delivery, DeliveryCommand, DeliveryRequest, State, message_id};
-use schemas::views::watches;
+use schemas::views::{accounts, engine, watches};
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use view_store::Checkpoint;
@@ -60,7 +60,13 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Sends webhooks until the server stops, while this process holds the lease.
 pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
     let mut lease = Lease::new(&ctx.store, "webhooks".to_owned(), &holder);
+    let views = views_of(&matchers);
     loop {
+        // After a start, and after damage, views are first completed from the log.
+        tokio::select! {
+            () = ctx.store.served(&views) => {}
+            () = ctx.stopped() => break,
+        }
         let sent = async {
             if lease.renew().await.map_err(store_problem)? {
                 Sender::open(&ctx, &matchers).await?.run(&mut lease).await;
@@ -78,6 +84,12 @@ pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
         }
     }
     lease.release().await;
+}
+
+/// The names of the views that a sender reads.
+fn views_of(matchers: &Matchers) -> Vec<&'static str> {
+    let own = [engine::VIEW.name, accounts::VIEW.name, watches::TABLES.view.name, deliveries::TABLES.view.name];
+    matchers.all().iter().map(|matcher| matcher.source().view.name).chain(own).collect()
 }
 
 /// Waits until the commands that another sender appended, or this process before it was killed, are decided. Otherwise a message whose outcome is

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use schemas::views::receipts::SignedCheckpoint;
+use schemas::views::receipts::{SignedCheckpoint, TABLES as RECEIPTS};
+use schemas::views::trees;
 use tokio::sync::watch;
 use view_store::lease::Lease;
 
@@ -93,6 +94,8 @@ async fn follow(ctx: &Context, witness: &Witness, tree: &dyn SignedTree, mut new
 async fn look(ctx: &Context, trees: &[(Arc<dyn SignedTree>, NewestSender)]) {
     let mut is_failing = false;
     loop {
+        // After a start, and after damage, the views that hold checkpoints are first completed from the log.
+        ctx.store.served(&[RECEIPTS.view.name, trees::VIEW.name]).await;
         let began = tokio::time::Instant::now();
         let mut failed = None;
         for (tree, newest) in trees {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::receipt::ALGORITHM;
+use schemas::views::engine;
 use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -92,6 +93,8 @@ pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> 
 /// Records the first key as soon as possible, unless one was recorded.
 pub(crate) async fn keep_first_named(given: Arc<TaskContext>) {
     let naming = async {
+        // After a start views are first completed from the log.
+        given.context.store.served(&[engine::VIEW.name, TABLES.view.name]).await;
         while let Err(problem) = name_first(&given.context, given.signer.first_key()).await {
             tracing::warn!(reason = problem.detail, "the first key of receipts is not named yet, will retry");
             tokio::time::sleep(NAME_RETRY_INTERVAL).await;

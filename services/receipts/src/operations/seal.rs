@@ -42,6 +42,8 @@ pub async fn run(given: Arc<TaskContext>) {
     let mut is_warned = false;
     let sealing = async {
         loop {
+            // After a start, and after damage, the view is first completed from the log.
+            ctx.store.served(&[TABLES.view.name]).await;
             let looked_at = Instant::now();
             match look(ctx, &**signer, &mut lease).await {
                 Ok(Looked::UpToDate(view, at)) => {
