@@ -17,7 +17,7 @@ use jiff::{Timestamp, ToSpan};
 use schemas::clock::SimulatedClock;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use simulator::{Burst, Options, Simulator, When};
-use upstreams::Settings;
+use upstreams::{Settings, Stream};
 
 use crate::api_settings::public_url;
 use crate::config::{Config, NicheEntry, StoreEntry, socket_address};
@@ -57,15 +57,20 @@ const RISING_HOUR: i8 = 4;
 const RISING_HOURS: i64 = 12;
 /// For how many days of a running demo phrases rise.
 const RUNNING_DAYS_MAX: i64 = 60;
-/// How often a changing demo syncs the simulated upstreams.
+/// How often a changing demo syncs the simulated upstreams of recalls.
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 /// A changing demo publishes the filings, grants, trials and awards of the last days during its first minutes. All upstreams read at least this many
 /// days again.
 const HELD_BACK_DAYS: i64 = 5;
 /// Syncs from one of these days to the next.
 const SYNCS_PER_DAY: u32 = 12;
+/// The upstreams of recalls.
+const RECALLS_UPSTREAMS: [&str; 4] = ["cpsc", "fsis", "nhtsa", "openfda"];
 /// Syncs from one round, in which every upstream publishes something and a receipt is issued, to the next. A round and its syncs take less than a minute.
 const SYNCS_PER_ROUND: u32 = 5;
+/// Streams whose own minimum interval is shorter than this are synced in each round. The others are read whole, and some upstreams limit how often a file is
+/// downloaded on a day: they are synced when the day of the upstreams changes.
+const ROUND_EVERY_MAX: Duration = Duration::from_secs(12 * 3_600);
 
 /// The arguments of `highwater simulate`.
 #[derive(Args)]
@@ -186,6 +191,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
             // Records change between two syncs, as at a real upstream.
             for syncs in 1_u32.. {
                 tokio::time::sleep(SYNC_INTERVAL).await;
+                let last_day = day;
                 if syncs.is_multiple_of(SYNCS_PER_DAY) {
                     day = day.saturating_add(1.day()).min(clock.today());
                     simulator.set_today(day);
@@ -198,7 +204,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
                     simulator.publish_round();
                     first_signatures::issue_another(&engine).await;
                 }
-                let facts = sync(&engine, &streams_of(simulator::UPSTREAMS), is_round).await;
+                let facts = sync(&engine, &due_streams(day > last_day, is_round), is_round).await;
                 tracing::debug!(appended = facts, "synced the simulated upstreams");
                 appended += facts;
             }
@@ -339,10 +345,27 @@ impl History {
     }
 }
 
+/// All streams of some upstreams.
+fn streams(names: &[&str]) -> impl Iterator<Item = &'static Stream> {
+    let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
+    upstreams.flat_map(|upstream| upstream.manifest().streams)
+}
+
 /// The names of all streams of some upstreams.
 fn streams_of(names: &[&str]) -> Vec<&'static str> {
-    let upstreams = names.iter().filter_map(|name| upstreams::by_name(name));
-    upstreams.flat_map(|upstream| upstream.manifest().streams).map(|stream| stream.name).collect()
+    streams(names).map(|stream| stream.name).collect()
+}
+
+/// The names of the streams that a changing demo syncs: all of them when the day of the upstreams has changed, in a round those that are read often, and
+/// otherwise those of recalls.
+fn due_streams(is_new_day: bool, is_round: bool) -> Vec<&'static str> {
+    if is_new_day {
+        streams_of(simulator::UPSTREAMS)
+    } else if is_round {
+        streams(simulator::UPSTREAMS).filter(|stream| stream.every < ROUND_EVERY_MAX).map(|stream| stream.name).collect()
+    } else {
+        streams_of(&RECALLS_UPSTREAMS)
+    }
 }
 
 /// For each simulated stream: the days from `first` to before `end` on which it is synced by the schedule of its upstream in the settings, and by its own
@@ -432,5 +455,20 @@ mod tests {
         let (first, all) = (synced.first().unwrap(), streams_of(simulator::UPSTREAMS));
         assert!(all.len() > 30 && all.iter().all(|stream| first.contains(stream)), "{first:?}");
         assert!(synced.iter().skip(1).all(|streams| streams.len() < all.len()), "a stream with a rare schedule is synced every day");
+    }
+
+    /// Proves that a changing demo reads recalls most often, other streams in rounds, and whole files only when the day of the upstreams changes.
+    #[test]
+    fn whole_files_are_read_once_a_day() {
+        let all = streams_of(simulator::UPSTREAMS);
+        assert_eq!((due_streams(true, false), due_streams(true, true)), (all.clone(), all));
+        let (round, between) = (due_streams(false, true), due_streams(false, false));
+        for stream in ["cook.values", "sam_exclusions", "sos.ia", "usaspending.totals"] {
+            assert!(!round.contains(&stream), "{stream} is read in each round");
+        }
+        for stream in ["chicago.permits", "edgar.current", "hacker_news", "nih_reporter", "shopify", "sos.co", "usaspending.transactions"] {
+            assert!(round.contains(&stream) && !between.contains(&stream), "{stream}");
+        }
+        assert!(between.len() > 5 && between.iter().all(|stream| round.contains(stream)), "{between:?}");
     }
 }
