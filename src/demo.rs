@@ -66,7 +66,8 @@ const HELD_BACK_DAYS: i64 = 5;
 const SYNCS_PER_DAY: u32 = 12;
 /// The upstreams of recalls.
 const RECALLS_UPSTREAMS: [&str; 4] = ["cpsc", "fsis", "nhtsa", "openfda"];
-/// Syncs from one round, in which every upstream publishes something and a receipt is issued, to the next. A round and its syncs take less than a minute.
+/// Syncs from one round to the next. In a round a receipt is issued, and an upstream of every service publishes something, except of those that read files
+/// of whole days or count hours. A round and its syncs take less than a minute.
 const SYNCS_PER_ROUND: u32 = 5;
 /// Streams whose own minimum interval is shorter than this are synced in each round. The others are read whole, and some upstreams limit how often a file is
 /// downloaded on a day: they are synced when the day of the upstreams changes.

@@ -1,7 +1,8 @@
 //! New businesses: the datasets of the regulator of motor carriers, and the registers of four states. All of them are on Socrata ([`crate::soda`]).
 //!
-//! Some businesses are added each day. Next to them are those of [`cast`], one for each peculiarity of a dataset. Columns with phone numbers, e-mail
-//! addresses, officers and agents exist: a client that requests them gets them. Every row has the same `:updated_at`, as after a rebuild.
+//! Some businesses are added each day, and in Colorado one in each round. Next to them are those of [`cast`], one for each peculiarity of a dataset. Columns
+//! with phone numbers, e-mail addresses, officers and agents exist: a client that requests them gets them. Every row has the same `:updated_at`, as after a
+//! rebuild.
 
 mod cast;
 
@@ -23,6 +24,8 @@ use crate::world::{World, brand, compact, day_before};
 const OREGON_ENTITIES: u64 = 250;
 const CARRIERS: Daily = Daily { kind: 400, a_day: 5 };
 const COLORADO: Daily = Daily { kind: 401, a_day: 6 };
+/// The first number of the entities that Colorado registers in rounds: above those of days.
+const ROUNDS_FROM: u64 = 50_000_000;
 const NEW_YORK: Daily = Daily { kind: 402, a_day: 6 };
 const CONNECTICUT: Daily = Daily { kind: 403, a_day: 3 };
 
@@ -216,7 +219,14 @@ impl Register {
     fn rows(self, world: &World) -> Vec<Value> {
         match self {
             Self::Census => CARRIERS.all(world).map(|place| carrier(CARRIERS.random(world, place), place.number(), place.day)).collect(),
-            Self::Colorado => COLORADO.all(world).map(|place| colorado(COLORADO.random(world, place), place.number(), place.day)).collect(),
+            Self::Colorado => {
+                let of_days = COLORADO.all(world).map(|place| colorado(COLORADO.random(world, place), place.number(), place.day));
+                let of_rounds = (ROUNDS_FROM..).zip(&world.rounds).map(|(number, round)| {
+                    let random = Random::new(world.seed, 406, number);
+                    colorado(random, number, round.day)
+                });
+                of_days.chain(of_rounds).collect()
+            }
             Self::Connecticut => {
                 CONNECTICUT.all(world).map(|place| connecticut(CONNECTICUT.random(world, place), place.number(), place.day)).collect()
             }

@@ -5,20 +5,21 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::query::Query;
+use crate::world::World;
 
 /// The path of the document type.
 pub(crate) const PATH: &str = "/api/drs/data-pull/ADFRAWD";
 /// Documents per page. The real ones have 750.
 const PAGE: usize = 2;
 
-pub(crate) fn answer(query: &Query<'_>, key: Option<&str>) -> Answer {
+pub(crate) fn answer(world: &World, query: &Query<'_>, key: Option<&str>) -> Answer {
     if key != Some(crate::KEY) {
         return Answer { status: 403, ..Answer::json(Vec::new()) };
     }
     let Some(offset) = query.get("offset").unwrap_or("0").parse::<usize>().ok() else {
         return Answer::json(json!({"errorMessage": "One or more filters provided are invalid"}).to_string().into_bytes());
     };
-    let all = documents();
+    let all = documents(world);
     let total = all.len();
     let page: Vec<Value> = all.into_iter().skip(offset).take(PAGE).collect();
     let summary = json!({
@@ -28,8 +29,12 @@ pub(crate) fn answer(query: &Query<'_>, key: Option<&str>) -> Answer {
     Answer::json(json!({"summary": summary, "documents": page}).to_string().into_bytes())
 }
 
-/// One of a year that the Federal Register has, one with a text in the layout of its time, and one without a text.
-fn documents() -> Vec<Value> {
+/// One of a year that the Federal Register has, one with a text in the layout of its time, and one without a text, whose subject each round changes.
+fn documents(world: &World) -> Vec<Value> {
+    let subject = match world.rounds.len() {
+        0 => "Wing bolts".to_owned(),
+        rounds => format!("Wing bolts, revision {rounds}"),
+    };
     let of = |guid: &str, number: &str, subject: &str, models: &[&str], text: Option<&str>, effective: &str| {
         json!({
             "documentGuid": guid, "documentURL": format!("https://drs.faa.gov/browse/excelExternalWindow/{guid}.0001"),
@@ -53,6 +58,6 @@ fn documents() -> Vec<Value> {
             ),
             "1978-10-12",
         ),
-        of("5D2E3F405162738495A6B7C8D9EAFB0C", "1962-24-01", "Wing bolts", &["PA-24 (A", "B)", "PA-24-250"], None, "1962-11-20"),
+        of("5D2E3F405162738495A6B7C8D9EAFB0C", "1962-24-01", &subject, &["PA-24 (A", "B)", "PA-24-250"], None, "1962-11-20"),
     ]
 }

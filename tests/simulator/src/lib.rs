@@ -267,8 +267,9 @@ impl Simulator {
         self.world.write().unwrap_or_else(PoisonError::into_inner).advance(n, at_ms)
     }
 
-    /// Lets every upstream publish something on its current day: a filing, an award of research money, a new date of a trial, a modification of a
-    /// contract, and a store that sells out or restocks. Without rounds only the days change these upstreams.
+    /// Lets an upstream of every service that does not read a file of the day, or count hours, publish something on its current day: a filing, an award of
+    /// research money, a new date of a trial, a modification of a contract, a store that sells out or restocks, a new business, a changed permit and
+    /// a changed subject of a directive. Without rounds only the days change these upstreams.
     pub fn publish_round(&self) {
         let at_ms = self.clock.now_ms();
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);

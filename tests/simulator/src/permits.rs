@@ -206,8 +206,10 @@ fn of_city(world: &World) -> Vec<Value> {
         issued(6, ago(1_100), status(false), NEW, "4200000", "16-01-216-067-0000"),
         issued(7, ago(1_100), "CANCELLED", NEW, "4200000", "16-01-216-068-0000"),
     ];
-    if is_later {
-        rows.push(issued(8, world.today, status(false), NEW, "975000", "16-01-216-069-0000"));
+    if is_later || !world.rounds.is_empty() {
+        // Each round raises its cost.
+        let cost = (975_000 + 1_000 * world.rounds.len()).to_string();
+        rows.push(issued(8, world.today, status(false), NEW, &cost, "16-01-216-069-0000"));
     }
     rows
 }

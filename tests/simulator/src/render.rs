@@ -174,7 +174,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::Business(register) => businesses::answer(world, register, &query, request.key, plan),
         Endpoint::Cpsc => cpsc::answer(world, &query, plan),
         Endpoint::Edgar(route) => edgar::answer(world, route, &query, plan),
-        Endpoint::FaaDrs => faa_drs::answer(&query, request.key),
+        Endpoint::FaaDrs => faa_drs::answer(world, &query, request.key),
         Endpoint::FederalRegister => federal_register::answer(world, request.query, &query, plan),
         Endpoint::FederalRegisterText => federal_register::text(world, request.path),
         Endpoint::Parcels(roll) => cook::answer(world, roll, &query, request.key, plan),

@@ -53,7 +53,7 @@ pub(crate) struct Fate {
     pub(crate) withdrawn: bool,
 }
 
-/// A round in which every upstream published something.
+/// A round in which upstreams published something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     /// The day of the upstreams.
@@ -73,7 +73,7 @@ pub(crate) struct World {
     pub(crate) births: [Vec<Date>; 6],
     pub(crate) fates: HashMap<(Feed, u64), Fate>,
     pub(crate) changes: u64,
-    /// The rounds so far, in each of which every upstream published something. See [`crate::Simulator::publish_round`].
+    /// The rounds so far, in each of which upstreams published something. See [`crate::Simulator::publish_round`].
     pub(crate) rounds: Vec<Round>,
     pub(crate) expected: Vec<Entry>,
     /// How many ordinary stories are published on a day, and how many articles a list of page views has.

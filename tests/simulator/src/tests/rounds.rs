@@ -1,4 +1,4 @@
-//! Rounds, in which every upstream publishes something.
+//! Rounds, in which an upstream of every service that is not one of whole days or hours publishes something.
 
 use super::*;
 
@@ -25,10 +25,13 @@ fn shown(sim: &Simulator, today: &str) -> BTreeMap<&'static str, BTreeSet<String
         ("usaspending", texts([actions(&awards::CONTRACTS), actions(&awards::VEHICLES)].concat())),
         ("edgar", feed.split("</entry>").filter_map(|entry| Some(entry.split_once("<entry>")?.1.to_owned())).collect()),
         ("shopify", texts(stores.collect())),
+        ("sos", texts(list(&get(sim, "/resource/4ykn-tg5h.json", "$limit=50000")))),
+        ("chicago", texts(list(&get(sim, "/resource/ydr8-5enu.json", "$limit=5000")))),
+        ("faa_drs", texts(value(&get(sim, "/api/drs/data-pull/ADFRAWD", "offset=2"))["documents"].as_array().unwrap().clone())),
     ])
 }
 
-/// Proves that each round adds something new at every upstream, on business days and at weekends, and that its filing can be read.
+/// Proves that each round adds something new at each of these upstreams, on business days and at weekends, and that its filing can be read.
 #[test]
 fn every_upstream_publishes_in_each_round() {
     let sim = Simulator::new(Options { clock: Clock::Fixed("2026-11-20T12:00:00Z".parse().unwrap()), ..options(60) });

@@ -62,14 +62,17 @@ pub(super) fn all(world: &World) -> impl Iterator<Item = Award> {
 
 /// How long before the start the award of rounds was made: long enough that its base is published, whoever made it.
 const ROUNDS_AWARD_DAYS: i64 = 200;
-/// The number of the first modification of a round, and what a round adds, in cents.
+/// The most days before the start: an award of a day that is a vehicle is no contract.
+const ROUNDS_AWARD_DAYS_MAX: i64 = ROUNDS_AWARD_DAYS + 60;
+/// The number of the first modification of a round, and what a round adds, in cents: enough for a contract that others can win.
 const ROUNDS_FROM: usize = 10_000;
-const ROUND_CENTS: i64 = 1_234_500;
+const ROUND_CENTS: i64 = 25_123_400;
 
-/// Returns the award that each round modifies; none before the first round.
+/// Returns the contract that each round modifies; none before the first round.
 fn of_rounds(world: &World) -> Option<Award> {
     world.rounds.last()?;
-    let mut award = Award::of(world, Place { day: day_before(world.first_today, ROUNDS_AWARD_DAYS), index: A_DAY_MAX - 2 })?;
+    let made = |days: i64| Award::of(world, Place { day: day_before(world.first_today, days), index: A_DAY_MAX - 2 });
+    let mut award = (ROUNDS_AWARD_DAYS..ROUNDS_AWARD_DAYS_MAX).filter_map(made).find(|award| !award.is_vehicle())?;
     award.actions.truncate(1);
     let modification = |(at, round): (usize, &Round)| Action {
         number: format!("P{:05}", ROUNDS_FROM + at),
