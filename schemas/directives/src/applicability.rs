@@ -36,6 +36,8 @@ struct Reader<'a, 't> {
     without_serials: usize,
     /// How many models were read when the exception began.
     before_exception: usize,
+    /// The position of the word for the exception.
+    exception: usize,
     is_all: bool,
     /// The kind of product.
     product: Product,
@@ -67,6 +69,7 @@ pub(crate) fn read(tokens: &Tokens<'_>, span: Span, makes: &[String], product: P
         role_depth: 0,
         without_serials: 0,
         before_exception: 0,
+        exception: 0,
         is_all: false,
         product,
         names_aircraft: false,

@@ -318,8 +318,9 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
     if let Some(model) = related {
         return possible(directive, Reason::SameSeries, model.span, None);
     }
-    // What was read as the equipment of other models has the name of this one.
-    if let Some((_, model)) = named(Role::Equipment).find(|(_, model)| is_named(model, wanted)) {
+    // What was read as the equipment of other models, or as what a product is installed on, has the name of this one or of its series.
+    let is_placed = |model: &&NamedModel| matches!(model.role, Role::Equipment | Role::InstalledOn) && is_related(model, wanted);
+    if let Some(model) = models.iter().find(is_placed) {
         return possible(directive, Reason::Mentioned, model.span, Some(CannotDecide::Unparsed));
     }
     if let Some(span) = mention_of(directive, wanted) {

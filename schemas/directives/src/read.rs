@@ -112,6 +112,8 @@ const PARTS: &[&str] = &[
 const FORMS: &[&str] = &[" ag", " co.", " company", " corp", " gmbh", " inc", " limited", " llc", " ltd", " s.a", " s.p.a", " s.r.o"];
 /// Words after a noun that say which of the products are meant.
 const QUALIFIERS: &[&str] = &["certificated", "equipped", "having", "incorporating", "modified", "powered", "that", "with"];
+/// Verbs whose directives stay in force: "This AD replaces AD 2019-20-09. Its actions terminate certain requirements of AD 2016-07-10".
+const NOT_REPLACING: &[&str] = &["affect", "affects", "terminate", "terminated", "terminates", "terminating"];
 /// The most designations of an abstract that are kept.
 const SUMMARY_MAX: usize = 300;
 
@@ -433,7 +435,7 @@ fn affected_of(text: &str, span: Span, own: &str) -> Vec<Affected> {
     while at < tokens.len() {
         if tokens.is_any(at, &["replaces", "supersedes", "revises", "removes", "rescinds", "superseding"]) {
             relation = Relation::Replaces;
-        } else if tokens.is(at, "affects") {
+        } else if tokens.is_any(at, NOT_REPLACING) {
             relation = Relation::Affects;
         }
         match directive_number(&tokens, at) {

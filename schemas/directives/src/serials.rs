@@ -131,7 +131,7 @@ fn begins_models(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 /// Skips what separates two serial numbers. After a semicolon only a number of the same shape belongs to the list.
-fn separator(tokens: &Tokens<'_>, at: usize, serials: &Serials) -> Option<usize> {
+fn separator(tokens: &Tokens<'_>, at: usize, serials: &mut Serials) -> Option<usize> {
     let sign = tokens.text(at);
     let mut next = at + usize::from(matches!(sign, "," | ";"));
     next += usize::from(tokens.is_any(next, &["and", "or", "&"]));
@@ -142,6 +142,12 @@ fn separator(tokens: &Tokens<'_>, at: usize, serials: &Serials) -> Option<usize>
         next += 1;
     }
     let word = serial(tokens, next)?;
+    // The "152" of "150, S/N 17001 through 17999, 152, S/N 15279406 and up": a model that has serial numbers of its own.
+    let label = next + 1 + usize::from(matches!(tokens.text(next + 1), "," | "("));
+    if is_designation(&word) && is_label(tokens, label) {
+        serials.is_complete = false;
+        return None;
+    }
     let first = serials.ranges.first()?;
     let (own, others) = (prefix_of(&word).0, prefix_of(&first.from).0);
     let is_model = own != others && begins_models(tokens, next);

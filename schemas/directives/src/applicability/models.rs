@@ -17,6 +17,17 @@ const PARTS_OF_AIRCRAFT: &[&str] = &["engine", "engines", "powerplants", "propel
 const NAME_WORDS_MAX: usize = 3;
 /// The most names at the end of a list that are no designations by their form.
 const NAMES_MAX: usize = 20;
+/// The most tokens between the word for an exception and its models.
+const EXCEPTION_TOKENS_MAX: usize = 40;
+
+/// Whether a noun names the product that a directive is about, and not what it is installed on.
+fn is_own(product: Product, noun: &str) -> bool {
+    match product {
+        Product::Engine => matches!(noun, "engine" | "engines" | "powerplants"),
+        Product::Propeller => matches!(noun, "propeller" | "propellers"),
+        Product::Aircraft | Product::Appliance => false,
+    }
+}
 
 /// Whether a designation begins with a letter, as those of engines and propellers mostly do and serial numbers and part numbers mostly do not.
 fn has_letter_first(item: &designations::Item) -> bool {
@@ -73,6 +84,8 @@ impl Reader<'_, '_> {
         let end = (at..tokens.len()).find(|at| tokens.is_break(*at)).unwrap_or(tokens.len());
         let next_cell = |at: usize| (at..end).find(|at| tokens.text(*at) == "|");
         let mut cell = next_cell(at)?;
+        // "(1) PA-28-140 | 28-20001 through 28-26946".
+        let at = if tokens.text(at) == "(" && super::is_item_number(tokens, at) { at + 3 } else { at };
         let mut first = at + usize::from(tokens.is_any(at, &["model", "models"]));
         // "Diamond Aircraft Industries GmbH | DA20-A1 | 912 A3".
         let name: Vec<&str> = (at..cell).map(|at| tokens.text(at)).collect();
@@ -140,11 +153,23 @@ impl Reader<'_, '_> {
         let is_second = self.depth == 0 && self.out.models.len() > self.before_exception;
         let is_aircraft = NOUNS.contains(&noun) && !PARTS_OF_AIRCRAFT.contains(&noun);
         match self.role {
-            Role::Excepted if is_conditional || is_second => Role::ExceptedIf,
+            Role::Excepted if is_conditional || is_second || self.is_apart_from_exception(list) => Role::ExceptedIf,
+            // "engines installed on Model 172S airplanes, and Model O-540 engines".
+            Role::InstalledOn if is_own(self.product, noun) => Role::Applies,
             // "airplanes equipped with a winch, and Model 172S airplanes".
             Role::Equipment if self.product == Product::Aircraft && is_aircraft => Role::Applies,
             role => role,
         }
+    }
+
+    /// Whether something else than models follows the word for the exception first, so that the models may be affected: "except those with a winch, and Model
+    /// 172S airplanes".
+    fn is_apart_from_exception(&self, list: &List) -> bool {
+        let tokens = self.tokens;
+        let first = list.items.first().map_or(0, |item| item.span.start);
+        let between = (self.exception..tokens.len()).take_while(|at| tokens.start(*at) < first);
+        let separates = |at: usize| tokens.text(at) == "," || tokens.is_any(at, &["and", "or"]);
+        between.enumerate().any(|(count, at)| count >= EXCEPTION_TOKENS_MAX || separates(at))
     }
 
     /// Notes the names that end a list and are no designations by their form: ", Astir, and Standard Cirrus gliders". Returns the position after them.

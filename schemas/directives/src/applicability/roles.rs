@@ -23,10 +23,14 @@ impl Reader<'_, '_> {
             || tokens.is_phrase(at, "not including")
             || tokens.is_phrase(at, "not apply")
             || tokens.is_phrase(at, "not applicable");
+        // "Except as specified in paragraph (c)(2), this AD applies to": an exception of a rule, and of no models.
+        if tokens.is_phrase(at, "except as") {
+            return Some(at + 2);
+        }
         if is_exception {
             self.role = Role::Excepted;
             self.role_depth = self.depth;
-            self.before_exception = self.out.models.len();
+            (self.before_exception, self.exception) = (self.out.models.len(), at);
             return Some(at + if tokens.is(at, "not") || tokens.is(at, "other") { 2 } else { 1 });
         }
         let is_place = ["installed on", "installed in", "used on", "not limited to"].iter().any(|words| tokens.is_phrase(at, words));

@@ -63,6 +63,15 @@ fn supersession() {
     .read();
     let affected: Vec<_> = directive.affected.iter().map(|one| (one.number.as_str(), one.relation, one.span.of(&text))).collect();
     assert_eq!(affected, [("2011-10-09", Relation::Replaces, "2011-10-09"), ("87-20-03 R2", Relation::Affects, "87-20-03 R2")]);
+    // A directive of which only some actions end stays in force.
+    let (_, directive) = Text {
+        affected: "(1) This AD replaces the ADs in paragraphs (b)(1)(i) and (ii) of this AD.\n\n(i) AD 2019-20-09.\n\n(ii) AD 2018-05-02.\n\n\
+            (2) Accomplishing this AD terminates certain requirements of AD 2016-07-10.",
+        ..Text::default()
+    }
+    .read();
+    let affected: Vec<_> = directive.affected.iter().map(|one| (one.number.as_str(), one.relation)).collect();
+    assert_eq!(affected, [("2019-20-09", Relation::Replaces), ("2018-05-02", Relation::Replaces), ("2016-07-10", Relation::Affects)]);
 }
 
 /// Proves that a directive for an engine is compared with the engine, and that without one it is only possible where the text names the
