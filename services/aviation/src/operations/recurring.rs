@@ -97,9 +97,10 @@ impl Read for Arguments {
             path: "",
             summary: "The directives with repetitive actions that may apply to one aircraft, with their intervals and when each is next due.",
             when: "Use it to see which inspections recur on one aircraft, and when.",
-            description: "Only directives whose text says that actions recur, without superseded ones. Next due is the last time in `lastDone` plus the \
-                interval; of several limits the nearest rules, or the latest where the text says \"whichever occurs later\". Without a record a \
-                directive is `DUE_UNKNOWN`. An interval that is only in another document has no limits and `REFERENCED_DOCUMENT`.",
+            description: "Only directives whose text says that actions recur, without superseded ones; `note` names how many more do not say whether \
+                theirs do. Next due is the last time in `lastDone` plus the interval; of several limits the nearest rules, or the latest where the \
+                text says \"whichever occurs later\". Without a record a directive is `DUE_UNKNOWN`. An interval that is only in another document has \
+                no limits and `REFERENCED_DOCUMENT`.",
             surface: Surface::Tool,
             list: "directives",
             errors: &[ErrorCode::AsOfInvalid, ErrorCode::BodyInvalid],
@@ -127,8 +128,13 @@ impl Read for Arguments {
             return Err(Problem::new(ErrorCode::Internal, "the aircraft could not be read"));
         };
         let mut found = directives_for(reader, &checked.aircraft).await?;
-        found.retain(|one| one.record.recurring == "yes" && !one.record.is_superseded());
+        found.retain(|one| !one.record.is_superseded());
+        let open = found.iter().filter(|one| one.record.recurring == "unknown").count();
+        found.retain(|one| one.record.recurring == "yes");
         let total = found.len();
+        reader.note((open > 0).then(|| {
+            format!("{open} more directives do not say whether their actions recur; match_ads shows them, with recurring \"unknown\"")
+        }));
         if total == 0 {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
