@@ -15,9 +15,11 @@ pub(crate) fn short(field: &Field<'_>) -> String {
     text::cut(field.clean(), TEXT_CHARS_MAX)
 }
 
-/// A code as a part of a key.
+/// A code as a part of a key, without the point of a program that read it as a number: `77.0`.
 pub(crate) fn code(field: &Field<'_>) -> String {
-    short(field).replace('/', " ")
+    let text = short(field);
+    let whole = text.strip_suffix(".0").filter(|whole| !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit()));
+    whole.unwrap_or(&text).replace('/', " ")
 }
 
 /// An amount of dollars above 0; a stage that is not done can have 0.

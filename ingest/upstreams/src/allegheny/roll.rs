@@ -177,7 +177,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
     let pin = pin(row)?;
     let refuse = |reason: &str| (pin.clone(), reason.to_owned());
     let year = row.taxyear.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("TAXYEAR is absent or no year"))?;
-    let township = code(&row.municode);
+    let township = padded(code(&row.municode));
     if township.is_empty() {
         return Err(refuse("MUNICODE is absent"));
     }
@@ -189,7 +189,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         stream: stream.to_owned(),
         kind: parcels::ASSESSMENT.to_owned(),
         year,
-        class: class(&short(&row.classdesc), &short(&row.usecode)),
+        class: class(&short(&row.classdesc), &padded(code(&row.usecode))),
         township,
         township_name: short(&row.munidesc),
         neighborhood: code(&row.neighcode),
@@ -210,6 +210,12 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         pin,
         ..ParcelFact::default()
     })
+}
+
+/// The code of a municipality or of a use: three digits, of which a program that read it as a number can have removed the first zeros.
+fn padded(code: String) -> String {
+    let is_number = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { format!("{code:0>3}") } else { code }
 }
 
 /// The class of a parcel: the first letter of its class, and the code of its use.
@@ -253,7 +259,7 @@ pub(super) fn map_sales(
     let (observations, rejects) = records.map(stream, OF_SALES, |row: &Row<'_>| {
         let pin = pin(row)?;
         let date = day(&row.saledate).ok_or_else(|| (pin.clone(), "SALEDATE is absent or no day".to_owned()))?;
-        let township = code(&row.municode);
+        let township = padded(code(&row.municode));
         if !township.is_empty() {
             areas.entry(township.clone()).or_default();
         }
@@ -313,6 +319,8 @@ mod tests {
             [Some("2000-11-20".to_owned()), Some("2018-02-01".to_owned()), None, None]
         );
         assert_eq!([class("COMMERCIAL", "411"), class("GOVERNMENT", "670"), class("", "")], ["C411", "G670", ""]);
+        let code_of = |text: &str| padded(code(&Field::Text(text.to_owned().into())));
+        assert_eq!(["104", "104.0", "10.0", "010", " ", "10.5"].map(code_of), ["104", "104", "010", "010", "", "10.5"]);
         for (line, city, state) in [
             ("PITTSBURGH PA  ", "PITTSBURGH", "PA"),
             ("Boca Raton, fl 33431", "BOCA RATON", "FL"),
