@@ -37,7 +37,8 @@ fn rules() -> Vec<Value> {
 /// Proves that every alert uses metrics that exist, has a summary, a section in the runbook and a test that makes it fire.
 #[test]
 fn alerts() {
-    let (tests, runbook) = (text("ops/prometheus/alerts_test.yml"), text("ops/docs/operations/runbooks/alerts.md"));
+    let tests = ["alerts_test.yml", "alerts_days_test.yml"].map(|name| text(&format!("ops/prometheus/{name}"))).concat();
+    let runbook = text("ops/docs/operations/runbooks/alerts.md");
     let rules = rules();
     assert_eq!(runbook.matches("\n## ").count(), rules.len(), "the runbook has a section without an alert");
     for rule in rules {

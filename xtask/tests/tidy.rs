@@ -6,7 +6,8 @@ use std::process::Command;
 
 use xtask::tree::Tree;
 
-/// Proves that no file of the repository breaks a rule, for which the command exits with 0, and that it exits with 1 and names file and line of a broken rule.
+/// Proves that the command exits with 1 and names file and line of a broken rule, and nothing else: no file of the repository breaks one. CI runs the
+/// command on the repository, where it must exit with 0.
 #[test]
 fn the_command_names_file_and_line() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -20,7 +21,6 @@ fn the_command_names_file_and_line() {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask")).arg("tidy").current_dir(copy.path().join("schemas")).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    assert_eq!(tidy(), (Some(0), String::new(), String::new()));
     let broken = copy.path().join("schemas/src/position.rs");
     fs::write(&broken, format!("{}// \t\n", fs::read_to_string(&broken).unwrap())).unwrap();
     let line = fs::read_to_string(&broken).unwrap().lines().count();
