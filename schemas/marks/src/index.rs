@@ -10,7 +10,9 @@
 
 mod columns;
 mod keys;
+mod lists;
 mod near_keys;
+mod numbers;
 mod postings;
 mod segment;
 mod snapshot;
@@ -147,6 +149,15 @@ impl Index {
     /// Who reads this index at its position, or before it, is not disturbed.
     #[must_use]
     pub fn apply(&self, changes: Vec<Change>, seq: u32, origin: u64) -> Self {
+        let next = self.extend(changes, seq, origin);
+        next.store_keys();
+        next
+    }
+
+    /// As [`Index::apply`], but the marks that changed are not stored under their keys before somebody asks, or calls [`Index::store_keys`]. Who reads many
+    /// changes in parts before anybody asks computes the keys of a mark once, and not again for each part.
+    #[must_use]
+    pub fn extend(&self, changes: Vec<Change>, seq: u32, origin: u64) -> Self {
         let mut timeline = self.timeline.clone();
         timeline.extend(&changes, seq);
         let mut added = Columns::default();
@@ -165,9 +176,16 @@ impl Index {
             }) {
                 added = Columns::merged(last.columns(), &added);
             }
-            segments.extend(added.split(SEGMENT_VERSIONS_MAX).into_iter().map(Segment::build).map(Arc::new));
+            segments.extend(added.split(SEGMENT_VERSIONS_MAX).into_iter().map(Segment::of).map(Arc::new));
         }
         Self { segments, timeline, seq: seq.max(self.seq), origin }
+    }
+
+    /// Stores all marks under their keys, on all cores, unless they are.
+    pub fn store_keys(&self) {
+        for segment in &self.segments {
+            segment.postings();
+        }
     }
 
     /// Ends the version of a mark that stands, and adds those that changes make of it. A change of nothing that is compared makes no version.
@@ -208,7 +226,7 @@ impl Index {
     pub fn work(&self, name: &Mark, at: u32) -> Work {
         let asked = keys::asked(name);
         let candidates: Vec<RuleSet> =
-            self.segments.iter().flat_map(|segment| segment.candidates(name, &asked, at)).map(|(_, rules)| rules).collect();
+            self.segments.iter().flat_map(|segment| segment.candidates(name, &asked, at)).map(|found| found.rules).collect();
         let hits = self.find(name, at);
         let of_rule = |rule: Rule| RuleWork {
             rule,
@@ -231,10 +249,11 @@ impl Index {
     }
 }
 
-/// The first of the given rules by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form.
-fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>, rules: RuleSet) -> Option<(Rule, u32)> {
+/// The first of the given rules by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form, and rules
+/// that are `known` to hold are not tried.
+fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>, rules: RuleSet, known: RuleSet) -> Option<(Rule, u32)> {
     let mark = Mark::from_normal(texts.next()?);
-    let mut rule = similar_by(name, &mark, rules);
+    let mut rule = similar_by(name, &mark, rules, known);
     if rule != Some(Rule::E1) && texts.any(|text| Mark::from_normal(text).compact() == name.compact()) {
         rule = Some(Rule::E2);
     }
@@ -244,10 +263,11 @@ fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>, rules: Rul
 /// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].
 #[must_use]
 pub fn watched_keys(name: &Mark) -> Vec<u64> {
-    let keys::Asked { all, any, near } = keys::asked(name);
+    let keys::Asked { all, any, listed, near } = keys::asked(name);
     let mut keys: Vec<u64> = all.into_iter().map(|key| key.hash).collect();
     // A mark that one of the groups finds has all keys of the group.
     keys.extend(any.iter().filter_map(|group| group.first()).map(|key| key.hash));
+    keys.extend(listed);
     keys.extend(near);
     keys.sort_unstable();
     keys.dedup();
@@ -259,6 +279,7 @@ pub fn watched_keys(name: &Mark) -> Vec<u64> {
 pub fn mark_keys(text: &str, pseudo_marks: &[String]) -> Vec<u64> {
     let Some(mark) = Mark::new(text) else { return Vec::new() };
     let mut keys = keys::stored(&mark);
+    keys.extend(keys::listed(&mark));
     keys.extend(pseudo_marks.iter().filter_map(|text| Mark::new(text)).map(|pseudo| keys::compact(&pseudo)));
     keys
 }

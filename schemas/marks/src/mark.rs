@@ -1,5 +1,6 @@
 //! A name or a trademark in its normal form, with everything that the rules compare.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use schemas::company_names::folded;
@@ -150,7 +151,9 @@ impl Mark {
 
     /// The Double Metaphone keys of each distinctive word of at least four letters.
     pub(crate) fn word_keys(&self) -> &[Vec<String>] {
-        self.sounds.words.get_or_init(|| self.distinctive().filter(|word| self.is_ascii && word.len() >= 4).map(sound::keys).collect())
+        // The keys of a mark of one word are those of the word.
+        let keys = |word: &str| if word == self.whole_singular() { self.whole_keys().to_vec() } else { sound::keys(word) };
+        self.sounds.words.get_or_init(|| self.distinctive().filter(|word| self.is_ascii && word.len() >= 4).map(keys).collect())
     }
 
     /// The stems of the words other than numbers and function words, sorted.
@@ -203,8 +206,11 @@ fn stem(word: &str) -> &str {
 }
 
 /// Returns the letters of what [`Mark::normal`] returned, with numbers spelled.
-pub(crate) fn spelled(normal: &str) -> String {
-    spelled_words(normal.split(' '))
+pub(crate) fn spelled(normal: &str) -> Cow<'_, str> {
+    if normal.bytes().any(|byte| byte == b' ' || byte.is_ascii_digit()) {
+        return Cow::Owned(spelled_words(normal.split(' ')));
+    }
+    Cow::Borrowed(normal)
 }
 
 fn spelled_words<'a>(words: impl Iterator<Item = &'a str>) -> String {

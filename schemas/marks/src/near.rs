@@ -16,6 +16,44 @@ pub(crate) fn are_near(one: &str, other: &str) -> bool {
     is_long_enough(text) && is_long_enough(longer) && strsim::jaro_winkler(text, longer) >= NEAR_SIMILARITY_MIN
 }
 
+/// The letters of a name, for a first look at many texts.
+pub(crate) struct NearLetters<'a> {
+    name: &'a str,
+    counts: [u8; 26],
+}
+
+impl<'a> NearLetters<'a> {
+    /// The name has numbers spelled.
+    pub(crate) fn of(name: &'a str) -> Self {
+        let mut counts = [0_u8; 26];
+        for byte in name.bytes() {
+            if let Some(count) = counts.get_mut(usize::from(byte.wrapping_sub(b'A'))) {
+                *count = count.saturating_add(1);
+            }
+        }
+        Self { name, counts }
+    }
+
+    /// Whether rule `S6` may hold for the name and a text with numbers spelled: it does not if too few letters are in both. Both are in Latin
+    /// capitals; of other texts nothing is said.
+    pub(crate) fn may_be_near(&self, text: &str) -> bool {
+        let (mut left, mut common) = (self.counts, 0_usize);
+        for byte in text.bytes() {
+            let Some(count) = left.get_mut(usize::from(byte.wrapping_sub(b'A'))) else { return true };
+            if *count > 0 {
+                *count -= 1;
+                common += 1;
+            }
+        }
+        let prefix = self.name.bytes().zip(text.bytes()).take(PREFIX_LETTERS_MAX).take_while(|(a, b)| a == b).count();
+        let share = |of: &str| common as f64 / of.len().max(1) as f64;
+        // The similarity if no letter was moved.
+        let most = (share(self.name) + share(text) + 1.0) / 3.0;
+        // A little less than the bound, so that rounding excludes nothing.
+        most + 0.1 * prefix as f64 * (1.0 - most) >= NEAR_SIMILARITY_MIN - 1e-9
+    }
+}
+
 /// The edits up to which rule `S3` holds, for the number of letters of the shorter text.
 pub(crate) fn edits_max(letters: usize) -> usize {
     match letters {
@@ -46,6 +84,9 @@ pub(crate) fn unpaired_max(one: usize, other: usize, prefix: usize) -> Option<us
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
 
     /// Proves that texts are near without a common beginning, that six letters are too few, and that the order does not matter.
@@ -60,6 +101,34 @@ mod tests {
         ] {
             assert_eq!((are_near(one, other), are_near(other, one)), (expected, expected), "{one} and {other}");
         }
+    }
+
+    /// Proves for random texts of few letters that the first look excludes none for which the rule holds, and excludes most others.
+    #[test]
+    fn the_first_look_excludes_no_near_text() {
+        let mut random = StdRng::seed_from_u64(41);
+        let text = |random: &mut StdRng| -> String {
+            let length = random.random_range(7..24);
+            (0..length).map(|_| char::from(b"EAOINR"[random.random_range(0..6)])).collect()
+        };
+        let (mut near, mut passed) = (0, 0);
+        for _ in 0..4_000 {
+            let one = text(&mut random);
+            let mut letters: Vec<char> = one.chars().collect();
+            for _ in 0..random.random_range(0..5) {
+                let (at, other) = (random.random_range(0..letters.len()), random.random_range(0..letters.len()));
+                letters.swap(at, other);
+            }
+            letters.truncate(random.random_range(6..=letters.len()));
+            for other in [letters.into_iter().collect(), text(&mut random)] {
+                let may = NearLetters::of(&one).may_be_near(&other);
+                assert!(may || !are_near(&one, &other), "{one} and {other}");
+                near += usize::from(are_near(&one, &other));
+                passed += usize::from(may);
+            }
+        }
+        assert!(near > 200 && passed < 5_000, "{near} {passed}");
+        assert!(NearLetters::of("SCHLOSS").may_be_near("КОШКА"), "of other letters nothing is said");
     }
 
     /// Proves how many letters have no partner at most: none at seven letters without a common beginning, and more with the length.

@@ -9,7 +9,7 @@
 //! matter carries little weight. Every rule is symmetric.
 
 use crate::edits::edits;
-use crate::mark::{Mark, singular};
+use crate::mark::{Mark, singular, spelled};
 use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
 use crate::words::{is_descriptive, is_function_word, meaning};
@@ -183,6 +183,8 @@ pub(crate) struct RuleSet(u32);
 impl RuleSet {
     /// Every rule.
     pub(crate) const ALL: Self = Self(u32::MAX);
+    /// No rule.
+    pub(crate) const NONE: Self = Self(0);
 
     /// The set of the given rules.
     pub(crate) const fn of(rules: &[Rule]) -> Self {
@@ -211,21 +213,27 @@ pub fn distance(name: &Mark, mark: &Mark) -> usize {
     edits(name.spelled(), mark.spelled())
 }
 
+/// As [`distance`], for a mark in the normal form.
+pub(crate) fn distance_of_normal(name: &Mark, mark: &str) -> usize {
+    edits(name.spelled(), &spelled(mark))
+}
+
 /// Returns the first rule by which a name and a mark are alike. Its tier is that of a live mark; see [`Tier::counted`]. Rule `E2` is not tried:
 /// compare the name with each pseudo mark, too.
 #[must_use]
 pub fn similar(name: &Mark, mark: &Mark) -> Option<Rule> {
-    similar_by(name, mark, RuleSet::ALL)
+    similar_by(name, mark, RuleSet::ALL, RuleSet::NONE)
 }
 
-/// As [`similar`], but tries only the given rules; `E1`, `S2` and `S3`, which cost little, are always tried.
-pub(crate) fn similar_by(name: &Mark, mark: &Mark, rules: RuleSet) -> Option<Rule> {
+/// As [`similar`], but tries only the given rules; `E1`, `S2` and `S3`, which cost little, are always tried. Partial rules that are `known` to hold are
+/// not tried.
+pub(crate) fn similar_by(name: &Mark, mark: &Mark, rules: RuleSet, known: RuleSet) -> Option<Rule> {
     if name.compact() == mark.compact() {
         return Some(Rule::E1);
     }
     // The smaller text comes first, so that every comparison is symmetric.
     let pair = if (name.spelled().len(), name.spelled()) <= (mark.spelled().len(), mark.spelled()) { (name, mark) } else { (mark, name) };
-    strong(pair.0, pair.1, rules).or_else(|| partial(pair.0, pair.1, rules))
+    strong(pair.0, pair.1, rules).or_else(|| partial(pair.0, pair.1, rules, known))
 }
 
 fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
@@ -262,7 +270,7 @@ fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
         .find(|rule| rules.has(*rule) && holds(*rule))
 }
 
-fn partial(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
+fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<Rule> {
     if !one.is_latin() || !other.is_latin() {
         return None;
     }
@@ -292,7 +300,7 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
         Rule::P15 => long_parts(one).any(|part| long_parts(other).any(|its| its == part)),
         _ => false,
     };
-    Rule::ALL.iter().copied().find(|rule| rule.tier() == Tier::Partial && rules.has(*rule) && holds(*rule))
+    Rule::ALL.iter().copied().find(|rule| rule.tier() == Tier::Partial && rules.has(*rule) && (known.has(*rule) || holds(*rule)))
 }
 
 fn sorted(tokens: &[String]) -> Vec<&String> {

@@ -23,8 +23,12 @@ const SCANNED_NAMES: usize = 5;
 /// Names of which the candidates are counted.
 const EXPLAINED_NAMES: usize = 500;
 const CALLERS: usize = 8;
+/// Marks up to which the first limit of a check holds. Both limits are those of eight callers.
+const FEW_MARKS: u32 = 1_000_000;
 const CHECK_P99_MS_MAX: f64 = 5.0;
-const CHECK_P99_MS_MAX_CALLERS: f64 = 10.0;
+const CHECK_P99_MS_MAX_OF_MANY_MARKS: f64 = 10.0;
+/// Changes that the service adds to the index together.
+const BATCH_CHANGES: usize = 500_000;
 /// Limits for six million marks.
 const LIMIT_MARKS: f64 = 6_000_000.0;
 const BUILD_S_MAX: f64 = 90.0;
@@ -50,7 +54,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let changes: Vec<Change> = (1..=count).map(|seq| change(&mut random, seq)).collect();
     let share = LIMIT_MARKS / f64::from(count);
     let started = Instant::now();
-    let index = Index::default().apply(changes, count, 0);
+    let index = build(changes);
     let build_s = started.elapsed().as_secs_f64();
     figure("build, s", format!("{build_s:.2}"));
     ratio("build of 6 million, s", build_s * share, build_s * share <= BUILD_S_MAX, "<= 90");
@@ -60,8 +64,6 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let names: Vec<Mark> = (0..NAMES * settings.rounds).filter_map(|_| Mark::new(&coined(&mut random))).collect();
     let alone = checks(&index, &names);
     latency("check, one caller", &alone);
-    let p99 = percentile(alone, 0.99) * 1e3;
-    ratio("check, p99 ms", p99, p99 <= CHECK_P99_MS_MAX, "<= 5");
     let names: Vec<Mark> = (0..NAMES * settings.rounds).filter_map(|_| Mark::new(&coined(&mut random))).collect();
     let together: Vec<f64> = std::thread::scope(|scope| {
         let index = &index;
@@ -70,7 +72,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     });
     latency("check, eight callers", &together);
     let p99 = percentile(together, 0.99) * 1e3;
-    ratio("check, eight callers, p99 ms", p99, p99 <= CHECK_P99_MS_MAX_CALLERS, "<= 10");
+    let p99_max = if count <= FEW_MARKS { CHECK_P99_MS_MAX } else { CHECK_P99_MS_MAX_OF_MANY_MARKS };
+    ratio("check, eight callers, p99 ms", p99, p99 <= p99_max, &format!("<= {p99_max}"));
     explain(&index, &names);
     let (mut strong, mut equal) = (0, true);
     let started = Instant::now();
@@ -94,6 +97,18 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     follow(&index, &mut random);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(trigrams(&index, count, &names))
+}
+
+/// Builds the index as the service does from its feed: in parts, with the keys of all marks at the end.
+fn build(changes: Vec<Change>) -> Index {
+    let (mut index, mut changes) = (Index::default(), changes.into_iter());
+    loop {
+        let batch: Vec<Change> = changes.by_ref().take(BATCH_CHANGES).collect();
+        let Some(last) = batch.last().map(|change| change.seq) else { break };
+        index = index.extend(batch, last, 0);
+    }
+    index.store_keys();
+    index
 }
 
 /// Prints what checks compare: the candidates of a name, and for each rule those that its keys found and the marks that are similar by it.

@@ -89,6 +89,11 @@ pub(super) struct Key {
 /// The rules of the keys of [`near_keys`].
 pub(super) const NEAR: RuleSet = Kind::FirstFour.rules();
 
+/// The rule whose marks exact lists have. It finds more marks than any other rule, and to compute the sounds of each would take most of a check.
+pub(super) const LISTED_RULE: Rule = Rule::P4;
+/// The rules of the keys of [`listed`].
+pub(super) const LISTED: RuleSet = Kind::WordKey.rules();
+
 /// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
 const ROW_WORDS_MAX: usize = 3;
 /// The letters of a mark from which on it is stored in three pieces, not in halves from which a letter was left out.
@@ -179,7 +184,6 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
         }
     }
     out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
-    out.extend(rules::word_keys(mark).map(|text| key(Kind::WordKey, text)));
     if (3..=4).contains(&letters.len()) {
         out.extend(left_out(&letters).map(|text| key(Kind::TinyLeftOut, &String::from_iter(text))));
     }
@@ -195,7 +199,16 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
     out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, &text)));
 }
 
-/// The keys that a mark is stored under, each once.
+/// The keys of a name or a mark of which the index has exact lists. They are those of rule [`LISTED_RULE`], so that it holds for a name and a mark if
+/// and only if they have such a key in common.
+pub(super) fn listed(mark: &Mark) -> Vec<u64> {
+    let mut keys: Vec<u64> = rules::word_keys(mark).map(|text| key(Kind::WordKey, text).hash).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// The keys that a mark is stored under but for those of [`listed`], each once.
 ///
 /// A key is left out where another one with the same text stands for it: a mark without digits has one key for its letters, a mark of
 /// distinctive words has one for all of them, and so on. [`asked`] asks for the keys that are left.
@@ -273,6 +286,8 @@ pub(super) struct Asked {
     pub(super) all: Vec<Key>,
     /// Of each group, one key is enough.
     pub(super) any: Vec<Vec<Key>>,
+    /// Keys of exact lists, see [`listed`].
+    pub(super) listed: Vec<u64>,
     /// Keys of marks of which only those count that have nearly the letters of the name, see [`near_keys`].
     pub(super) near: Vec<u64>,
 }
@@ -321,7 +336,7 @@ pub(super) fn asked(name: &Mark) -> Asked {
     all.sort_unstable();
     all.dedup();
     let near = if name.is_latin() { near_keys::asked(name) } else { Vec::new() };
-    Asked { all, any, near }
+    Asked { all, any, listed: listed(name), near }
 }
 
 fn asked_words(name: &Mark, out: &mut Vec<Key>) {

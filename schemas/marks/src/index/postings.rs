@@ -4,10 +4,14 @@
 //! out. A row is written as that byte and the distance from the row before, in seven bits a byte.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use super::lists::Lists;
+use super::numbers::{read_number, write_number};
 
 /// The most buckets.
 const BUCKETS_MAX: usize = 1 << 24;
+/// The most groups of buckets. A group has at most 65,536 buckets, so that two bytes name one of them.
+const GROUPS_MAX: usize = BUCKETS_MAX >> 16;
 
 /// Rows by key.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,68 +20,111 @@ pub(super) struct Postings {
     pub(super) ends: Vec<u32>,
     /// The rows of all buckets.
     pub(super) bytes: Vec<u8>,
+    /// The rows of keys that have exact lists.
+    pub(super) lists: Lists,
+}
+
+/// The keys that a row is stored under.
+pub(super) struct RowKeys {
+    /// Keys of buckets, which also give a few rows of other keys.
+    pub(super) of_buckets: Vec<u64>,
+    /// Keys of exact lists.
+    pub(super) of_lists: Vec<u64>,
+}
+
+/// How buckets are divided into groups.
+#[derive(Clone, Copy)]
+struct Division {
+    buckets: usize,
+    groups: usize,
+}
+
+impl Division {
+    fn of(rows: usize) -> Self {
+        let buckets = (rows * 2).next_power_of_two().clamp(16, BUCKETS_MAX);
+        Self { buckets, groups: buckets.min(GROUPS_MAX) }
+    }
+
+    /// The number of buckets in a group. Both numbers are powers of two.
+    fn width(self) -> usize {
+        self.buckets / self.groups
+    }
+}
+
+/// What one thread found for its rows.
+struct Gathered {
+    /// The rows of each group of buckets: two bytes of the bucket, the lowest byte of the key, and the distance from the row before.
+    groups: Vec<Vec<u8>>,
+    /// The rows of exact lists.
+    of_lists: Vec<(u64, u32)>,
 }
 
 impl Postings {
-    /// Stores `count` rows under their keys, in two passes over the rows on all cores: one counts, one stores.
-    pub(super) fn build(count: usize, keys_of: impl Fn(usize) -> Vec<u64> + Sync) -> Self {
-        let bucket_count = (count * 2).next_power_of_two().clamp(16, BUCKETS_MAX);
+    /// Stores `count` rows under their keys, on all cores. The keys of a row are computed once: first each thread divides its rows by groups of buckets,
+    /// then each group is sorted in memory of its own.
+    pub(super) fn build(count: usize, keys_of: impl Fn(usize) -> RowKeys + Sync) -> Self {
+        let division = Division::of(count);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = count.div_ceil(threads).max(1);
-        let counts: Vec<AtomicU32> = (0..bucket_count).map(|_| AtomicU32::new(0)).collect();
-        let in_parallel = |act: &(dyn Fn(u32, u64) + Sync)| {
-            let keys_of = &keys_of;
-            std::thread::scope(|scope| {
-                for start in (0..count).step_by(share) {
-                    scope.spawn(move || {
-                        for row in start..(start + share).min(count) {
-                            keys_of(row).into_iter().for_each(|key| act(row as u32, key));
-                        }
-                    });
-                }
-            });
-        };
-        in_parallel(&|_, key| {
-            counts[bucket(key, bucket_count)].fetch_add(1, Ordering::Relaxed);
-        });
-        let mut total = 0;
-        let mut places: Vec<u32> = Vec::with_capacity(bucket_count);
-        for count in &counts {
-            let len = count.swap(total, Ordering::Relaxed);
-            total += len;
-            places.push(total);
+        let keys_of = &keys_of;
+        let starts = (0..count).step_by(share);
+        let gathered = in_parallel(starts.map(|start| move || gather(start..(start + share).min(count), division, keys_of)));
+        let mut groups: Vec<Vec<Vec<u8>>> = (0..division.groups).map(|_| Vec::with_capacity(threads)).collect();
+        let mut of_lists = Vec::new();
+        for of_thread in gathered {
+            groups.iter_mut().zip(of_thread.groups).for_each(|(pieces, piece)| pieces.push(piece));
+            of_lists.extend(of_thread.of_lists);
         }
-        let rows: Vec<AtomicU32> = (0..total).map(|_| AtomicU32::new(0)).collect();
-        let prints: Vec<AtomicU8> = (0..total).map(|_| AtomicU8::new(0)).collect();
-        in_parallel(&|row, key| {
-            let place = counts[bucket(key, bucket_count)].fetch_add(1, Ordering::Relaxed) as usize;
-            rows[place].store(row, Ordering::Relaxed);
-            prints[place].store(key as u8, Ordering::Relaxed);
+        let share = groups.len().div_ceil(threads).max(1);
+        let mut shares = Vec::with_capacity(threads);
+        while !groups.is_empty() {
+            let rest = groups.split_off(share.min(groups.len()));
+            shares.push(std::mem::replace(&mut groups, rest));
+        }
+        let written = in_parallel(shares.into_iter().map(|groups| {
+            move || {
+                let mut out = Self::default();
+                // What was gathered for a group is freed when the group is written.
+                groups.into_iter().for_each(|pieces| out.write_group(&pieces, division.width()));
+                out
+            }
+        }));
+        let mut out = Self { lists: Lists::build(of_lists), ..Self::default() };
+        out.ends.reserve_exact(division.buckets);
+        out.bytes.reserve_exact(written.iter().map(|part| part.bytes.len()).sum());
+        for part in written {
+            let start = out.bytes.len() as u32;
+            out.ends.extend(part.ends.iter().map(|end| start + end));
+            out.bytes.extend_from_slice(&part.bytes);
+        }
+        out
+    }
+
+    /// Writes the buckets of a group, in their order. The pieces are in the order of their rows.
+    fn write_group(&mut self, pieces: &[Vec<u8>], width: usize) {
+        let mut places = vec![0_u32; width];
+        each_entry(pieces, |bucket, _, _| places[bucket] += 1);
+        let mut total = 0;
+        for place in &mut places {
+            total += std::mem::replace(place, total);
+        }
+        let mut rows = vec![(0_u32, 0_u8); total as usize];
+        each_entry(pieces, |bucket, print, row| {
+            rows[places[bucket] as usize] = (row, print);
+            places[bucket] += 1;
         });
-        let mut out = Self { ends: Vec::with_capacity(bucket_count), bytes: Vec::with_capacity(total as usize * 4) };
-        let (mut start, mut in_bucket) = (0, Vec::new());
+        let mut start = 0;
         for end in places {
-            in_bucket.clear();
-            let of_bucket = (start as usize..end as usize).map(|at| (rows[at].load(Ordering::Relaxed), prints[at].load(Ordering::Relaxed)));
-            in_bucket.extend(of_bucket);
-            in_bucket.sort_unstable();
-            out.write(&in_bucket);
+            self.write(&rows[start as usize..end as usize]);
             start = end;
         }
-        out.bytes.shrink_to_fit();
-        out
     }
 
     fn write(&mut self, rows: &[(u32, u8)]) {
         let mut before = 0;
         for (row, print) in rows {
             self.bytes.push(*print);
-            let mut rest = row - before;
-            while rest >= 1 << 7 {
-                self.bytes.push(rest as u8 | 1 << 7);
-                rest >>= 7;
-            }
-            self.bytes.push(rest as u8);
+            write_number(&mut self.bytes, row - before);
             before = *row;
         }
         self.ends.push(self.bytes.len() as u32);
@@ -103,15 +150,7 @@ impl Postings {
         let mut bytes = self.bytes.get(self.bucket(key)).unwrap_or_default().iter();
         let mut row = 0_u32;
         while let Some(print) = bytes.next() {
-            let (mut delta, mut shift) = (0_u32, 0);
-            for byte in bytes.by_ref() {
-                delta |= u32::from(byte & 0x7f).checked_shl(shift).unwrap_or_default();
-                shift += 7;
-                if byte >> 7 == 0 {
-                    break;
-                }
-            }
-            row = row.wrapping_add(delta);
+            row = row.wrapping_add(read_number(&mut bytes).unwrap_or_default());
             if *print == key as u8 {
                 out.push(row);
             }
@@ -119,11 +158,87 @@ impl Postings {
     }
 
     pub(super) fn size(&self) -> usize {
-        self.ends.capacity() * 4 + self.bytes.capacity()
+        self.ends.capacity() * 4 + self.bytes.capacity() + self.lists.size()
+    }
+}
+
+/// Runs tasks at the same time, and returns their results in their order.
+fn in_parallel<T: Send, F: FnOnce() -> T + Send>(tasks: impl Iterator<Item = F>) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = tasks.map(|task| scope.spawn(task)).collect();
+        running.into_iter().map(|task| task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+/// Divides rows by the groups of their buckets.
+fn gather(rows: Range<usize>, division: Division, keys_of: &impl Fn(usize) -> RowKeys) -> Gathered {
+    let mut groups: Vec<(Vec<u8>, u32)> = vec![(Vec::new(), 0); division.groups];
+    let mut of_lists = Vec::new();
+    for row in rows {
+        let keys = keys_of(row);
+        let row = row as u32;
+        for key in keys.of_buckets {
+            let bucket = bucket(key, division.buckets);
+            let (bytes, before) = &mut groups[bucket / division.width()];
+            bytes.extend_from_slice(&((bucket % division.width()) as u16).to_le_bytes());
+            bytes.push(key as u8);
+            write_number(bytes, row - *before);
+            *before = row;
+        }
+        of_lists.extend(keys.of_lists.into_iter().map(|key| (key, row)));
+    }
+    Gathered { groups: groups.into_iter().map(|(bytes, _)| bytes).collect(), of_lists }
+}
+
+/// Calls a function with the bucket within its group, the lowest byte of the key, and the row of each entry.
+fn each_entry(pieces: &[Vec<u8>], mut act: impl FnMut(usize, u8, u32)) {
+    for piece in pieces {
+        let (mut bytes, mut row) = (piece.iter(), 0_u32);
+        while let (Some(low), Some(high), Some(print)) = (bytes.next(), bytes.next(), bytes.next()) {
+            row = row.wrapping_add(read_number(&mut bytes).unwrap_or_default());
+            act(usize::from(u16::from_le_bytes([*low, *high])), *print, row);
+        }
     }
 }
 
 /// The bucket of a key. The number of buckets is a power of two.
 fn bucket(key: u64, buckets: usize) -> usize {
     (key >> 8) as usize & (buckets - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves for numbers of rows with few groups of buckets and with many that a row is found under each of its keys, that rows are in order, and that few
+    /// others are found; and that lists have the rows of their keys and no others.
+    #[test]
+    fn rows_are_found_under_their_keys() {
+        const COMMON: usize = 2_000_000;
+        let key = |number: usize| (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let keys_of =
+            |row: usize| RowKeys { of_buckets: vec![key(row / 5), key(1_000_000 + row), key(COMMON)], of_lists: vec![key(row / 3)] };
+        for count in [0, 1, 9, 5_000, 70_000] {
+            let postings = Postings::build(count, keys_of);
+            let rows_of = |key: u64| {
+                let mut rows = Vec::new();
+                postings.add(key, &mut rows);
+                assert!(rows.is_sorted() && postings.cost(key) >= 2 * rows.len());
+                rows
+            };
+            let (mut asked, mut found) = (0, 0);
+            for row in (0..count).step_by(7) {
+                for rows in [rows_of(key(row / 5)), rows_of(key(1_000_000 + row))] {
+                    assert!(rows.contains(&(row as u32)), "{row} of {count}");
+                    (asked, found) = (asked + 1, found + rows.len());
+                }
+                let mut rows = Vec::new();
+                postings.lists.add(key(row / 3), &mut rows);
+                let first = row as u32 / 3 * 3;
+                assert_eq!(rows, (first..(first + 3).min(count as u32)).collect::<Vec<_>>());
+            }
+            assert!(found <= asked * 6, "{found} rows for {asked} keys of {count} rows");
+            assert!(rows_of(key(COMMON)).len() >= count, "every row has this key");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::columns::{Columns, Parts, STANDS};
+use super::lists::Lists;
 use super::postings::Postings;
 use super::segment::Segment;
 use super::timeline::{Chunk, Timeline};
@@ -14,7 +15,7 @@ use super::{Corpus, Index};
 use crate::{RULES_VERSION, words};
 
 /// The beginning of a snapshot.
-const MAGIC: &[u8; 8] = b"HWNAMES2";
+const MAGIC: &[u8; 8] = b"HWNAMES3";
 /// The most bytes that are read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -51,6 +52,9 @@ impl Index {
             write_numbers(&mut out, columns.texts.as_bytes(), |byte| [byte])?;
             write_numbers(&mut out, &postings.ends, u32::to_le_bytes)?;
             write_numbers(&mut out, &postings.bytes, |byte| [byte])?;
+            write_numbers(&mut out, &postings.lists.keys, u64::to_le_bytes)?;
+            write_numbers(&mut out, &postings.lists.ends, u32::to_le_bytes)?;
+            write_numbers(&mut out, &postings.lists.bytes, |byte| [byte])?;
         }
         for chunk in chunks {
             let Corpus { marks, live_marks } = chunk.before;
@@ -128,7 +132,12 @@ fn read_segment(input: &mut Summed<'_, impl Read>) -> io::Result<Segment> {
     if !ends.len().is_power_of_two() {
         return Err(refused("the buckets of the snapshot have another number"));
     }
-    Ok(Segment::of_snapshot(columns, Postings { ends, bytes }))
+    let lists =
+        Lists { keys: read_numbers(input, u64::from_le_bytes)?, ends: read_numbers(input, u32::from_le_bytes)?, bytes: read_bytes(input)? };
+    if !lists.is_sound() {
+        return Err(refused("the lists of the snapshot do not fit to their keys"));
+    }
+    Ok(Segment::of_snapshot(columns, Postings { ends, bytes, lists }))
 }
 
 fn refused(reason: &'static str) -> io::Error {

@@ -10,10 +10,8 @@ use super::*;
 use crate::rules::tests::random_name;
 use crate::similar;
 
-/// Marks of the test. `HIGHWATER_TEST_MARKS` asks for another number, for example 100000.
-fn mark_count() -> u32 {
-    std::env::var("HIGHWATER_TEST_MARKS").ok().and_then(|count| count.parse().ok()).unwrap_or(3_000)
-}
+/// Marks of the tests that run each time.
+const MARKS: u32 = 3_000;
 
 /// Pairs of marks that are similar by rules of which random marks may have none: sound, order, plural, other forms of words.
 const ALIKE: [&str; 12] = [
@@ -128,8 +126,19 @@ impl Register {
 /// revived, as of earlier positions, and from a snapshot. So are the numbers of marks.
 #[test]
 fn answers_equal_a_comparison_with_all_marks() {
+    compare_with_all(MARKS);
+}
+
+/// Proves that the index answers as a comparison with all marks also if there are 100,000, the number in the contract. `.config/nextest.toml` leaves it out,
+/// because it compares some thirty million pairs.
+#[test]
+fn answers_equal_a_comparison_with_100_000_marks() {
+    compare_with_all(100_000);
+}
+
+/// Compares answers of an index of so many marks with those of a list.
+fn compare_with_all(count: u32) {
     let mut random = StdRng::seed_from_u64(14);
-    let count = mark_count();
     let mut register = Register::default();
     let first: Vec<Change> = (0..count).map(|serial| register.change(serial + 1, serial, Some(entry(&mut random)))).collect();
     let mut index = Index::default().apply(first, count, 7);
@@ -139,9 +148,12 @@ fn answers_equal_a_comparison_with_all_marks() {
             let alike = ALIKE.get(number).filter(|_| names > 100);
             let Some(name) = Mark::new(&alike.map_or_else(|| random_text(random), |text| (*text).to_owned())) else { continue };
             let (hits, expected) = (index.find(&name, at), register.find(&name, at));
-            let missing: Vec<&Hit> = expected.iter().filter(|hit| !hits.contains(hit)).collect();
-            assert!(missing.is_empty(), "{} misses {missing:?} at {at}", name.normal());
-            assert_eq!(hits, expected, "{} at {at}", name.normal());
+            if hits != expected {
+                // A name may find thousands of marks, so that only a difference is looked for.
+                let missing: Vec<&Hit> = expected.iter().filter(|hit| !hits.contains(hit)).collect();
+                let unexpected: Vec<&Hit> = hits.iter().filter(|hit| !expected.contains(hit)).collect();
+                panic!("{} misses {missing:?} and finds {unexpected:?} at {at}", name.normal());
+            }
             let of_name = watched_keys(&name);
             for hit in hits.iter().take(3) {
                 let entry = register.at(at).find(|(serial, _)| *serial == hit.serial).unwrap().1;
@@ -303,6 +315,30 @@ fn versions_are_few() {
     assert_eq!([0, 1, 2, 39, 40, 41, 99].map(corpus), [(0, 0), (1, 1), (2, 2), (2, 2), (2, 1), (2, 2), (2, 2)]);
 }
 
+/// Proves that an index that was extended in parts, without keys, answers as one whose keys were stored with each part, once it is asked; that keys are
+/// stored when they are asked for and not before; and that both have the same segments.
+#[test]
+fn keys_may_be_stored_later() {
+    let mut random = StdRng::seed_from_u64(52);
+    let mut register = Register::default();
+    let parts: Vec<Vec<Change>> = (0..4)
+        .map(|part| (0..300).map(|at| register.change(part * 300 + at + 1, part * 200 + at, Some(entry(&mut random)))).collect())
+        .collect();
+    let (mut with_keys, mut without) = (Index::default(), Index::default());
+    for (part, changes) in (1..).zip(parts) {
+        with_keys = with_keys.apply(changes.clone(), part * 300, 3);
+        without = without.extend(changes, part * 300, 3);
+    }
+    assert_eq!((without.versions(), without.segments.len()), (with_keys.versions(), with_keys.segments.len()));
+    assert!(without.bytes() * 2 < with_keys.bytes(), "{} and {}", without.bytes(), with_keys.bytes());
+    for _ in 0..40 {
+        let Some(name) = Mark::new(&random_text(&mut random)) else { continue };
+        assert_eq!(without.find(&name, 1_200), with_keys.find(&name, 1_200), "{}", name.normal());
+        assert_eq!(without.find(&name, 1_200), register.find(&name, 1_200), "{}", name.normal());
+    }
+    assert_eq!(without.bytes(), with_keys.bytes());
+}
+
 /// Proves that a mark of two coined words takes few bytes: six million of them fit in 1.5 GB.
 #[test]
 fn marks_take_few_bytes() {
@@ -311,7 +347,7 @@ fn marks_take_few_bytes() {
         ["BA", "CRE", "DO", "FLI", "GA", "HEL", "JU", "KO", "LIN", "MA", "NET", "PO", "RI", "SO", "TAR", "VE", "WIL", "XA", "ZEN", "Y"];
     let mut random = StdRng::seed_from_u64(6);
     let mut word = || -> String { (0..3).map(|_| SYLLABLES[random.random_range(0..SYLLABLES.len())]).collect() };
-    let count = mark_count().max(3_000);
+    let count = MARKS;
     let change = |seq| {
         let entry = Entry { text: format!("{} {}", word(), word()), pseudo_marks: Vec::new(), classes: Classes::of(&[9]), is_live: true };
         Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }

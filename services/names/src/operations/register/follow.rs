@@ -119,7 +119,11 @@ impl Register {
             let is_behind = u64::from(index.seq()) < checkpoint.seq.0;
             // While the first changes are read, the index has only a part of the register.
             if !is_behind || self.index().is_some() {
-                self.show(Some(Arc::new(index.clone())));
+                let shown = Arc::new(index.clone());
+                let built = Arc::clone(&shown);
+                // Once for all that was read, and before a check asks.
+                tokio::task::spawn_blocking(move || built.store_keys()).await?;
+                self.show(Some(shown));
             }
             metrics::set_name_index(index.versions(), index.bytes(), index.seq(), recorded_at_ms);
             let unsaved = u64::from(index.seq()) - saved.min(u64::from(index.seq()));
@@ -139,7 +143,7 @@ impl Register {
     }
 }
 
-/// Returns the index after the next changes of the feed, up to `last`, and when the last of them was recorded, in milliseconds since 1970.
+/// Returns the index after the next changes of the feed, up to `last`, without their keys, and when the last of them was recorded, in milliseconds since 1970.
 async fn read_batch(view: &Arc<dyn View>, index: Index, last: Seq) -> Result<(Index, i64), Error> {
     // Each block is read once, so caching it would only evict blocks that readers use.
     let reader = FeedReader::new(Arc::clone(view), TABLES.feed, Arc::new(FeedCache::new(0)));
@@ -166,7 +170,7 @@ async fn read_batch(view: &Arc<dyn View>, index: Index, last: Seq) -> Result<(In
         .await??;
     }
     let seq = u32::try_from(last.0).map_err(|_| Error::TooLong)?;
-    let index = tokio::task::spawn_blocking(move || index.apply(changes, seq, origin)).await?;
+    let index = tokio::task::spawn_blocking(move || index.extend(changes, seq, origin)).await?;
     Ok((index, recorded_at_ms))
 }
 
