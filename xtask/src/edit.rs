@@ -126,29 +126,6 @@ pub(crate) fn row(text: &str, name: &str, new: &str, order: &[&str]) -> Result<S
     Ok(joined(&lines))
 }
 
-/// Adds a crate of the workspace to the lock file: its package, with the version of the workspace's crates and the dependencies of its manifest, and its
-/// name among the dependencies of the crate `of`.
-pub(crate) fn lock(text: &str, name: &str, manifest: &str, of: &str) -> Result<String, String> {
-    let (head, packages) = text.split_once("\n[[package]]\n").ok_or("has no package")?;
-    let mut packages: Vec<String> = packages.split("\n[[package]]\n").map(|package| format!("{}\n", package.trim_end())).collect();
-    let begins = |package: &String, name: &str| package.starts_with(&format!("name = \"{name}\"\n"));
-    let owner = packages.iter_mut().find(|package| begins(package, of)).ok_or_else(|| format!("has no package {of}"))?;
-    let version = owner.lines().nth(1).unwrap_or_default().to_owned();
-    let entry = |line: &str| line.starts_with(" \"").then(|| line.trim_matches([' ', '"', ',']).to_owned());
-    let mut names: Vec<String> = owner.lines().filter_map(entry).collect();
-    names.push(name.to_owned());
-    names.sort_unstable();
-    let list = |names: &[String]| names.iter().map(|name| format!(" \"{name}\",\n")).collect::<String>();
-    *owner = format!("name = \"{of}\"\n{version}\ndependencies = [\n{}]\n", list(&names));
-    let mut own: Vec<String> = manifest.lines().filter_map(layout::dependency).map(str::to_owned).collect();
-    own.sort_unstable();
-    own.dedup();
-    let at = packages.iter().position(|package| package.split('"').nth(1).is_some_and(|known| known > name)).unwrap_or(packages.len());
-    packages.insert(at, format!("name = \"{name}\"\n{version}\ndependencies = [\n{}]\n", list(&own)));
-    let packages: String = packages.iter().map(|package| format!("\n[[package]]\n{package}")).collect();
-    Ok(format!("{}\n{packages}", head.trim_end()))
-}
-
 fn joined<T: AsRef<str>>(lines: &[T]) -> String {
     lines.iter().map(|line| format!("{}\n", line.as_ref())).collect()
 }
@@ -159,17 +136,6 @@ mod tests {
 
     fn module(line: &str) -> Option<&str> {
         line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
-    }
-
-    /// Proves that a new crate is in the lock file with its dependencies, in order, and among those of the crate that lists it.
-    #[test]
-    fn packages_of_the_lock_file() {
-        let text = "# x\nversion = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"list\"\nversion = \"0.1.0\"\n\
-            dependencies = [\n \"a\",\n]\n";
-        let manifest = "[package]\nname = \"b\"\nversion.workspace = true\n\n[dependencies]\na.workspace = true\n";
-        let wanted = "# x\nversion = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"b\"\nversion = \"0.1.0\"\n\
-            dependencies = [\n \"a\",\n]\n\n[[package]]\nname = \"list\"\nversion = \"0.1.0\"\ndependencies = [\n \"a\",\n \"b\",\n]\n";
-        assert_eq!(lock(text, "b", manifest, "list").unwrap(), wanted);
     }
 
     /// Proves that a line is added only to the first group of lines: at its start, within it and at its end.

@@ -11,8 +11,8 @@ pub const TOPICS: &str = "schemas/src/topics.rs";
 pub const SERVICES: (&str, &str) = ("services/list/src/lib.rs", "fn list() -> Vec<Listed>");
 /// The manifest of the crate with THE LIST of services, which depends on each.
 pub const SERVICES_MANIFEST: &str = "services/list/Cargo.toml";
-/// The versions of all crates.
-pub const LOCK: &str = "Cargo.lock";
+/// The definitions of all tables in CQL.
+pub const TABLES: &str = "schemas/cql/highwater.cql";
 /// The kinds of facts, one per line of a macro.
 pub const KINDS: &str = "schemas/src/facts/mod.rs";
 /// The default settings, which document every setting.

@@ -113,23 +113,20 @@ fn an_upstream_of_a_new_kind() {
     assert!(module.contains("    Recall(recalls::RecallFact) = RECALLS;\n    RrrFact(rrr_facts::RrrFactFact) = RRR_FACTS;\n"), "{module}");
 }
 
-/// Proves that a service needs its crate, its schema and the definitions of its tables, and edits no more than four files: the list of topics, the list
-/// of services with its manifest, and the lock file; wherever its name is sorted.
+/// Proves that a service needs its crate and its schema, and edits no more than four files: the list of topics, the list of services with its manifest,
+/// and the definitions of tables, which stay sorted by view; wherever its name is sorted.
 #[test]
 fn a_service() {
     let (copy, mut all) = (copy(), Vec::new());
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
-        let mut wanted: Vec<String> = ["Cargo.lock", "schemas/src/topics.rs", "services/list/Cargo.toml", "services/list/src/lib.rs"]
-            .map(|path| format!("edit {path}"))
-            .to_vec();
+        let mut wanted: Vec<String> =
+            ["schemas/cql/highwater.cql", "schemas/src/topics.rs", "services/list/Cargo.toml", "services/list/src/lib.rs"]
+                .map(|path| format!("edit {path}"))
+                .to_vec();
         wanted.extend(
             ["lib", "operations/filter", "operations/followed", "operations/mod", "record", "rules"]
                 .map(|file| format!("new  services/{name}/src/{file}.rs")),
-        );
-        wanted.extend(
-            ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"]
-                .map(|table| format!("new  schemas/cql/{name}{table}.cql")),
         );
         wanted.push(format!("new  schemas/avro/changes.{name}.avsc"));
         wanted.push(format!("new  services/{name}/Cargo.toml"));
@@ -138,6 +135,15 @@ fn a_service() {
         all.extend(written);
     }
     is_whole(&copy, &all);
+    let tables = fs::read_to_string(copy.path().join("schemas/cql/highwater.cql")).unwrap();
+    let views: Vec<&str> = tables.lines().filter_map(|line| line.strip_prefix("-- View ")?.split(':').next()).collect();
+    assert!(views.is_sorted(), "{views:?}");
+    for name in ["aaa_first", "mmm_middle", "zzz_last"] {
+        assert_eq!(views.iter().filter(|view| **view == name).count(), 8, "{name}");
+        for table in ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"] {
+            assert!(tables.contains(&format!("CREATE TABLE IF NOT EXISTS {name}{table}_g1 (\n")), "{name}{table}");
+        }
+    }
 }
 
 /// Proves that invalid requests are refused with the reason and the nearest known name.
@@ -163,7 +169,7 @@ fn refusals() {
         ("list", "recalls", "exists already"),
         ("bytes", "recalls", "exists already"),
         ("award", "awards", "AwardChange already"),
-        ("awards_feed", "awards", "schemas/cql/awards_feed.cql exists already"),
+        ("awards_feed", "awards", "a table named \"awards_feed\" exists already"),
     ] {
         let error = new::service(&tree, name, topic).err().unwrap_or_else(|| panic!("{name} is not refused")).to_string();
         assert!(error.contains(reason), "{name}: {error}");

@@ -1,5 +1,5 @@
 //! Plans a new service: a crate with its record, rules and operations, its schema and tables, and its entry in every list. It works without changes: one
-//! record per fact, filtered by stream.
+//! record per fact, filtered by stream. Cargo adds the crate to its lock file when it runs next.
 
 use super::{Name, add_topic, braced, filled, modules, topic_of_facts};
 use crate::layout::{self, Topic};
@@ -55,14 +55,12 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     ];
     let mut plan = Plan::new(tree);
     plan.create(format!("schemas/avro/changes.{}.avsc", name.snake), filled(SCHEMA, &values))?;
-    let manifest = filled(MANIFEST, &values);
     for (file, text) in SOURCES {
         plan.create(format!("services/{}/src/{file}.rs", name.snake), filled(text, &values))?;
     }
     tables(&mut plan, tree, &name)?;
     lists(&mut plan, &name, &whole)?;
-    plan.edit(layout::LOCK, |text| edit::lock(text, &name.snake, &manifest, "services"))?;
-    plan.create(format!("services/{}/Cargo.toml", name.snake), manifest)?;
+    plan.create(format!("services/{}/Cargo.toml", name.snake), filled(MANIFEST, &values))?;
     let topic =
         Topic { constant: changes.clone(), name: format!("changes.{}", name.snake), kind: "Changes".to_owned(), private: false, line: 0 };
     // The documents have one row for the changes of every service.
@@ -70,24 +68,39 @@ pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, 
     Ok(plan)
 }
 
-/// Adds the CQL definitions of its tables: those of another service of the same form, with its own name.
+/// Adds the definitions of its tables in CQL: those of another service of the same form, with its own name, in the order of the views' names.
 fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
-    let is_of = |text: &str, view: &str| text.starts_with(&format!("-- View {view}:"));
-    let of_terms = |(path, text): (&str, &str)| {
-        let view = path.strip_prefix("schemas/cql/")?.strip_suffix("_terms.cql")?;
-        // A new service has no ranked lists.
-        let has_lists = tree.text(&format!("schemas/cql/{view}_places.cql")).is_some();
-        (is_of(text, view) && !has_lists).then(|| view.to_owned())
+    let text = tree.must(layout::TABLES)?;
+    let mut definitions: Vec<&str> = text.trim_end().split("\n\n").collect();
+    let has_table = |table: &str| text.contains(&format!("EXISTS {table}_g1 ("));
+    // A new service has no ranked lists.
+    let is_model = |view: &&str| has_table(&format!("{view}_terms")) && !has_table(&format!("{view}_places"));
+    let model = definitions.iter().find_map(|definition| view_of(definition).filter(is_model));
+    let model = model.ok_or_else(|| Error::Form { path: layout::TABLES.to_owned(), reason: "has no service of records".to_owned() })?;
+    let with_name = |definition: &str| {
+        let definition = definition.replacen(&format!("-- View {model}:"), &format!("-- View {}:", name.snake), 1);
+        definition.replacen(&format!("EXISTS {model}"), &format!("EXISTS {}", name.snake), 1)
     };
-    let model = tree.files().find_map(of_terms);
-    let model = model.ok_or_else(|| Error::Form { path: "schemas/cql".to_owned(), reason: "has no service of records".to_owned() })?;
-    for (path, text) in tree.files().filter(|(_, text)| is_of(text, &model)) {
-        let Some(table) = path.strip_prefix("schemas/cql/").and_then(|file| file.strip_prefix(model.as_str())) else { continue };
-        let text = text.replacen(&format!("-- View {model}:"), &format!("-- View {}:", name.snake), 1);
-        let text = text.replacen(&format!("EXISTS {model}"), &format!("EXISTS {}", name.snake), 1);
-        plan.create(format!("schemas/cql/{}{table}", name.snake), text)?;
+    let of_model = definitions.iter().filter(|definition| view_of(definition) == Some(model));
+    let new: Vec<String> = of_model.map(|definition| with_name(definition)).collect();
+    if let Some(taken) = new.iter().filter_map(|definition| table_of(definition)).find(|table| has_table(table)) {
+        return Err(Error::Refused(format!("a table named \"{taken}\" exists already")));
     }
-    Ok(())
+    let next = definitions.iter().position(|definition| view_of(definition).is_some_and(|view| view > name.snake.as_str()));
+    let after_last = || definitions.iter().rposition(|definition| view_of(definition).is_some()).map_or(0, |last| last + 1);
+    let at = next.unwrap_or_else(after_last);
+    definitions.splice(at..at, new.iter().map(String::as_str));
+    plan.edit(layout::TABLES, |_| Ok(definitions.join("\n\n") + "\n"))
+}
+
+/// Returns the view that a definition belongs to. Tables outside of views have none.
+fn view_of(definition: &str) -> Option<&str> {
+    definition.strip_prefix("-- View ")?.split_once(':').map(|(view, _)| view)
+}
+
+/// Returns the name of the table that a definition creates, without its generation.
+fn table_of(definition: &str) -> Option<&str> {
+    definition.split_once("EXISTS ")?.1.split_once("_g1 (").map(|(table, _)| table)
 }
 
 /// Adds the service to every list.

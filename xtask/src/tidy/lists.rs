@@ -24,7 +24,6 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     for (line, name) in &services {
         let files = [
             format!("schemas/avro/changes.{name}.avsc"),
-            format!("schemas/cql/{name}.cql"),
             format!("services/{name}/Cargo.toml"),
             format!("services/{name}/src/lib.rs"),
             format!("services/{name}/src/rules.rs"),
@@ -110,7 +109,6 @@ mod tests {
             ("schemas/src/topics.rs", TOPICS),
             ("schemas/src/facts/mod.rs", "kinds! {\n    X(x::XFact) = X;\n}\n"),
             ("schemas/avro/changes.s.avsc", ""),
-            ("schemas/cql/s.cql", ""),
             ("services/list/src/lib.rs", "fn list() -> Vec<Listed> {\n    vec![listed::<s::rules::S>(s::service)]\n}\n"),
             ("services/s/Cargo.toml", ""),
             ("services/s/src/lib.rs", ""),
@@ -134,7 +132,6 @@ mod tests {
         let swapped = UPSTREAMS.replace("&a::A, &b::B", "\n    &b::B,\n    &a::A,\n");
         assert_eq!(messages(&[("ingest/upstreams/src/lib.rs", &swapped)]), ["ingest/upstreams/src/lib.rs:3: a is listed after b"]);
         assert_eq!(messages(&[("tests/fixtures/b/x.json", "")]), ["ingest/upstreams/src/lib.rs:1: b has no tests/fixtures/b"]);
-        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["services/list/src/lib.rs:2: s has no schemas/cql/s.cql"]);
         let settings = SETTINGS.replace("[upstreams.b]", "[upstreams.c]");
         let found = messages(&[("src/default.toml", &settings)]);
         assert_eq!(found, ["src/default.toml:3: upstreams.c is in no list", "src/default.toml:1: has no [upstreams.b]"]);
