@@ -1,4 +1,4 @@
-//! Rules that lints cannot check: dependencies between crates, circles of files, the order of lists, documents, the form of sources, log
+//! Rules that lints cannot check: dependencies between crates, circles of files and folders, the order of lists, documents, the form of sources, log
 //! messages, retired words, and texts that must not be checked in. Each rule is a function of the whole tree. A finding says where the rule
 //! is broken and what to do.
 

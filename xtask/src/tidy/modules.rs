@@ -1,4 +1,6 @@
 //! No circle of files within a crate: files that import each other, directly or through others, cannot be understood or tested one at a time.
+//! Nor a circle of a crate's first folders, which its files can form although they form none themselves. A file next to these folders counts
+//! as one of its name: `one.rs` belongs to `one/`.
 //!
 //! An arrow from file A to file B means that A names something that B defines, in a `use` or in a path. A re-export is followed to the file
 //! that defines the item. Three things are no arrows: a `mod` declaration, code under `#[cfg(test)]`, and a path from a module to one of its
@@ -20,8 +22,14 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     for root in roots(tree) {
         let arrows = arrows_of(tree, &root)?;
-        for circle in circles_of(&arrows) {
-            findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(&circle, &arrows))));
+        let circles = circles_of(&arrows);
+        for circle in &circles {
+            findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(circle, &arrows))));
+        }
+        // A circle of files is reported alone: its folders would only repeat it.
+        let folders = if circles.is_empty() { between_folders(&arrows, &root) } else { Arrows::new() };
+        for circle in circles_of(&folders) {
+            findings.push(Finding::new(&root, 1, format!("circle of {} folders: {}", circle.len(), described(&circle, &folders))));
         }
     }
     Ok(findings)
@@ -51,6 +59,26 @@ fn arrows_of(tree: &Tree, root: &str) -> Result<Arrows, Error> {
         }
     }
     Ok(arrows)
+}
+
+/// The arrows between the first folders of a crate, with the names that their files use.
+fn between_folders(arrows: &Arrows, root: &str) -> Arrows {
+    let src = root.rsplit_once('/').map_or("", |(src, _)| src);
+    let folder_of = |file: &str| {
+        let inside = file.strip_prefix(src).and_then(|rest| rest.strip_prefix('/'));
+        let first = inside.and_then(|rest| rest.split('/').next()).unwrap_or(file);
+        first.trim_end_matches(".rs").to_owned()
+    };
+    let mut between = Arrows::new();
+    for (file, targets) in arrows {
+        for (target, names) in targets {
+            let (from, to) = (folder_of(file), folder_of(target));
+            if from != to {
+                between.entry(from).or_default().entry(to).or_default().extend(names.iter().cloned());
+            }
+        }
+    }
+    between
 }
 
 /// Collects every path of a module's own items, in `use` declarations, code and the arguments of macros.
@@ -201,6 +229,28 @@ mod tests {
         };
         assert_eq!(circles(&files("use crate::one::One; pub struct Three;")), [["a/src/one.rs", "a/src/three.rs", "a/src/two.rs"]]);
         assert!(circles(&files("use std::fmt;")).is_empty());
+    }
+
+    /// Proves that two first folders whose files name each other are a circle although no two files are, and that one direction is none. A file belongs
+    /// to the folder of its name.
+    #[test]
+    fn folders_that_name_each_other() {
+        let found = |back: &str| {
+            let files = [
+                ("a/Cargo.toml", ""),
+                ("a/src/lib.rs", "mod one; mod two;"),
+                ("a/src/one/mod.rs", "pub mod first; pub mod second;"),
+                ("a/src/one/first.rs", "use crate::two::third::Third;"),
+                ("a/src/one/second.rs", "pub struct Second;"),
+                ("a/src/two.rs", "pub mod third; pub mod fourth;"),
+                ("a/src/two/third.rs", "pub struct Third;"),
+                ("a/src/two/fourth.rs", back),
+            ];
+            check(&Tree::of(&files)).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let words = "a/src/lib.rs:1: circle of 2 folders: one -> two (Third); two -> one (Second)";
+        assert_eq!(found("use crate::one::second::Second;"), [words]);
+        assert_eq!(found("use super::third::Third;"), Vec::<String>::new());
     }
 
     /// Proves that declarations, tests, and a module that uses its own children are no circles, and that a re-export leads to the file that
