@@ -11,6 +11,7 @@ mod fields;
 pub mod filter;
 #[cfg(test)]
 mod filtered;
+pub mod follower;
 pub mod free;
 pub mod history;
 pub mod internal;

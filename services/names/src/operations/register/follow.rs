@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::record::{LIVE, TABLES, Trademark};
+use feed::follower::Follower;
 use marks::index::{Change, Entry, Index};
 use operation::context::Part;
 use operation::metrics;
 use schemas::hash::Hash32;
 use schemas::position::Seq;
 use serde::Deserialize;
-use view_store::feed::{FeedBlock, FeedCache, FeedReader, block_of};
+use view_store::feed::{FeedBlock, FeedReader, block_of};
 use view_store::{View, ViewStore};
 
 use super::Register;
@@ -95,13 +96,12 @@ impl Register {
     }
 
     async fn run(&self, store: &dyn ViewStore, dir: Option<&Path>, index: &mut Index) -> Result<std::convert::Infallible, Error> {
-        let mut generation = None;
+        let mut follower = Follower::new(store, TABLES.view, TABLES.feed);
         let (mut saved, mut saved_at, mut recorded_at_ms) = (u64::from(index.seq()), Instant::now(), 0);
         loop {
-            store.served(&[TABLES.view.name]).await;
-            let view = store.live(TABLES.view).await?;
-            if generation != Some(view.generation()) {
-                match recorded_at(&view, index).await? {
+            let opened = follower.open().await?;
+            if opened.is_new {
+                match recorded_at(&follower, &opened.view, index).await? {
                     Some(at_ms) => recorded_at_ms = at_ms,
                     None => {
                         tracing::info!("the index of names is of another log and is built again");
@@ -110,11 +110,10 @@ impl Register {
                         self.show(None);
                     }
                 }
-                generation = Some(view.generation());
             }
-            let checkpoint = view.checkpoint().await?;
+            let checkpoint = opened.view.checkpoint().await?;
             if u64::from(index.seq()) < checkpoint.seq.0 {
-                (*index, recorded_at_ms) = read_batch(&view, index.clone(), checkpoint.seq).await?;
+                (*index, recorded_at_ms) = read_batch(&follower.reader(&opened.view), index.clone(), checkpoint.seq).await?;
             }
             let is_behind = u64::from(index.seq()) < checkpoint.seq.0;
             // While the first changes are read, the index has only a part of the register.
@@ -134,19 +133,14 @@ impl Register {
             }
             if !is_behind {
                 let until_snapshot = if unsaved > 0 { SNAPSHOT_AFTER.saturating_sub(saved_at.elapsed()) } else { Duration::MAX };
-                match tokio::time::timeout(until_snapshot, view.wait_past(&checkpoint)).await {
-                    Ok(Ok(_) | Err(view_store::Error::Gone { .. })) | Err(_) => {}
-                    Ok(Err(error)) => return Err(error.into()),
-                }
+                opened.wait_past(&checkpoint, until_snapshot).await?;
             }
         }
     }
 }
 
 /// Returns the index after the next changes of the feed, up to `last`, without their keys, and when the last of them was recorded, in milliseconds since 1970.
-async fn read_batch(view: &Arc<dyn View>, index: Index, last: Seq) -> Result<(Index, i64), Error> {
-    // Each block is read once, so caching it would only evict blocks that readers use.
-    let reader = FeedReader::new(Arc::clone(view), TABLES.feed, Arc::new(FeedCache::new(0)));
+async fn read_batch(reader: &FeedReader, index: Index, last: Seq) -> Result<(Index, i64), Error> {
     let first = Seq(u64::from(index.seq()) + 1);
     let last = last.min(Seq(u64::from(index.seq()) + BATCH_CHANGES_MAX));
     let (mut changes, mut origin, mut recorded_at_ms) = (Vec::new(), index.origin(), 0);
@@ -204,15 +198,12 @@ fn origin_of(block: &FeedBlock, seq: Seq) -> u64 {
 
 /// When the last change of the index was recorded, in milliseconds since 1970; `None` if the view does not have the same change there: it is of
 /// another log.
-async fn recorded_at(view: &Arc<dyn View>, index: &Index) -> Result<Option<i64>, view_store::Error> {
+async fn recorded_at(follower: &Follower<'_>, view: &Arc<dyn View>, index: &Index) -> Result<Option<i64>, view_store::Error> {
     let seq = Seq(u64::from(index.seq()));
     if seq == Seq(0) {
         return Ok(Some(0));
     }
-    if view.checkpoint().await?.seq < seq {
-        return Ok(None);
-    }
-    let block = FeedReader::new(Arc::clone(view), TABLES.feed, Arc::new(FeedCache::new(0))).block(seq).await?;
+    let Some(block) = follower.block(view, seq).await? else { return Ok(None) };
     Ok((origin_of(&block, seq) == index.origin()).then(|| block.recorded_at_seq(seq).unwrap_or_default()))
 }
 

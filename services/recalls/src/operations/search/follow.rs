@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use feed::follower::Follower;
 use schemas::position::Seq;
 use schemas::views::recalls::{FEED, Recall, VIEW};
 use serde::Deserialize;
 use tantivy::TantivyError;
-use view_store::feed::{FeedCache, FeedReader};
+use view_store::feed::FeedReader;
 use view_store::{View, ViewStore};
 
 use super::index::{Index, Label};
@@ -64,26 +65,24 @@ impl Search {
     async fn run(&self, store: &dyn ViewStore, dir: Option<PathBuf>) -> Result<std::convert::Infallible, Error> {
         let (index, at) = tokio::task::spawn_blocking(move || open(dir.as_deref())).await??;
         let mut build = Build { index, at, pending: 0, committed: Instant::now() };
-        let mut generation = None;
+        let mut follower = Follower::new(store, &VIEW, &FEED);
         loop {
-            store.served(&[VIEW.name]).await;
-            let view = store.live(&VIEW).await?;
-            if generation != Some(view.generation()) {
-                let is_same = is_same_log(&view, build.at).await?;
-                let is_first = generation.replace(view.generation()).is_none();
+            let opened = follower.open().await?;
+            if opened.is_new {
+                let is_same = is_same_log(&follower, &opened.view, build.at).await?;
                 if !is_same {
                     tracing::info!("the keyword index is of another log and is built again");
                     build = blocking(build, |build| build.index.clear()).await?;
                     build.at = Label::default();
                     build.pending = 0;
                 }
-                if is_first || !is_same {
+                if opened.is_first || !is_same {
                     self.show_committed(&build);
                 }
             }
-            let checkpoint = view.checkpoint().await?;
+            let checkpoint = opened.view.checkpoint().await?;
             if build.at.seq < checkpoint.seq {
-                build = self.read_block(&view, build, checkpoint.seq).await?;
+                build = self.read_block(&follower.reader(&opened.view), build, checkpoint.seq).await?;
             }
             let is_behind = build.at.seq < checkpoint.seq;
             if build.pending >= PENDING_MAX || (build.pending > 0 && build.committed.elapsed() >= COMMIT_AFTER) {
@@ -95,18 +94,13 @@ impl Search {
             }
             if !is_behind {
                 let until_commit = if build.pending > 0 { COMMIT_AFTER.saturating_sub(build.committed.elapsed()) } else { Duration::MAX };
-                match tokio::time::timeout(until_commit, view.wait_past(&checkpoint)).await {
-                    Ok(Ok(_) | Err(view_store::Error::Gone { .. })) | Err(_) => {}
-                    Ok(Err(error)) => return Err(error.into()),
-                }
+                opened.wait_past(&checkpoint, until_commit).await?;
             }
         }
     }
 
     /// Adds the rest of the block that holds the next change, up to `last`.
-    async fn read_block(&self, view: &Arc<dyn View>, mut build: Build, last: Seq) -> Result<Build, Error> {
-        // Each block is read once, so caching it would only evict blocks that readers use.
-        let reader = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0)));
+    async fn read_block(&self, reader: &FeedReader, mut build: Build, last: Seq) -> Result<Build, Error> {
         let block = reader.block(build.at.seq.next()).await?;
         let mut documents = Vec::new();
         for seq in build.at.seq.next().up_to(block.last_seq().min(last)) {
@@ -164,13 +158,10 @@ fn open(dir: Option<&Path>) -> Result<(Index, Label), TantivyError> {
 }
 
 /// Whether the view has the same last change as the index, at the same seq.
-async fn is_same_log(view: &Arc<dyn View>, at: Label) -> Result<bool, view_store::Error> {
+async fn is_same_log(follower: &Follower<'_>, view: &Arc<dyn View>, at: Label) -> Result<bool, view_store::Error> {
     if at.seq == Seq(0) {
         return Ok(true);
     }
-    if view.checkpoint().await?.seq < at.seq {
-        return Ok(false);
-    }
-    let block = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0))).block(at.seq).await?;
-    Ok(block.recorded_at_seq(at.seq) == Some(at.recorded_at))
+    let block = follower.block(view, at.seq).await?;
+    Ok(block.is_some_and(|block| block.recorded_at_seq(at.seq) == Some(at.recorded_at)))
 }
