@@ -10,7 +10,7 @@ use operation::context::store_problem;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
-use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Surface};
+use operation::{Answer, Body, Call, Definition, Event, Form, Operation};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -74,7 +74,6 @@ pub struct Changes<R: ChangeRecord> {
 pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example: Value) -> Operation {
     let definition = Definition {
         name: "changes",
-        method: Method::Get,
         path: "/v1/changes",
         summary: "The changes since a cursor, oldest first: new and modified records.",
         when: "Use it to copy or audit the whole service; for a part of it use a tool with filters.",
@@ -84,8 +83,6 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
                     A page may be shorter than `limit` while `hasMore` is true. With `start=newest` a page ends at `cursor`, if it is given. As NDJSON, with one change per line, the next cursor is in the header \
                     `Next-Cursor`.",
         price: source.price_of_records(),
-        surface: Surface::Both,
-        counted: true,
         list: "changes",
         errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
         example,

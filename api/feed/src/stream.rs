@@ -5,7 +5,7 @@
 //! a cursor cannot select.
 
 use operation::problem::Problem;
-use operation::{Answer, Call, DURABLE_STREAM_WAIT_S, Definition, Form, Method, Operation, Surface};
+use operation::{Answer, Call, DURABLE_STREAM_WAIT_S, Definition, Form, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -54,7 +54,6 @@ fn limit_default() -> usize {
 pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Operation {
     let definition = Definition {
         name: "stream",
-        method: Method::Get,
         path: "/v1/stream",
         summary: "The changes as a durable stream, oldest first.",
         description: "The feed `changes` by the Durable Streams protocol 1.0, for reading: an answer is a JSON array of changes, and the header \
@@ -62,7 +61,6 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Oper
                     The stream is never closed, and cannot be written to.",
         price: source.price_of_records(),
         surface: Surface::Route,
-        counted: true,
         errors: &[ErrorCode::CursorInvalid],
         example: json!({ "offset": "-1", "limit": 10 }),
         ..Definition::read()

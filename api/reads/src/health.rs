@@ -4,7 +4,6 @@ use feed::Feeds;
 use operation::context::{Context, Part};
 use schemars::JsonSchema;
 use schemas::clock::{rfc3339, rfc3339_or_empty};
-use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +14,7 @@ use feed::history::{history_from, shallow_note};
 use feed::position::{Position, position};
 use feed::streams::{StreamState, parked_inputs, stream_states};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -95,15 +94,11 @@ pub struct Health<F> {
 pub fn operation<F: HealthFields>(source: Source) -> Operation {
     let words = Definition {
         name: "health",
-        method: Method::Get,
         path: "/health",
         summary: "Liveness, last snapshot and depth of history.",
         description: "Needs no key and counts against no quota. One address gets at most 6,000 answers a minute, with `asOf` or `days` 60.",
-        price: Price::Free,
         surface: Surface::Route,
         counted: false,
-        list: "",
-        errors: &[ErrorCode::AsOfInvalid],
         example: json!({}),
         ..Definition::read()
     };

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::prover::SignedTree;
 use super::witness::with_cosignatures;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 
 /// Arguments of `prove_consistency`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -45,14 +45,10 @@ pub fn operation(tree: impl SignedTree + 'static, summary: &'static str, descrip
     let tree: Arc<dyn SignedTree> = Arc::new(tree);
     let words = Definition {
         name: "prove_consistency",
-        method: Method::Get,
         path: "/v1/consistency",
         summary,
         description,
-        price: Price::Free,
         surface: Surface::Route,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "from": 1 }),
         ..Definition::read()

@@ -8,7 +8,7 @@ use access::saved::SavedItems;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `delete_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,9 +36,6 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         summary: "Deletes a saved filter.",
         description: "Cursors that were made with the filter still work with its parameters, given one by one.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[],
         example: json!({ "name": "mine" }),
         ..Definition::read()

@@ -10,7 +10,7 @@ use access::saved::SavedItems;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Price};
 
 /// The saved filters of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -27,13 +27,10 @@ pub struct Filters<F> {
 pub fn operation<S: WatchableFeed>() -> Operation {
     let words = Definition {
         name: "list_filters",
-        method: Method::Get,
         path: "/v1/filters",
         summary: "The saved filters of this account in this service, sorted by name.",
         description: "The tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
         list: "filters",
         errors: &[],
         example: json!({}),

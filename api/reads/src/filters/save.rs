@@ -12,7 +12,7 @@ use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `save_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,9 +36,6 @@ pub fn operation<S: WatchableFeed>() -> Operation {
             is in use replaces the filter: cursors that were made with the old one are then refused with `filter-changed`, or accepted with \
             `rebase=true`.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example: json!({ "name": "mine", "filter": S::example_filter() }),
         ..Definition::read()

@@ -32,7 +32,6 @@ pub fn operation() -> Operation {
         price: Price::Tier(Tier::Free),
         surface: Surface::Route,
         counted: false,
-        list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::RateLimited, ErrorCode::Unavailable],
         example: json!({}),
         ..Definition::read()

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use access::MintOutcome;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 
 /// Arguments of `create_key`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -63,10 +63,8 @@ pub fn operation() -> Operation {
             `api_key`. An IPv4 address, or an IPv6 /48, can create at most 20 keys a UTC day. A free key expires after 90 days without use. With an \
             `Idempotency-Key` a repeated request creates no second key: on the same UTC day the answer is 200 with the same `key_id`, an empty \
             `api_key` and a `note`, because a key is shown only once.",
-        price: Price::Free,
         surface: Surface::Route,
         counted: false,
-        list: "",
         errors: &[ErrorCode::IdempotencyMismatch, ErrorCode::RateLimited, ErrorCode::Unavailable],
         example: json!({ "email": "you@example.org" }),
         ..Definition::read()

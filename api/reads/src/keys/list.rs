@@ -3,7 +3,7 @@
 use access::{Access, KeyState, key_state};
 use operation::context::Part;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Price, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
@@ -31,7 +31,6 @@ pub struct Keys {
 pub fn operation() -> Operation {
     let words = Definition {
         name: "list_keys",
-        method: Method::Get,
         path: "/api/account/keys",
         summary: "The keys of the account of the request's key, also those that ended, the newest first.",
         description: "A key itself is stored nowhere and shown in no list; `endsWith` has its last four characters. Keys that an older version of this \

@@ -53,7 +53,6 @@ pub fn operation() -> Operation {
         price: Price::Tier(Tier::Free),
         surface: Surface::Route,
         counted: false,
-        list: "",
         errors: &[ErrorCode::NotFound, ErrorCode::Unavailable],
         example: json!({ "id": "key_0123456789abcdef01234567" }),
         ..Definition::read()

@@ -58,7 +58,6 @@ pub fn operation() -> Operation {
         price: Price::Tier(Tier::Free),
         surface: Surface::Route,
         counted: false,
-        list: "",
         errors: &[
             ErrorCode::NotFound,
             ErrorCode::IdempotencyMismatch,

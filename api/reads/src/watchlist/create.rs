@@ -11,7 +11,7 @@ use crate::unknown::note_of;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `watch`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -45,9 +45,6 @@ pub fn operation<S: WatchableFeed>() -> Operation {
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an \
             `Idempotency-Key` a repeated request creates no second watch.",
         price: Price::Tier(S::WATCH_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example,
         ..Definition::read()

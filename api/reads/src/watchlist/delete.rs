@@ -8,7 +8,7 @@ use super::delete;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `delete_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,9 +36,6 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         summary: "Deletes a watch.",
         description: "Its matches can no longer be read, and nothing more is delivered to its webhook. The changes themselves remain in the feed.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
         ..Definition::read()

@@ -18,7 +18,7 @@ use feed::watchable::WatchableFeed;
 use operation::metrics;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Price};
 
 /// Arguments of `get_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -58,14 +58,11 @@ pub struct Matches<N, T> {
 pub fn operation<S: WatchableFeed>() -> Operation {
     let words = Definition {
         name: "get_watch",
-        method: Method::Get,
         path: "/v1/watchlist/{id}",
         summary: "A watch with the changes since it was created that match it, newest first.",
         description: "Matches are found in the changes that were recorded after the watch was created. A record that changes again is one more \
             match. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
         list: "matches",
         errors: &[ErrorCode::CursorInvalid],
         example: json!({ "id": "watch_0123456789abcdef01234567", "limit": 10 }),

@@ -10,7 +10,7 @@ use crate::list_page::ListPage;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Price};
 
 /// The watches of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -26,13 +26,10 @@ pub struct Watches<N> {
 pub fn operation<S: WatchableFeed>() -> Operation {
     let words = Definition {
         name: "list_watches",
-        method: Method::Get,
         path: "/v1/watchlist",
         summary: "The watches of this account in this service, the last created first.",
         description: "The tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
-        surface: Surface::Both,
-        counted: true,
         list: "watches",
         errors: &[],
         example: json!({}),

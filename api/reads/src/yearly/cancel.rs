@@ -3,7 +3,7 @@
 use access::token::WatchToken;
 use access::yearly::YearlyWatches;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -56,9 +56,6 @@ fn words() -> Definition {
         summary: "Cancels a watch before its end, without a refund.",
         description: "Opened by the key of the watch's account, or by the token of the watch in the header `X-Watch-Token`. Nothing more is delivered to \
             its webhook, and the watch can no longer be read. What was stored for the holder of a token can no longer be decrypted.",
-        price: Price::Free,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
         ..Definition::read()

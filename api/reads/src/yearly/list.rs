@@ -2,7 +2,7 @@
 
 use access::saved::SavedItems;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
@@ -28,15 +28,11 @@ pub struct TimedWatches<N> {
 pub fn operation<S: SoldWatches>() -> Operation {
     let words = Definition {
         name: "list_watches",
-        method: Method::Get,
         path: "/api/watch",
         summary: "The watches of the key's account, the last created first.",
         when: "Use it to see what is watched and until when.",
         description: "Needs a key of any tier. A watch that was bought without a key belongs to no account: read it with its token. The list is that of now: \
             a watch is no record of an upstream, so that there is no `asOf`.",
-        price: Price::Free,
-        surface: Surface::Both,
-        counted: true,
         list: "watches",
         errors: &[],
         example: json!({}),

@@ -7,7 +7,7 @@ use feed::position::position;
 use feed::select::{Direction, Selection};
 use operation::metrics;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -105,12 +105,9 @@ pub fn tool<S: SoldWatches>() -> Operation {
 fn words() -> Definition {
     Definition {
         name: "watch_matches",
-        method: Method::Get,
         summary: "The changes since a watch was created that match it, the first recorded first.",
         description: "Opened by the key of the watch's account, or by the token of the watch in the header `X-Watch-Token`. Changes that were recorded \
             after the end of the watch do not match. A webhook is sent the same matches.",
-        price: Price::Free,
-        counted: true,
         list: "matches",
         errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid, ErrorCode::AsOfInvalid],
         ..Definition::read()

@@ -1,7 +1,7 @@
 //! `GET /api/watch/{id}`: one watch.
 
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 use schemas::error_code::ErrorCode;
 use serde_json::json;
 use webhooks::operations::ById;
@@ -13,15 +13,11 @@ use super::{SoldWatches, TimedWatch, owned};
 pub fn operation<S: SoldWatches>() -> Operation {
     let words = Definition {
         name: "get_watch",
-        method: Method::Get,
         path: "/api/watch/{id}",
         summary: "A watch: what it names, and until when.",
         description: "Opened by the key of its account, or by its token in the header `X-Watch-Token`. It can be read until 30 days after its end. It is \
             shown as it is now: a watch is no record of an upstream, so that there is no `asOf`. The matches have one.",
-        price: Price::Free,
         surface: Surface::Route,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
         ..Definition::read()

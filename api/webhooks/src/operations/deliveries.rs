@@ -2,7 +2,7 @@
 
 use operation::context::{store_problem, stored};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Operation};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -76,15 +76,12 @@ pub struct Deliveries {
 pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
     let definition = Definition {
         name: "webhook_deliveries",
-        method: Method::Get,
         path,
         summary: "The delivery status of a webhook, and its attempts with the reasons of failures, newest first.",
         description: "A message that the receiver does not accept with a 2xx status is retried after about 5 s, then after pauses that grow to half a day, \
                     for three days in total. Then the message is skipped and delivery continues with the next one. A 410 response, or five days in which no \
                     message is accepted, disables the webhook; `replay_webhook` resumes it. Page with `after`.",
         price: config.price(),
-        surface: Surface::Both,
-        counted: true,
         list: "deliveries",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),

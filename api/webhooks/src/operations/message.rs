@@ -1,7 +1,7 @@
 //! `GET …/{id}/messages/{message}`: the body of one earlier message.
 
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::Serialize;
@@ -26,15 +26,12 @@ pub struct Message {
 pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
     let definition = Definition {
         name: "webhook_message",
-        method: Method::Get,
         path,
         summary: "The body of one earlier message of a webhook.",
         description: "The body is made from the changes again, as `resend_message` does it, without what was suppressed since. Messages are found in the last \
                     20,000 state changes of the webhook; a test message has no body here.",
         price: config.price(),
         surface: Surface::Route,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567", "message": "msg_0123456789abcdef01234567" }),
         ..Definition::read()

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Method, Operation};
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::hash::hex;
@@ -20,9 +20,6 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         summary: "Sends a signed test message to a webhook and returns the outcome.",
         description: "The body is `{\"event\": \"ping\", \"sentAt\": …}`. It is sent once, even if the webhook is disabled, and does not change the delivery status.",
         price: config.price(),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
         ..Definition::read()

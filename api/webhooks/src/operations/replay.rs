@@ -4,7 +4,7 @@ use access::append::{CommandPolicy, append_command};
 use feed::cursor;
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Method, Operation};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -49,9 +49,6 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     made. With `upto` or `uptoCursor`, only the changes up to that position are delivered again, and then delivery continues where it was. A \
                     message that carries the same changes as before has the same `webhook-id`. The changes may be grouped into fewer messages than before.",
         price: config.price(),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid],
         example: json!({ "id": "watch_0123456789abcdef01234567", "after": 0 }),
         ..Definition::read()

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Method, Operation};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -44,9 +44,6 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     the delivery status. To receive all changes after some change again, use `replay_webhook`. Messages are found in the last 20,000 state \
                     changes of the webhook.",
         price: config.price(),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567", "message": "msg_0123456789abcdef01234567" }),
         ..Definition::read()

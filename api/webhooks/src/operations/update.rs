@@ -3,7 +3,7 @@
 use access::sign::SigningSecret;
 use access::webhook::Sealing;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Surface};
+use operation::{Answer, Call, Definition, Method, Operation};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -55,9 +55,6 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
                     valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing, and another request is refused. A message in flight is sent to the new URL at the \
                     next attempt.",
         price: config.price(),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound, ErrorCode::IdempotencyMismatch],
         example: json!({ "id": "watch_0123456789abcdef01234567", "rotateSecret": true }),
         ..Definition::read()

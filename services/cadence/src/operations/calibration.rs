@@ -178,7 +178,6 @@ impl Read for Arguments {
                 given to callers.",
             surface: Surface::Route,
             list: "niches",
-            errors: &[ErrorCode::AsOfInvalid],
             example: json!({}),
             ..Definition::read()
         }

@@ -5,7 +5,6 @@ use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
-use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -87,7 +86,6 @@ impl Read for Arguments {
                 Stores that are hidden on request are left out.",
             surface: Surface::Route,
             list: "stores",
-            errors: &[ErrorCode::AsOfInvalid],
             example: json!({ "niche": "sneakers" }),
             ..Definition::read()
         }

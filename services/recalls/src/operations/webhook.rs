@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::list::Record;
 use crate::SOURCE;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 use reads::list_page::ListPage;
 use reads::registration::Bundle;
 use reads::watchlist::delete::Deleted;
@@ -77,9 +77,6 @@ pub fn operations() -> Bundle {
         summary,
         description,
         price: Price::Tier(TIER),
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
         example,
         ..Definition::read()

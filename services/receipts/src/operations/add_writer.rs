@@ -22,8 +22,6 @@ pub fn operation() -> Operation {
             no further writers.",
         price: Price::Tier(Tier::Free),
         surface: Surface::Route,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound, ErrorCode::LimitReached],
         example: json!({ "agent_id": "billing-agent-1", "writer": "acct_0123456789abcdef01234567" }),
         ..Definition::read()

@@ -18,7 +18,7 @@ use crate::{Receipts, Shown};
 use access::append::{CommandPolicy, append_command, wait_until_projected};
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage, Surface};
+use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage};
 
 /// Arguments of `issue_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -65,9 +65,6 @@ pub fn operation() -> Operation {
             `chain-forbidden`, before anything is charged, unless the owner has named them (`POST /v1/chains/{agent_id}/writers`). `issuedTo` in \
             the body is the caller that the receipt was issued to.",
         price: Price::PerCall { micros: 10_000, free_from: Tier::Pro },
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::IdempotencyMismatch],
         example: json!({
             "action": "send_invoice",

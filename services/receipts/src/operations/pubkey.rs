@@ -16,7 +16,7 @@ use crate::Receipts;
 use access::append::{self, CommandPolicy};
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation, Surface};
 
 /// The pause before another attempt to name the first key.
 const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -57,14 +57,11 @@ pub struct Key {
 pub fn operation() -> Operation {
     let words = Definition {
         name: "public_key",
-        method: Method::Get,
         path: "/pubkey",
         summary: "The keys of this issuer: the current one, and all earlier ones.",
         description: "A receipt names the key that signed it; the key is valid if it is listed here. Replaced keys remain listed.",
-        price: Price::Free,
         surface: Surface::Route,
         counted: false,
-        list: "",
         errors: &[],
         example: json!({}),
         ..Definition::read()

@@ -21,8 +21,6 @@ pub fn operation() -> Operation {
             removed.",
         price: Price::Tier(Tier::Free),
         surface: Surface::Route,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound],
         example: json!({ "agent_id": "billing-agent-1", "writer": "acct_0123456789abcdef01234567" }),
         ..Definition::read()

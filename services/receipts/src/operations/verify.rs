@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::tree::Inclusion;
 use crate::{Receipts, SOURCE, Shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price, Surface};
+use operation::{Answer, Call, Definition, Operation};
 use transparency::witness::with_cosignatures;
 
 /// Arguments of `verify_receipt`.
@@ -72,16 +72,11 @@ pub struct Position {
 pub fn operation() -> Operation {
     let words = Definition {
         name: "verify_receipt",
-        method: Method::Get,
         path: "/v1/verify/{receipt_id}",
         summary: "Checks a receipt: hash, id, signature, and its position in the agent's chain.",
         when: "Use it before you rely on a receipt.",
         description: "Over MCP a complete receipt may be given instead of its id; if it was changed, the answer names the checks that fail. You can run the \
             same checks offline with `highwater verify`, or with any SHA-256 and Ed25519.",
-        price: Price::Free,
-        surface: Surface::Both,
-        counted: true,
-        list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "receipt_id": "rcpt_00000000000000000000000000000000" }),
         ..Definition::read()
