@@ -25,7 +25,7 @@ use schemas::topics::{LIENS, PARCELS, SALES, Topic};
 use serde::{Deserialize, Serialize};
 
 use crate::ckan::{self, PAGE_ROWS_MAX, Query, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 const ORIGIN: &str = "https://data.wprdc.org";
 const LIENS_STREAM: &str = "allegheny.liens";
@@ -136,30 +136,6 @@ impl Upstream for Allegheny {
         json::write_cursor(Cursor::default())
     }
 
-    fn start_after(&self, stream: &Stream, window: &Window, _: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
-        let mut memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
-        if window.from.is_none() {
-            // A full run reads the table also if it is as it was.
-            memory.known_modified.clear();
-        }
-        json::write_cursor(Cursor {
-            modified: String::new(),
-            rows: 0,
-            is_read: false,
-            areas: Areas::new(),
-            last_pin: String::new(),
-            ..memory
-        })
-    }
-
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _: &Settings) -> Result<Request, UpstreamError> {
         let (cursor, dataset): (Cursor, _) = (json::read_cursor(stream.name, cursor)?, dataset_of(stream)?);
         if cursor.modified.is_empty() {
@@ -210,6 +186,36 @@ impl Upstream for Allegheny {
 
     fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
         [br#"{"success":true,"result":{"records":["#, raw, b"]}}"].concat()
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+}
+
+impl RunMemory for Allegheny {
+    fn start_after(&self, stream: &Stream, window: &Window, _: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
+        let mut memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
+        if window.from.is_none() {
+            // A full run reads the table also if it is as it was.
+            memory.known_modified.clear();
+        }
+        json::write_cursor(Cursor {
+            modified: String::new(),
+            rows: 0,
+            is_read: false,
+            areas: Areas::new(),
+            last_pin: String::new(),
+            ..memory
+        })
+    }
+
+    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
     }
 }
 

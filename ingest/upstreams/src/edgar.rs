@@ -34,7 +34,9 @@ use schemas::facts::filings::{FilingFact, base_form};
 use schemas::position::UpstreamCursor;
 use schemas::topics::{COMPANY_FACTS, FILINGS, INSIDER_TRADES, STATEMENTS};
 
-use crate::{Answer, BackOffRule, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
+use crate::{
+    Answer, BackOffRule, KnownRecords, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text,
+};
 
 /// The origin of index, feed and documents.
 const ORIGIN: &str = "https://www.sec.gov";
@@ -186,6 +188,22 @@ impl Upstream for Edgar {
         }
     }
 
+    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        match stream.name {
+            CURRENT => [b"<feed>", raw, b"</feed>"].concat(),
+            INDEX => [master::HEADER.as_bytes(), raw].concat(),
+            TICKERS => [b"{\"0\":", raw, b"}"].concat(),
+            // What these streams reject is a whole document.
+            _ => raw.to_vec(),
+        }
+    }
+
+    fn known_records(&self) -> Option<&dyn KnownRecords> {
+        Some(self)
+    }
+}
+
+impl KnownRecords for Edgar {
     fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
         match stream.name {
             CURRENT => json::read_cursor::<current::Cursor>(stream.name, cursor).map(|cursor| cursor.seen).unwrap_or_default(),
@@ -215,16 +233,6 @@ impl Upstream for Edgar {
                 let cursor: walk::Cursor = json::read_cursor(stream.name, cursor).ok()?;
                 cursor.narrow(is_known, one_for).map(json::write_cursor)
             }
-        }
-    }
-
-    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
-        match stream.name {
-            CURRENT => [b"<feed>", raw, b"</feed>"].concat(),
-            INDEX => [master::HEADER.as_bytes(), raw].concat(),
-            TICKERS => [b"{\"0\":", raw, b"}"].concat(),
-            // What these streams reject is a whole document.
-            _ => raw.to_vec(),
         }
     }
 }

@@ -24,7 +24,9 @@ use url::Url;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{
+    Answer, Incomplete, KnownRecords, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
+};
 
 const ORIGIN: &str = "https://www.federalregister.gov";
 const HOST: &str = "www.federalregister.gov";
@@ -162,6 +164,17 @@ impl Upstream for FederalRegister {
         Ok(page)
     }
 
+    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        let document = if stream.name == ADS { ads::single(raw) } else { None };
+        document.unwrap_or_else(|| [br#"{"count":1,"results":["#, raw, b"]}"].concat())
+    }
+
+    fn known_records(&self) -> Option<&dyn KnownRecords> {
+        Some(self)
+    }
+}
+
+impl KnownRecords for FederalRegister {
     fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
         let cursor = (stream.name == ADS).then(|| json::read_cursor::<ads::Cursor>(stream.name, cursor).ok()).flatten();
         cursor.map(|cursor| cursor.depends_on()).unwrap_or_default()
@@ -172,11 +185,6 @@ impl Upstream for FederalRegister {
             return Some(cursor.clone());
         }
         json::read_cursor::<ads::Cursor>(stream.name, cursor).ok()?.narrow(known).map(json::write_cursor)
-    }
-
-    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
-        let document = if stream.name == ADS { ads::single(raw) } else { None };
-        document.unwrap_or_else(|| [br#"{"count":1,"results":["#, raw, b"]}"].concat())
     }
 }
 

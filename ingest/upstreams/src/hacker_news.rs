@@ -27,7 +27,9 @@ use self::cursor::{Cursor, DAY_HOURS, HOUR_S, Ids, Memory};
 use self::story::{EXPECTED, Mapped, Story, hour_of, removed};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{
+    Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
+};
 
 const ORIGIN: &str = "https://hn.algolia.com";
 /// The search that is sorted by date. The other one, `/search`, is sorted by relevance and is no list.
@@ -76,32 +78,6 @@ impl Upstream for HackerNews {
     fn start(&self, _stream: &Stream, _window: &Window, _settings: &Settings) -> UpstreamCursor {
         // Without a time there is no hour to read. Rejected stories are mapped at this cursor.
         json::write_cursor(Cursor { is_replay: true, ..Cursor::default() })
-    }
-
-    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor {
-        let mut memory: Memory = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let (last, today) = (hour_number(at), hour_number(at).div_euclid(DAY_HOURS));
-        let mut first = memory.next.min(last - REREAD_HOURS);
-        if memory.next == 0 {
-            let days = if settings.backfill_days == 0 { BACKFILL_DAYS } else { settings.backfill_days };
-            let of_window = window.from.and_then(|from| from.to_zoned(TimeZone::UTC).ok()).map(|from| hour_number(from.timestamp()));
-            first = of_window.unwrap_or(last - i64::from(days) * DAY_HOURS);
-        } else if memory.reread_day != today {
-            first = first.min(last - i64::from(settings.window_days.clamp(1, REREAD_DAYS_MAX)) * DAY_HOURS);
-        }
-        first = first.clamp(last - HOURS_MAX, last);
-        (memory.reread_day, memory.next) = (today, first);
-        json::write_cursor(Cursor::over(first, last, memory))
-    }
-
-    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        json::read_cursor::<Cursor>(stream.name, cursor)
-            .map_or_else(|_| UpstreamCursor::default(), |cursor| json::write_cursor(cursor.memory))
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        // A cursor that cannot be read is reported when the request is built.
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.range().is_some())
     }
 
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
@@ -155,6 +131,38 @@ impl Upstream for HackerNews {
         }
         next(stream, cursor, stories, at, &mut page);
         Ok(page)
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+}
+
+impl RunMemory for HackerNews {
+    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor {
+        let mut memory: Memory = json::read_cursor(stream.name, memory).unwrap_or_default();
+        let (last, today) = (hour_number(at), hour_number(at).div_euclid(DAY_HOURS));
+        let mut first = memory.next.min(last - REREAD_HOURS);
+        if memory.next == 0 {
+            let days = if settings.backfill_days == 0 { BACKFILL_DAYS } else { settings.backfill_days };
+            let of_window = window.from.and_then(|from| from.to_zoned(TimeZone::UTC).ok()).map(|from| hour_number(from.timestamp()));
+            first = of_window.unwrap_or(last - i64::from(days) * DAY_HOURS);
+        } else if memory.reread_day != today {
+            first = first.min(last - i64::from(settings.window_days.clamp(1, REREAD_DAYS_MAX)) * DAY_HOURS);
+        }
+        first = first.clamp(last - HOURS_MAX, last);
+        (memory.reread_day, memory.next) = (today, first);
+        json::write_cursor(Cursor::over(first, last, memory))
+    }
+
+    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        json::read_cursor::<Cursor>(stream.name, cursor)
+            .map_or_else(|_| UpstreamCursor::default(), |cursor| json::write_cursor(cursor.memory))
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        // A cursor that cannot be read is reported when the request is built.
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.range().is_some())
     }
 }
 

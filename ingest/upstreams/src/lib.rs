@@ -42,8 +42,8 @@ mod xml;
 mod xml_records;
 
 pub use upstream::{
-    Answer, BackOffRule, Budget, Download, FilePages, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Store, Stream,
-    Upstream, UpstreamError, Window,
+    Answer, BackOffRule, Budget, Download, Failures, FilePages, Files, Incomplete, KnownRecords, Manifest, Observation, Page, Reject,
+    Request, RunMemory, Settings, Store, Stream, Upstream, UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.

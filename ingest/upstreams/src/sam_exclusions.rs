@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use self::layout::Layout;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, FilePages, Incomplete, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json,
+    Answer, Download, FilePages, Files, Incomplete, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    drift, json,
 };
 
 const STREAM: &str = "sam_exclusions";
@@ -100,19 +101,6 @@ impl Upstream for SamExclusions {
         json::write_cursor(Cursor { day: Some(window.to), ..Cursor::default() })
     }
 
-    fn start_after(&self, stream: &Stream, window: &Window, _: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
-        let memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
-        json::write_cursor(Cursor { day: Some(window.to), row: 0, is_read: false, ..memory })
-    }
-
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop =
@@ -164,13 +152,38 @@ impl Upstream for SamExclusions {
         Ok(Page { next: Some(json::write_cursor(next)), incomplete, ..page })
     }
 
+    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
+        raw.to_vec()
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+
+    fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+}
+
+impl RunMemory for SamExclusions {
+    fn start_after(&self, stream: &Stream, window: &Window, _: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
+        let memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
+        json::write_cursor(Cursor { day: Some(window.to), row: 0, is_read: false, ..memory })
+    }
+
+    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
+    }
+}
+
+impl Files for SamExclusions {
     fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         Ok(Box::new(pages::Pages::open(stream.name, cursor, file, at.to_zoned(jiff::tz::TimeZone::UTC).date())?))
-    }
-
-    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
-        raw.to_vec()
     }
 }
 

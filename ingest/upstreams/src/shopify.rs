@@ -23,7 +23,9 @@ use schemas::topics::STOCK;
 
 use self::cursor::{Cursor, Memories, Memory, Poll, Step};
 use self::product::{PageOfProducts, products};
-use crate::{Answer, Budget, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
+use crate::{
+    Answer, Budget, Failures, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json,
+};
 
 /// How many products a store is asked for at once: the most that it gives.
 const PAGE_PRODUCTS: usize = 250;
@@ -78,48 +80,6 @@ impl Upstream for Shopify {
         json::write_cursor(Cursor { polls: Vec::new(), turn: 0, is_replay: true })
     }
 
-    fn start_after(
-        &self,
-        stream: &Stream,
-        _window: &Window,
-        settings: &Settings,
-        memory: &UpstreamCursor,
-        at: Timestamp,
-    ) -> UpstreamCursor {
-        let memories: Memories = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let polls = settings.stores.iter().map(|store| {
-            let memory = memories.stores.get(&store.host).cloned().unwrap_or_default();
-            let is_due = settings.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
-            let step = if is_due { Step::first(&memory, at) } else { Step::Done };
-            Poll {
-                host: store.host.clone(),
-                niche: store.niche.clone(),
-                interval_s: i64::from(store.interval_s),
-                step,
-                memory,
-                ..Poll::default()
-            }
-        });
-        json::write_cursor(Cursor { polls: polls.collect(), turn: 0, is_replay: false }.at_open_poll())
-    }
-
-    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        let Ok(cursor) = json::read_cursor::<Cursor>(stream.name, cursor) else { return UpstreamCursor::default() };
-        json::write_cursor(Memories { stores: cursor.polls.into_iter().map(|poll| (poll.host, poll.memory)).collect() })
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        // A cursor that cannot be read is reported when the request is built.
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.open().is_some())
-    }
-
-    fn resume(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        let Ok(mut cursor) = json::read_cursor::<Cursor>(stream.name, cursor) else { return cursor.clone() };
-        // What the interrupted run saw of an unfinished poll is not known, so the poll begins again.
-        cursor.polls.iter_mut().for_each(Poll::restart);
-        json::write_cursor(cursor)
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop = |reason: &str| UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: reason.to_owned() };
@@ -165,6 +125,64 @@ impl Upstream for Shopify {
         Ok(page)
     }
 
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        raw.to_vec()
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+
+    fn failures(&self) -> Option<&dyn Failures> {
+        Some(self)
+    }
+}
+
+impl RunMemory for Shopify {
+    fn start_after(
+        &self,
+        stream: &Stream,
+        _window: &Window,
+        settings: &Settings,
+        memory: &UpstreamCursor,
+        at: Timestamp,
+    ) -> UpstreamCursor {
+        let memories: Memories = json::read_cursor(stream.name, memory).unwrap_or_default();
+        let polls = settings.stores.iter().map(|store| {
+            let memory = memories.stores.get(&store.host).cloned().unwrap_or_default();
+            let is_due = settings.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
+            let step = if is_due { Step::first(&memory, at) } else { Step::Done };
+            Poll {
+                host: store.host.clone(),
+                niche: store.niche.clone(),
+                interval_s: i64::from(store.interval_s),
+                step,
+                memory,
+                ..Poll::default()
+            }
+        });
+        json::write_cursor(Cursor { polls: polls.collect(), turn: 0, is_replay: false }.at_open_poll())
+    }
+
+    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        let Ok(cursor) = json::read_cursor::<Cursor>(stream.name, cursor) else { return UpstreamCursor::default() };
+        json::write_cursor(Memories { stores: cursor.polls.into_iter().map(|poll| (poll.host, poll.memory)).collect() })
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        // A cursor that cannot be read is reported when the request is built.
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.open().is_some())
+    }
+
+    fn resume(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        let Ok(mut cursor) = json::read_cursor::<Cursor>(stream.name, cursor) else { return cursor.clone() };
+        // What the interrupted run saw of an unfinished poll is not known, so the poll begins again.
+        cursor.polls.iter_mut().for_each(Poll::restart);
+        json::write_cursor(cursor)
+    }
+}
+
+impl Failures for Shopify {
     fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page> {
         let mut cursor: Cursor = json::read_cursor(stream.name, cursor).ok()?;
         let poll = cursor.open_mut()?;
@@ -179,10 +197,6 @@ impl Upstream for Shopify {
         let poll = cursor.open()?;
         let is_first = poll.memory.last_s == 0;
         Some(Budget { part: part(stream, poll), facts_max: if is_first { FIRST_POLL_FACTS_MAX } else { POLL_FACTS_MAX } })
-    }
-
-    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
-        raw.to_vec()
     }
 }
 

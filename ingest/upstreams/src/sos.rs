@@ -22,7 +22,7 @@ use schemas::topics::BUSINESSES;
 use serde::{Deserialize, Serialize};
 
 use self::registers::{REGISTERS, Register, Scope};
-use crate::{Answer, FilePages, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata};
+use crate::{Answer, FilePages, Files, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, json, socrata};
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1_000;
@@ -137,6 +137,12 @@ impl Upstream for Sos {
         Ok(page)
     }
 
+    fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+}
+
+impl Files for Sos {
     fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
         Ok(Box::new(iowa::Pages::open(register(stream)?, cursor, &file, at.to_zoned(TimeZone::UTC).date())?))
     }

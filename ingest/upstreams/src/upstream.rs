@@ -1,4 +1,5 @@
-//! The definition of an upstream: a description and three pure functions. The runner in `ingest` does everything else.
+//! The definition of an upstream: a description and three pure functions. The runner in `ingest` does everything else. What only some upstreams need
+//! are traits of their own: [`RunMemory`], [`KnownRecords`], [`Files`] and [`Failures`].
 //!
 //! A **stream** is one dataset or endpoint of an upstream: a flat file and an API of one agency are two streams. Each stream has its own
 //! cursor, sync runs and completeness, so one broken stream does not stop the others.
@@ -122,7 +123,7 @@ pub struct Request {
     pub conditional: bool,
     /// How this upstream asks clients to back off, if it has a way of its own.
     pub back_off: Option<&'static BackOffRule>,
-    /// Says that the answer is a file that is too large for memory. It is stored on disk and read by [`Upstream::open`] instead of
+    /// Says that the answer is a file that is too large for memory. It is stored on disk and read by [`Files::open`] instead of
     /// [`Upstream::map`].
     pub download: Option<Download>,
 }
@@ -323,34 +324,6 @@ pub trait Upstream: Send + Sync + 'static {
     /// When the answer as a whole is refused.
     fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
 
-    /// Returns the cursor of the first page of a run at a time, for a stream that remembers something from one run to the next. `memory` is
-    /// what the last finished run left, see [`Self::remember`]; empty if it left nothing. By default [`Self::start`].
-    fn start_after(
-        &self,
-        stream: &Stream,
-        window: &Window,
-        settings: &Settings,
-        _memory: &UpstreamCursor,
-        _at: Timestamp,
-    ) -> UpstreamCursor {
-        self.start(stream, window, settings)
-    }
-
-    /// Returns what a finished run leaves to the next, given the cursor after its last page. Nothing by default.
-    fn remember(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> UpstreamCursor {
-        UpstreamCursor::default()
-    }
-
-    /// Whether anything is to be requested at a cursor. A run ends at a cursor without a request. By default every cursor has one.
-    fn has_request(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> bool {
-        true
-    }
-
-    /// Returns the cursor at which an interrupted run continues. By default the one of its last checkpoint.
-    fn resume(&self, _stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
     /// Maps the answer at a cursor that was received at a time, for a stream whose records hold that time. By default [`Self::map`] with the
     /// day of that time in UTC.
     ///
@@ -358,37 +331,6 @@ pub trait Upstream: Send + Sync + 'static {
     /// When the answer as a whole is refused.
     fn map_at(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, at: Timestamp) -> Result<Page, UpstreamError> {
         self.map(stream, cursor, answer, at.to_zoned(TimeZone::UTC).date())
-    }
-
-    /// Returns the page that stands for a request to which a host gave no answer after all retries, with the reason and the time, for a stream
-    /// of many hosts of which one must not stop the others. It also stands for a file that is damaged. `None`, the default, fails the run.
-    fn failed(&self, _stream: &Stream, _cursor: &UpstreamCursor, _reason: &str, _at: Timestamp) -> Option<Page> {
-        None
-    }
-
-    /// Returns the budget of the part that the page at a cursor belongs to, for a stream of many hosts of which one must not fill the log. When the run has
-    /// spent it, [`Self::failed`] stands for the page. `None`, the default, is no bound.
-    fn budget(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> Option<Budget> {
-        None
-    }
-
-    /// Returns keys that may already be known, so that the requests at a cursor can skip them. The runner looks them up among the facts of
-    /// the stream's topic and continues with the result of [`Self::narrow`]. None by default.
-    fn depends_on(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Returns the cursor without the known keys; `None` when nothing remains to be requested.
-    fn narrow(&self, _stream: &Stream, cursor: &UpstreamCursor, _known: &HashSet<String>) -> Option<UpstreamCursor> {
-        Some(cursor.clone())
-    }
-
-    /// Opens the downloaded file of the request at a cursor, at the record where the cursor continues.
-    ///
-    /// # Errors
-    /// When the file is not what the request asked for. By default no stream downloads files.
-    fn open(&self, stream: &Stream, _cursor: &UpstreamCursor, _file: File, _at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
-        Err(UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() })
     }
 
     /// Whether a later page of a run may show a key again, as a newer version of the record. By default the first one counts, since most
@@ -400,5 +342,149 @@ pub trait Upstream: Send + Sync + 'static {
     /// Wraps one rejected record into an answer body, so that it can be mapped again. By default a JSON array.
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [b"[", raw, b"]"].concat()
+    }
+
+    /// What its runs leave to the next ones. `None` by default: each run begins with its window.
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        None
+    }
+
+    /// Which requests it can skip, because the log has their records. `None` by default.
+    fn known_records(&self) -> Option<&dyn KnownRecords> {
+        None
+    }
+
+    /// How it reads downloaded files. `None` by default: no stream downloads files.
+    fn files(&self) -> Option<&dyn Files> {
+        None
+    }
+
+    /// How its runs continue after a failed request. `None` by default: they fail.
+    fn failures(&self) -> Option<&dyn Failures> {
+        None
+    }
+}
+
+/// An upstream whose runs leave something to the next ones.
+pub trait RunMemory {
+    /// Returns the cursor of the first page of a run at a time. `memory` is what the last finished run left, see [`Self::remember`]; empty if it left
+    /// nothing.
+    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor;
+
+    /// Returns what a finished run leaves to the next, given the cursor after its last page.
+    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor;
+
+    /// Whether anything is to be requested at a cursor. A run ends at a cursor without a request.
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool;
+
+    /// Returns the cursor at which an interrupted run continues. By default the one of its last checkpoint.
+    fn resume(&self, _stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
+}
+
+/// An upstream that lists records and requests only those that the log does not have.
+pub trait KnownRecords {
+    /// Returns keys that may already be known, so that the requests at a cursor can skip them. The runner looks them up among the facts of
+    /// the stream's topic and continues with the result of [`Self::narrow`].
+    fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String>;
+
+    /// Returns the cursor without the known keys; `None` when nothing remains to be requested.
+    fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor>;
+}
+
+/// An upstream that publishes files which are too large for memory, see [`Request::download`].
+pub trait Files {
+    /// Opens the downloaded file of the request at a cursor, at the record where the cursor continues.
+    ///
+    /// # Errors
+    /// When the file is not what the request asked for.
+    fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError>;
+}
+
+/// An upstream of many hosts or files, of which one must not stop the others.
+pub trait Failures {
+    /// Returns the page that stands for a request to which a host gave no answer after all retries, with the reason and the time. It also stands for a
+    /// file that is damaged. `None` fails the run.
+    fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page>;
+
+    /// Returns the budget of the part that the page at a cursor belongs to, so that one host does not fill the log. When the run has spent it,
+    /// [`Self::failed`] stands for the page. `None`, the default, is no bound.
+    fn budget(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> Option<Budget> {
+        None
+    }
+}
+
+/// What a runner asks of any upstream, with the answer of those that leave a part out.
+impl dyn Upstream + '_ {
+    /// See [`RunMemory::start_after`]. Without a memory it is [`Upstream::start`].
+    #[must_use]
+    pub fn start_after(
+        &self,
+        stream: &Stream,
+        window: &Window,
+        settings: &Settings,
+        memory: &UpstreamCursor,
+        at: Timestamp,
+    ) -> UpstreamCursor {
+        match self.memory() {
+            Some(runs) => runs.start_after(stream, window, settings, memory, at),
+            None => self.start(stream, window, settings),
+        }
+    }
+
+    /// See [`RunMemory::remember`]. Without a memory it is nothing.
+    #[must_use]
+    pub fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        self.memory().map_or_else(UpstreamCursor::default, |runs| runs.remember(stream, cursor))
+    }
+
+    /// See [`RunMemory::has_request`]. Without a memory every cursor has one.
+    #[must_use]
+    pub fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        self.memory().is_none_or(|runs| runs.has_request(stream, cursor))
+    }
+
+    /// See [`RunMemory::resume`]. Without a memory it is the cursor itself.
+    #[must_use]
+    pub fn resume(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        self.memory().map_or_else(|| cursor.clone(), |runs| runs.resume(stream, cursor))
+    }
+
+    /// See [`KnownRecords::depends_on`]. None of an upstream that requests every record.
+    #[must_use]
+    pub fn depends_on(&self, stream: &Stream, cursor: &UpstreamCursor) -> Vec<String> {
+        self.known_records().map_or_else(Vec::new, |known| known.depends_on(stream, cursor))
+    }
+
+    /// See [`KnownRecords::narrow`]. The cursor itself of an upstream that requests every record.
+    #[must_use]
+    pub fn narrow(&self, stream: &Stream, cursor: &UpstreamCursor, known: &HashSet<String>) -> Option<UpstreamCursor> {
+        match self.known_records() {
+            Some(records) => records.narrow(stream, cursor, known),
+            None => Some(cursor.clone()),
+        }
+    }
+
+    /// See [`Files::open`].
+    ///
+    /// # Errors
+    /// As there, and if the upstream reads no files.
+    pub fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
+        let no_files =
+            || UpstreamError::Stop { stream: stream.name, field: "download".to_owned(), reason: "the stream reads no files".to_owned() };
+        self.files().ok_or_else(no_files)?.open(stream, cursor, file, at)
+    }
+
+    /// See [`Failures::failed`]. Without it a failure ends the run.
+    #[must_use]
+    pub fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page> {
+        self.failures()?.failed(stream, cursor, reason, at)
+    }
+
+    /// See [`Failures::budget`]. No bound without it.
+    #[must_use]
+    pub fn budget(&self, stream: &Stream, cursor: &UpstreamCursor) -> Option<Budget> {
+        self.failures()?.budget(stream, cursor)
     }
 }

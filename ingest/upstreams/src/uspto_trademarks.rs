@@ -27,7 +27,8 @@ use schemas::topics::MARKS;
 use self::cursor::{Cursor, Step};
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, FilePages, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json,
+    Answer, Download, Failures, FilePages, Files, Manifest, Observation, Page, Reject, Request, RunMemory, Settings, Stream, Upstream,
+    UpstreamError, Window, json,
 };
 
 const DAILY: &str = "uspto_trademarks.daily";
@@ -72,21 +73,6 @@ impl Upstream for UsptoTrademarks {
     fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor {
         let at = window.to.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).unwrap_or_default();
         self.start_after(stream, window, settings, &UpstreamCursor::default(), at)
-    }
-
-    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
-        let memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let days = Some(i64::from(settings.backfill_days)).filter(|days| *days > 0);
-        let first = days.and_then(|days| window.to.checked_sub(days.days()).ok());
-        json::write_cursor(Cursor { step: Step::List, first, file: String::new(), record: 0, ..memory })
-    }
-
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.step != Step::Rest)
     }
 
     fn is_ordered(&self, _: &Stream) -> bool {
@@ -139,18 +125,51 @@ impl Upstream for UsptoTrademarks {
         Ok(if stream.name == DAILY { cursor.plan_days(&files, at) } else { cursor.plan_parts(&files, at) })
     }
 
+    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
+        raw.to_vec()
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+
+    fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+
+    fn failures(&self) -> Option<&dyn Failures> {
+        Some(self)
+    }
+}
+
+impl RunMemory for UsptoTrademarks {
+    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, _: Timestamp) -> UpstreamCursor {
+        let memory: Cursor = json::read_cursor(stream.name, memory).unwrap_or_default();
+        let days = Some(i64::from(settings.backfill_days)).filter(|days| *days > 0);
+        let first = days.and_then(|days| window.to.checked_sub(days.days()).ok());
+        json::write_cursor(Cursor { step: Step::List, first, file: String::new(), record: 0, ..memory })
+    }
+
+    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.step != Step::Rest)
+    }
+}
+
+impl Files for UsptoTrademarks {
     fn open(&self, stream: &Stream, cursor: &UpstreamCursor, file: File, at: Timestamp) -> Result<Box<dyn FilePages>, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         Ok(Box::new(pages::Pages::open(stream.name, cursor, file, at)?))
     }
+}
 
+impl Failures for UsptoTrademarks {
     fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor).ok()?;
         (cursor.step == Step::Read).then(|| cursor.put_off(reason, at))
-    }
-
-    fn single(&self, _: &Stream, raw: &[u8]) -> Vec<u8> {
-        raw.to_vec()
     }
 }
 

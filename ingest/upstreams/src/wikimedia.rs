@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
+use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, text};
 
 const ORIGIN: &str = "https://wikimedia.org";
 const PATH: &str = "/api/rest_v1/metrics/pageviews/top/en.wikipedia/all-access";
@@ -111,28 +111,6 @@ impl Upstream for Wikimedia {
         json::write_cursor(Cursor { is_replay: true, ..Cursor::default() })
     }
 
-    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor {
-        let mut memory: Memory = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let today = day_of(at);
-        let days = if settings.backfill_days == 0 { BACKFILL_DAYS } else { settings.backfill_days };
-        let first = memory.next.or(window.from).unwrap_or_else(|| today.saturating_sub(i64::from(days).days()));
-        let first = first.clamp(today.saturating_sub(DAYS_MAX.days()), today);
-        let mut asked: Vec<Date> = memory.missing.iter().copied().filter(|day| *day < first).collect();
-        asked.extend(first.series(1.day()).take_while(|day| *day < today));
-        memory.next = Some(first);
-        json::write_cursor(Cursor { days: asked, memory, is_replay: false })
-    }
-
-    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        json::read_cursor::<Cursor>(stream.name, cursor)
-            .map_or_else(|_| UpstreamCursor::default(), |cursor| json::write_cursor(cursor.memory))
-    }
-
-    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
-        // A cursor that cannot be read is reported when the request is built.
-        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.days.is_empty())
-    }
-
     fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop = || UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: "names no day to read".to_owned() };
@@ -177,6 +155,34 @@ impl Upstream for Wikimedia {
 
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         raw.to_vec()
+    }
+
+    fn memory(&self) -> Option<&dyn RunMemory> {
+        Some(self)
+    }
+}
+
+impl RunMemory for Wikimedia {
+    fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor {
+        let mut memory: Memory = json::read_cursor(stream.name, memory).unwrap_or_default();
+        let today = day_of(at);
+        let days = if settings.backfill_days == 0 { BACKFILL_DAYS } else { settings.backfill_days };
+        let first = memory.next.or(window.from).unwrap_or_else(|| today.saturating_sub(i64::from(days).days()));
+        let first = first.clamp(today.saturating_sub(DAYS_MAX.days()), today);
+        let mut asked: Vec<Date> = memory.missing.iter().copied().filter(|day| *day < first).collect();
+        asked.extend(first.series(1.day()).take_while(|day| *day < today));
+        memory.next = Some(first);
+        json::write_cursor(Cursor { days: asked, memory, is_replay: false })
+    }
+
+    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        json::read_cursor::<Cursor>(stream.name, cursor)
+            .map_or_else(|_| UpstreamCursor::default(), |cursor| json::write_cursor(cursor.memory))
+    }
+
+    fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
+        // A cursor that cannot be read is reported when the request is built.
+        json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.days.is_empty())
     }
 }
 
