@@ -8,10 +8,10 @@ use schemas::clock::rfc3339;
 use schemas::evidence::{self, Verified};
 use schemas::hash::Hash32;
 use schemas::i_json::{self, Rule, Violation};
-use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use schemas::receipt::{Checks, Receipt, check};
 use schemas::tree::{self, Checkpoint};
 use serde_json::Value;
+use transparency::note::{KeyType, Note, Signed, VerifierKey};
 
 use crate::output::Output;
 

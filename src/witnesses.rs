@@ -62,7 +62,7 @@ pub(crate) fn own_key(context: &Context) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use schemas::note::Cosigner;
+    use transparency::note::Cosigner;
 
     use super::*;
     use crate::config::Flags;

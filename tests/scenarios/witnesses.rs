@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use schemas::hash::Hash32;
-use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use serde_json::{Value, json};
+use transparency::note::{KeyType, Note, Signed, VerifierKey};
 
 use crate::commands::NOWHERE;
 use crate::engine::{SimulatedUpstreams, fixed_clock};
@@ -128,7 +128,7 @@ async fn rewritten_history_is_not_cosigned() {
     let (code, message) = verify(&first, &second, &proof, &[&place.vkey]);
     assert!(code == Some(0) && message.contains("continues: ") && message.contains("cosigned: by witness.example/w1 at 20"), "{message}");
     assert_eq!(verify(&first, &second, &proof, &[]).0, Some(0), "cosignatures must not disturb the verification");
-    let other = schemas::note::Cosigner::new("witness.example/w2", &[3; 32]).unwrap().verifier().to_string();
+    let other = transparency::note::Cosigner::new("witness.example/w2", &[3; 32]).unwrap().verifier().to_string();
     let (code, message) = verify(&first, &second, &proof, &[&place.vkey, &other]);
     assert!(code == Some(1) && message.contains("NOT VALID: witness.example/w2 did not cosign"), "{message}");
     assert!(message.contains("1 of 2 witnesses did not cosign"), "{message}");

@@ -18,6 +18,7 @@ pub mod internal;
 pub mod live;
 mod lookup_cache;
 pub mod names;
+pub mod nearest_values;
 pub mod notes;
 pub mod page;
 pub mod page_request;

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::nearest_values::{nearest_values, neighbours};
 use operation::Call;
 use operation::context::Context;
 use operation::problem::Problem;
-use schemas::nearest_values::{nearest_values, neighbours};
 use schemas::position::Seq;
 use schemas::suppression::Hides;
 use schemas::views::records::{Record, RecordTables, normal};

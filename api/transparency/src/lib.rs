@@ -7,5 +7,6 @@ pub mod change_tree;
 pub mod checkpoints;
 pub mod consistency;
 pub mod memory;
+pub mod note;
 pub mod prover;
 pub mod witness;

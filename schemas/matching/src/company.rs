@@ -7,8 +7,8 @@
 
 use std::fmt;
 
+use crate::near_names::{edits_max, lists_near};
 use schemas::company_forms::{self, Form, compared_words};
-use schemas::near_names::{edits_max, lists_near};
 use serde::{Deserialize, Serialize};
 
 /// Returns the version of the data file of legal forms.

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use schemas::near_names::edits_max;
+use crate::near_names::edits_max;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::company::{CompanyName, NameMatch, compare, edits_between};
@@ -252,7 +252,7 @@ mod tests {
     fn lists_of_record(name: &CompanyName) -> Vec<String> {
         let keys = name.exact_keys();
         let words = keys.iter().find_map(|key| key.strip_prefix("words/")).unwrap();
-        schemas::near_names::lists_of(&words.split(' ').collect::<Vec<_>>())
+        crate::near_names::lists_of(&words.split(' ').collect::<Vec<_>>())
     }
 
     /// Proves that the index finds every pair of names that comparing all pairs finds, at the same grade.

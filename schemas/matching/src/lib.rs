@@ -14,6 +14,7 @@ pub mod company;
 pub mod index;
 pub mod insurance_filings;
 pub mod mandates;
+pub mod near_names;
 pub mod person;
 pub mod same_business;
 mod street_words;

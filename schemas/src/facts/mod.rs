@@ -6,7 +6,6 @@ pub mod carriers;
 pub mod company_facts;
 pub mod directives;
 pub mod exclusions;
-pub mod filing_events;
 pub mod filings;
 pub mod grants;
 pub mod insider_trades;

@@ -14,9 +14,9 @@ pub use contract::{Contract, ContractSignal, signal};
 pub use contradiction::{Contradiction, CustomerPart, reason, verdict};
 pub use score::{Signal, score, signals};
 
+use matching::near_names::lists_of;
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
-use schemas::near_names::lists_of;
 use schemas::news::{EXCLUSION_NEWS_DAYS, News};
 use schemas::suppression::{COMPANY, Hides, PERSON, RECORD};
 use schemas::views::records::{Place, Record, Term};
@@ -180,7 +180,7 @@ pub fn name_list(key: &str) -> String {
     format!("name/{key}")
 }
 
-/// The list of the exclusions in which names are that may be spelled a little differently, see [`schemas::near_names`].
+/// The list of the exclusions in which names are that may be spelled a little differently, see [`matching::near_names`].
 #[must_use]
 pub fn near_list(list: &str) -> String {
     format!("near/{list}")

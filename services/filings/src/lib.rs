@@ -1,5 +1,6 @@
 //! Securities filings: a feed of new ones, digests of material events, insider trades with clusters, watches of a company.
 
+pub mod filing_events;
 pub mod operations;
 pub mod record;
 pub mod rules;

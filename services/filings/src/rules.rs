@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::filing_events::WEIGHTS;
 use crate::record::{Filing, TABLES};
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
-use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::InsiderTradeFact;
 use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES, Topic};

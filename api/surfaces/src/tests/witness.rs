@@ -7,9 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use schemas::hash::Hash32;
-use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use schemas::receipt::SigningKeys;
 use schemas::tree::{self, Checkpoint, Question};
+use transparency::note::{KeyType, Note, Signed, VerifierKey};
 use transparency::witness::{KnownLog, OwnWitness, RecordPlace, Witnessing};
 
 use super::*;

@@ -5,7 +5,7 @@ use crate::witness::Witnessing;
 use operation::context::Part;
 use std::collections::BTreeMap;
 
-use schemas::note::{Note, Signed};
+use crate::note::{Note, Signed};
 use schemas::views::receipts::SignedCheckpoint;
 
 use super::remote::{Cosignature, Witness};

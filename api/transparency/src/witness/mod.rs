@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use schemas::note::VerifierKey;
+use crate::note::VerifierKey;
 
 pub use client::run;
 pub(crate) use cosignatures::newest_cosigned;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
 use schemas::hash::Hash32;
-use schemas::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
 use schemas::tree::{Checkpoint, is_consistent};
 
 use super::record::{Cosigned, Found, Record, RecordPlace, origin_hash};

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
+use crate::note::Note;
 use schemas::hash::Hash32;
-use schemas::note::Note;
 use schemas::tree::Checkpoint;
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::note::{KeyError, KeyType, Note, Signed, VerifierKey, decimal};
 use operation::context::Context;
 use operation::problem::Problem;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Url};
-use schemas::note::{KeyError, KeyType, Note, Signed, VerifierKey, decimal};
 use schemas::reason::reason;
 use schemas::views::receipts::SignedCheckpoint;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! How the answers of a witness are read.
 
-use schemas::note::Cosigner;
+use crate::note::Cosigner;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 

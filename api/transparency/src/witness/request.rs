@@ -1,9 +1,9 @@
 //! The body of an `add-checkpoint` request (C2SP tlog-witness): the old size, the consistency proof, an empty line, the checkpoint.
 
+use crate::note::decimal;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemas::hash::Hash32;
-use schemas::note::decimal;
 
 /// The longest consistency proof that is accepted, in lines.
 pub(super) const PROOF_LINES_MAX: usize = 63;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::forecast::{COVERAGE, METHOD};
 use crate::record::DAY_MS;
+use feed::nearest_values::nearest_values;
 use operation::problem::Problem;
 use operation::{Definition, Price};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::nearest_values::nearest_values;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::filing_events::WEIGHTS;
 use crate::record::Filing;
 use schemars::JsonSchema;
-use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;

@@ -1,9 +1,9 @@
 //! What filters and watches of the filings service follow: a company by its number.
 
+use crate::filing_events::WEIGHTS;
 use crate::record::Filing;
 use schemars::JsonSchema;
 use schemas::facts::FactData;
-use schemas::facts::filing_events::WEIGHTS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! Scores the importance of a filing, 0 to 100: by the items of a current report (8-K), otherwise by its form. The scores are data
-//! (`filing_events.json`).
+//! (`data/filing_events.json`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::filings::has_items;
+use schemas::facts::filings::has_items;
 
 /// The highest item number in use before August 2004.
 const OLD_ITEM_MAX: u8 = 12;
@@ -26,7 +26,7 @@ pub struct Weights {
 /// The scoring rules of this version of the program.
 pub static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
-    serde_json::from_str(include_str!("filing_events.json")).unwrap_or_default()
+    serde_json::from_str(include_str!("../data/filing_events.json")).unwrap_or_default()
 });
 
 /// The most important event that a filing reports.

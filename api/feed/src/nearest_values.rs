@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::names::MAX_COMPARED_CHARS;
+use schemas::names::MAX_COMPARED_CHARS;
 
 /// The most values that are compared with a text.
 pub const VALUES_MAX: usize = 50_000;
