@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::record::{DAY_MS, Restock};
-use bytes::Bytes;
 use schemas::clock::rfc3339;
 use schemas::event::FactKind;
 use schemas::key;
-use schemas::tables::Write;
 use schemas::views::records::Row;
 
 use super::*;
-use fold::rows::Rows;
-use fold::service::Service;
-use fold::testing;
+use fold::testing::{self, Folded};
 
 const HOST: &str = "shop.example";
 /// 2026-09-01T00:00:00Z.
@@ -21,10 +17,10 @@ const START_MS: i64 = 1_788_220_800_000;
 
 /// A store whose polls are played.
 struct Store {
-    rows: BTreeMap<(&'static str, String), Bytes>,
+    folded: Folded<Cadence>,
     now_ms: i64,
-    /// What each shown change said had happened, with its item's id.
-    happened: Vec<(String, String)>,
+    /// How many changes have been looked at.
+    seen: usize,
 }
 
 /// A variant as a poll shows it: id, product, available.
@@ -32,46 +28,11 @@ type Shown<'a> = (&'a str, &'a str, bool);
 
 impl Store {
     fn new() -> Self {
-        Self { rows: BTreeMap::new(), now_ms: START_MS, happened: Vec::new() }
+        Self { folded: Folded::default(), now_ms: START_MS, seen: 0 }
     }
 
     fn fact(&self, key: String, kind: FactKind, data: Option<StockFact>) -> Fact<StockFact> {
         Fact { upstream: "shopify".into(), ..testing::fact(key, kind, self.now_ms, data) }
-    }
-
-    fn decide(&mut self, fact: &Fact<StockFact>) {
-        let mut rows = Rows::default();
-        let drafts = loop {
-            match Cadence::decide(&mut rows, fact) {
-                Ok(drafts) => break drafts,
-                Err(Undecided::Miss) => {
-                    for (table, key) in rows.take_missing() {
-                        let value = self.rows.get(&(table.name, format!("{key:?}"))).cloned();
-                        rows.write(match value {
-                            Some(value) => Write::put(table, key, value),
-                            None => Write::delete(table, key),
-                        });
-                    }
-                }
-                Err(error) => panic!("{error:?}"),
-            }
-        };
-        for draft in drafts {
-            for row in draft.note.iter().flat_map(|note| &note.rows) {
-                let place = (TABLES.sources.name, format!("{:?}", key![row.key.as_str()]));
-                if row.value.is_empty() {
-                    self.rows.remove(&place);
-                } else {
-                    self.rows.insert(place, Bytes::from(row.value.clone()));
-                }
-            }
-            if let Some(after) = draft.after {
-                let what = details(draft.before.as_ref(), &after).happened.join(" ");
-                self.happened.push((after.id.clone(), if draft.before.is_none() { "new".to_owned() } else { what }));
-                let row = serde_json::json!({ "seq": 1, "record": after });
-                self.rows.insert((TABLES.records.name, format!("{:?}", key![after.id.as_str()])), Bytes::from(row.to_string()));
-            }
-        }
     }
 
     fn variant(&mut self, (id, product, available): Shown<'_>, title: &str, updated_ms: i64) {
@@ -89,12 +50,12 @@ impl Store {
             ..StockFact::default()
         };
         let fact = self.fact(format!("shopify/{HOST}/v/{id}"), FactKind::Observed, Some(data));
-        self.decide(&fact);
+        self.folded.decide(&fact);
     }
 
     fn gone(&mut self, id: &str) {
         let fact = self.fact(format!("shopify/{HOST}/v/{id}"), FactKind::Withdrawn, None);
-        self.decide(&fact);
+        self.folded.decide(&fact);
     }
 
     fn end(&mut self, reason: &str) {
@@ -116,7 +77,7 @@ impl Store {
             ..StockFact::default()
         };
         let fact = self.fact(format!("shopify/{HOST}/poll"), FactKind::Observed, Some(data));
-        self.decide(&fact);
+        self.folded.decide(&fact);
         self.now_ms += DAY_MS;
     }
 
@@ -128,16 +89,24 @@ impl Store {
     }
 
     fn item(&self, product: &str) -> Item {
-        let row = &self.rows[&(TABLES.records.name, format!("{:?}", key![format!("{HOST}/{product}")]))];
+        let row = &self.folded.rows[&(TABLES.records.name, key![format!("{HOST}/{product}")])];
         serde_json::from_slice::<Row<Item>>(row).unwrap().record
     }
 
     fn source<T: serde::de::DeserializeOwned>(&self, key: &str) -> T {
-        serde_json::from_slice(&self.rows[&(TABLES.sources.name, format!("{:?}", key![key]))]).unwrap()
+        serde_json::from_slice(&self.folded.rows[&(TABLES.sources.name, key![key])]).unwrap()
     }
 
+    /// What each change since the last call said had happened.
     fn take_happened(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.happened).into_iter().map(|(_, what)| what).collect()
+        let new = &self.folded.changes[self.seen..];
+        let of_change = |change: &RecordChange<Item>| {
+            let after = change.after.as_ref()?;
+            Some(if change.before.is_none() { "new".to_owned() } else { details(change.before.as_ref(), after).happened.join(" ") })
+        };
+        let happened = new.iter().filter_map(of_change).collect();
+        self.seen = self.folded.changes.len();
+        happened
     }
 }
 
