@@ -240,6 +240,7 @@ fn row_json(seq: Seq, record: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use fold::testing;
     use schemas::change::Input;
     use schemas::hash::Hash32;
 
@@ -277,19 +278,7 @@ mod tests {
     }
 
     fn fact_at(observed_at: i64, command: AccountCommand) -> Fact<AccountCommand> {
-        Fact {
-            id: Hash32::ZERO,
-            kind: FactKind::Observed,
-            key: "subject".to_owned(),
-            version: 1,
-            prev_hash: Hash32::ZERO,
-            content_hash: Hash32::ZERO,
-            upstream: "api".to_owned(),
-            observed_at,
-            superseded_by: String::new(),
-            data: Some(command),
-            run: None,
-        }
+        Fact { upstream: "api".to_owned(), ..testing::fact("subject", FactKind::Observed, observed_at, Some(command)) }
     }
 
     /// Proves that a replaced key works as long as the command says, or a day, that its successor has its account and tier, and that both are in the index

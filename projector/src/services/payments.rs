@@ -109,7 +109,6 @@ fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use schemas::hash::Hash32;
     use schemas::key;
     use schemas::tables::Write;
     use schemas::views::payments::Settlement;
@@ -117,25 +116,14 @@ mod tests {
     use super::*;
     use fold::rows::Rows;
     use fold::service::Service;
+    use fold::testing;
 
     /// Decides commands in turn. Each call returns the payment if the command changed it.
     struct Decisions(Rows);
 
     impl Decisions {
         fn decide(&mut self, payment: &str, command: PaymentCommand) -> Option<Payment> {
-            let fact = Fact {
-                id: Hash32::ZERO,
-                kind: FactKind::Observed,
-                key: payment.to_owned(),
-                version: 1,
-                prev_hash: Hash32::ZERO,
-                content_hash: Hash32::ZERO,
-                upstream: "api".to_owned(),
-                observed_at: 1,
-                superseded_by: String::new(),
-                data: Some(command),
-                run: None,
-            };
+            let fact = Fact { upstream: "api".to_owned(), ..testing::fact(payment, FactKind::Observed, 1, Some(command)) };
             let drafts = loop {
                 match Payments::decide(&mut self.0, &fact) {
                     // A row that was not fetched does not exist in this test.

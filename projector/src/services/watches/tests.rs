@@ -1,7 +1,6 @@
 //! Tests of the watches service: filters, fleets, watches, ends, purchases.
 
 use bytes::Bytes;
-use schemas::hash::Hash32;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Write;
@@ -12,6 +11,7 @@ use schemas::views::records::Row;
 use super::*;
 use fold::rows::Rows;
 use fold::service::Service;
+use fold::testing;
 
 /// A cache of rows to which commands are applied in turn.
 #[derive(Default)]
@@ -74,19 +74,7 @@ impl Decisions {
 }
 
 fn fact<T>(data: T, at_ms: i64) -> Fact<T> {
-    Fact {
-        id: Hash32::ZERO,
-        kind: FactKind::Observed,
-        key: "i".to_owned(),
-        version: 1,
-        prev_hash: Hash32::ZERO,
-        content_hash: Hash32::ZERO,
-        upstream: "api".to_owned(),
-        observed_at: at_ms,
-        superseded_by: String::new(),
-        data: Some(data),
-        run: None,
-    }
+    Fact { upstream: "api".to_owned(), ..testing::fact("i", FactKind::Observed, at_ms, Some(data)) }
 }
 
 const SAVE_FILTER: &str = "save_filter";
