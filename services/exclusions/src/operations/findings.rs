@@ -3,23 +3,22 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::record::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
-use feed::Source;
 use feed::filter::{Criteria, Element, TermQuery};
 use feed::places::{Segment, Walk};
 use feed::position::{Position, position};
 use feed::query::{DIGEST_MAX, Feed, newest};
 use jiff::civil::Date;
-use matching::company::{CompanyName, Grade, compare};
+use matching::company::CompanyName;
 use operation::context::Context;
 use operation::problem::Problem;
 use schemas::clock::rfc3339;
 use schemas::position::Seq;
-use schemas::topics::{AWARDS as AWARD_FACTS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
 
 use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
 use super::filter::keys_of;
 use super::followed::Exclusions;
+use super::recipients::{self, AWARDS, is_named};
 use crate::{FEED, SOURCE};
 use reads::read::Reader;
 
@@ -27,9 +26,7 @@ use reads::read::Reader;
 const FIRST_DAY: Date = Date::constant(1900, 1, 1);
 const LAST_DAY: Date = Date::constant(2199, 12, 31);
 
-/// The changes of the awards service.
-const AWARDS: Source = Source::of_records("awards", &AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
-/// The feed of these changes under a filter.
+/// The feed of the changes of the awards service under a filter.
 const AWARDS_FEED: Feed = Feed { source: AWARDS, tables: &AWARD_TABLES, list: "changes" };
 
 /// The most recipients of a name whose hits are read.
@@ -225,14 +222,14 @@ impl Moment {
     /// The awards of recipients with exactly a name.
     async fn awards_named(&self, ctx: &Context, name: &str) -> Result<(Vec<Award>, bool), Problem> {
         let Some(company) = CompanyName::new(name) else { return Ok((Vec::new(), false)) };
-        let Some(word) = company.normal().split(' ').max_by_key(|word| word.len()).map(str::to_lowercase) else {
-            return Ok((Vec::new(), false));
-        };
-        let is_named = |recipient: &str| {
-            CompanyName::new(recipient).and_then(|other| compare(&company, &other)).is_some_and(|found| found.grade == Grade::Exact)
-        };
-        let query = TermQuery::Part("recipient", word);
-        self.awards(ctx, Criteria::new(vec![query], |change: &Element<Award>| is_named(&change.record.recipient))).await
+        let named = recipients::named(ctx, &self.awards, company.clone()).await?;
+        if named.names.is_empty() {
+            return Ok((Vec::new(), named.is_cut));
+        }
+        let query = TermQuery::Exact("recipient", named.names);
+        let criteria = Criteria::new(vec![query], |change: &Element<Award>| is_named(&company, &change.record.recipient));
+        let (awards, is_cut) = self.awards(ctx, criteria).await?;
+        Ok((awards, is_cut || named.is_cut))
     }
 
     async fn awards(&self, ctx: &Context, criteria: Criteria<'_, Award>) -> Result<(Vec<Award>, bool), Problem> {

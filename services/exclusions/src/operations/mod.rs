@@ -9,6 +9,7 @@ pub mod filter;
 pub mod findings;
 pub mod followed;
 pub mod permalink;
+pub(crate) mod recipients;
 pub mod recompete;
 pub mod sample;
 pub mod scan;
