@@ -18,7 +18,7 @@ use super::findings::{Moment, Subject, hidden_note, hits_of_all_days};
 use super::followed::Exclusions;
 use crate::{SCAN_MICROS, SOURCE};
 use feed::filter::is_one_of;
-use feed::places::Walk;
+use feed::places::{Selects, Walk};
 use reads::read::{Read, Reader};
 
 /// Arguments of `scan`.
@@ -116,6 +116,11 @@ fn can_match(hit: &Exclusion, by: &str) -> bool {
     hit.matched_by == by || (by == BY_CAGE && hit.exclusions.len() > 1)
 }
 
+/// Whether records decide which hits are in a page: under a filter, or if any records are hidden on request, as a view's `rendition` says.
+fn has_condition(matched_by: Option<&str>, filter: &Filter, rendition: u64) -> bool {
+    matched_by.is_some() || *filter != Filter::default() || rendition != 0
+}
+
 impl Arguments {
     /// The page that the arguments ask for.
     async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
@@ -138,7 +143,10 @@ impl Arguments {
             is_wanted && !hit.suppressed
         };
         let walk = Walk { list: HITS, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
-        let page = reader.ranked(walk, Some(&is_selected)).await?;
+        // Without a condition only the records of the page are read.
+        let selects: Option<Selects<'_, Exclusion>> =
+            if has_condition(matched_by.as_deref(), &filter, reader.at.view.rendition()) { Some(&is_selected) } else { None };
+        let page = reader.ranked(walk, selects).await?;
         let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.note(hidden_note("excluded entities", hidden.len()));
         let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
@@ -178,6 +186,15 @@ mod tests {
             [BY_UEI, BY_CAGE].map(|by| can_match(&hit, by))
         };
         assert_eq!([of(BY_UEI, 1), of(BY_UEI, 2), of(BY_CAGE, 2)], [[true, false], [true, true], [false, true]]);
+    }
+
+    /// Proves that only a filter and hidden records make a page read records that it does not show.
+    #[test]
+    fn pages_with_a_condition() {
+        let of_agency = Filter { agency: Some("EPA".into()), ..Filter::default() };
+        let none = Filter::default();
+        let read = [(None, &none, 0), (Some(BY_UEI), &none, 0), (None, &of_agency, 0), (None, &none, 7)];
+        assert_eq!(read.map(|(by, filter, rendition)| has_condition(by, filter, rendition)), [false, true, true, true]);
     }
 
     /// Proves that a preview has rows as the paid page has them, without a list of awards or a hash.
