@@ -69,7 +69,8 @@ pub struct Artifact {
     /// By which exclusion and awards are of one entity: `uei`, `cage` or `name`; empty without an exclusion.
     #[serde(rename = "match")]
     pub matched_by: &'static str,
-    /// Its federal awards, those that are running first, then by the day they were signed, the newest first.
+    /// Its federal awards, those that are running first, then by the day they were signed, the newest first. Empty unless the signal is
+    /// `EXCLUDED_WHILE_ACTIVE` or `NAME_MATCH_ONLY`.
     pub federal_awards: Vec<FederalAward>,
     /// Sums over the running awards.
     pub summary: Summary,
@@ -252,9 +253,17 @@ impl Artifact {
         Some(self.entity.name.as_str()).filter(|name| self.exclusion.is_none() && !name.is_empty())
     }
 
-    /// Makes the artifact of what was found, as of a time in milliseconds since 1970.
+    /// Makes the artifact of what was found, as of a time in milliseconds since 1970. `EXCLUDED_NO_ACTIVE_AWARD` has no list of awards.
     #[must_use]
     pub fn new(findings: Findings, as_of_ms: i64) -> Self {
+        let artifact = Self::with_ended_awards(findings, as_of_ms);
+        let federal_awards = if artifact.signal == NO_ACTIVE_AWARD { Vec::new() } else { artifact.federal_awards };
+        Self { federal_awards, ..artifact }
+    }
+
+    /// The artifact in its earlier form, in which `EXCLUDED_NO_ACTIVE_AWARD` lists the awards that ended. Permalinks with the hash of that form still open it.
+    #[must_use]
+    pub fn with_ended_awards(findings: Findings, as_of_ms: i64) -> Self {
         let Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates } = findings;
         let day = day_of(as_of_ms);
         let first = exclusions.first();

@@ -136,12 +136,22 @@ impl Moment {
 
     /// Makes the artifact about a subject.
     pub(crate) async fn artifact(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<Artifact, Problem> {
+        Ok(Artifact::new(self.findings(reader, subject).await?, self.as_of_ms))
+    }
+
+    /// Makes the artifact about a subject in each form that a permalink can name, the present one first.
+    pub(crate) async fn forms(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<[Artifact; 2], Problem> {
+        let findings = self.findings(reader, subject).await?;
+        Ok([Artifact::new(findings.clone(), self.as_of_ms), Artifact::with_ended_awards(findings, self.as_of_ms)])
+    }
+
+    /// What is known of a subject.
+    async fn findings(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<Findings, Problem> {
         let day = reader.today();
-        let findings = match subject {
-            Subject::Uei { uei, asked } => self.by_uei(reader, uei, asked, day).await?,
-            Subject::Name(name) => self.by_name(reader, name, day).await?,
-        };
-        Ok(Artifact::new(findings, self.as_of_ms))
+        match subject {
+            Subject::Uei { uei, asked } => self.by_uei(reader, uei, asked, day).await,
+            Subject::Name(name) => self.by_name(reader, name, day).await,
+        }
     }
 
     /// What is known of the entity with a UEI.

@@ -8,6 +8,7 @@ use schemas::evidence::{Artifact, HashPrefix};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::artifact::Artifact as ExclusionArtifact;
 use super::entity_watch::Document;
 use super::filter::{self, Filter};
 use super::findings::{Moment, Subject};
@@ -56,11 +57,11 @@ impl Read for Arguments {
         if reader.is_current() {
             return Err(Problem::parameter("asOf", "`asOf` is required: the time of the artifact"));
         }
-        let artifact = Moment::of(reader).await?.artifact(reader, &subject).await?;
-        let is_wanted = Artifact::new(&artifact).is_ok_and(|hashed| hashed.prefix() == wanted);
-        if !is_wanted {
+        let forms = Moment::of(reader).await?.forms(reader, &subject).await?;
+        let is_wanted = |artifact: &ExclusionArtifact| Artifact::new(artifact).is_ok_and(|hashed| hashed.prefix() == wanted);
+        let Some(artifact) = forms.into_iter().find(is_wanted) else {
             return Err(Problem::new(ErrorCode::NotFound, "no artifact of this entity and time has this hash").about("hash"));
-        }
+        };
         Document::new(artifact, reader)
     }
 }

@@ -96,7 +96,8 @@ fn signals_and_sums() {
     assert_eq!(Dollars::total(running.iter().map(|award| award.at_risk())), found.summary.total_active_dollars_at_risk);
     assert!(found.federal_awards.iter().all(|award| award.source_url.contains(&award.award_id)));
 
-    assert_eq!(artifact(vec![exclusion("2026-10-01")], BY_CAGE, awards[2..].to_vec()).signal, NO_ACTIVE_AWARD);
+    let ended = artifact(vec![exclusion("2026-10-01")], BY_CAGE, awards[2..].to_vec());
+    assert_eq!((ended.signal, ended.federal_awards.len()), (NO_ACTIVE_AWARD, 0));
     // A name alone raises no signal, however many awards there are.
     let named = artifact(vec![exclusion("2026-10-01")], BY_NAME, awards.clone());
     assert_eq!((named.signal, named.matched_by), (NAME_MATCH_ONLY, BY_NAME));
@@ -154,6 +155,23 @@ fn hidden_exclusions_are_said() {
     let other = of(vec![exclusion("2026-10-01")], 1);
     assert_eq!((other.signal, other.flags), (NO_ACTIVE_AWARD, vec![EXCLUSIONS_HIDDEN]));
     assert!(other.statement.contains("is listed as excluded by EPA"), "{}", other.statement);
+}
+
+/// Proves that without a running award the list of awards is empty and the rest is as it was, that the earlier form with the awards that ended can still be
+/// made for its permalink, and that the two forms are one where an award is running.
+#[test]
+fn the_earlier_form_has_awards_that_ended() {
+    let of = |end: &str| {
+        let (exclusions, awards) = (vec![exclusion("2026-10-01")], vec![award("OLD", "2020-01-01", end)]);
+        let findings = Findings { entity: entity(), exclusions, matched_by: BY_UEI, awards, ..Findings::default() };
+        (Artifact::new(findings.clone(), NOON), Artifact::with_ended_awards(findings, NOON))
+    };
+    let (now, earlier) = of("2021-01-01");
+    assert_eq!((now.federal_awards.len(), earlier.federal_awards.len()), (0, 1));
+    assert_ne!(evidence::Artifact::new(&now).unwrap().hash(), evidence::Artifact::new(&earlier).unwrap().hash());
+    assert_eq!(Artifact { federal_awards: Vec::new(), ..earlier }, now);
+    let (now, earlier) = of("2027-01-01");
+    assert_eq!((now.federal_awards.len(), now), (1, earlier));
 }
 
 /// Proves that the hash is that of the artifact, also with the hash, the link and a note next to it, and that it changes with the evidence.
