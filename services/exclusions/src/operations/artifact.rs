@@ -85,6 +85,9 @@ pub struct Artifact {
     pub statement: String,
     /// What the evidence is not.
     pub disclaimer: String,
+    /// The ids of the awards that are recorded, also of those that are not listed. No part of the evidence.
+    #[serde(skip)]
+    pub recorded: Vec<String>,
 }
 
 /// An entity. Unknown fields are empty.
@@ -301,6 +304,7 @@ impl Artifact {
             exclusion: first.map(ShownExclusion::new),
             other_exclusions: exclusions.iter().skip(1).map(ShownExclusion::new).collect(),
             matched_by: if first.is_some() { matched_by } else { "" },
+            recorded: awards.iter().map(|award| award.award_id.clone()).collect(),
             federal_awards: awards,
             summary,
             split,

@@ -34,9 +34,9 @@ pub(crate) async fn note(reader: &Reader<Exclusions>, artifact: &Artifact) -> Op
     }
 }
 
-/// The note about contracts that were found and that an artifact does not have.
+/// The note about contracts that were found and that are not recorded.
 fn further(found: &Found, artifact: &Artifact) -> Option<String> {
-    let recorded: BTreeSet<&str> = artifact.federal_awards.iter().map(|award| award.award_id.as_str()).collect();
+    let recorded: BTreeSet<&str> = artifact.recorded.iter().map(String::as_str).collect();
     // The search looks for words, so it can find other recipients.
     let own = found.facts.iter().filter_map(|fact| match fact {
         FactData::Award(award) if award.recipient_uei == artifact.entity.uei => Some(award.award_id.as_str()),
@@ -70,7 +70,7 @@ mod tests {
         Found { facts: awards.iter().map(fact).collect(), has_more, ..Found::default() }
     }
 
-    /// Proves that a note names the contracts of the entity alone that the artifact does not have, that it is bounded, and that there is none without any.
+    /// Proves that a note names the contracts of the entity alone that are not recorded, that it is bounded, and that there is none without any.
     #[test]
     fn contracts_that_are_not_recorded() {
         let findings = Findings {
@@ -81,7 +81,7 @@ mod tests {
             ..Findings::default()
         };
         let artifact = Artifact::new(findings, 0);
-        assert_eq!(artifact.federal_awards.len(), 1);
+        assert_eq!((artifact.federal_awards.len(), artifact.recorded.len()), (0, 1), "an award that is recorded and not listed");
         assert_eq!(further(&found(&[("A", UEI), ("B", "GHIJKL123456")], false), &artifact), None);
         let note = further(&found(&[("A", UEI), ("C", UEI), ("B", UEI), ("B", UEI)], false), &artifact).unwrap();
         assert!(note.contains("shows 2 contracts") && note.ends_with("(B, C)"), "{note}");
