@@ -2,7 +2,7 @@
 //! and filings of insurance that are cancelled.
 //!
 //! An authority and a cancelled filing name a carrier by its USDOT number only. So each page of them is followed by look-ups of the carriers that it
-//! names: their census rows, and for cancelled filings the filings in force and the amounts on file. The census is never read as a whole.
+//! names: their census rows, the amounts required and on file, and for cancelled filings the filings in force. The census is never read as a whole.
 //!
 //! What is unreliable: whole datasets are rebuilt daily, so `:updated_at` says nothing; rows arrive late, so days are read again; USDOT numbers are
 //! padded with zeros in some rows, and a look-up asks for both spellings; a number is quoted only in columns of texts; fleets can be nonsense, and
@@ -183,7 +183,7 @@ impl Cursor {
     fn after_lookup(&self, stream: &Stream) -> Option<Self> {
         let next = match (self.step, stream.name) {
             (Step::Carriers, CANCELLATIONS) => Step::Filings,
-            (Step::Filings, _) => Step::OnFile,
+            (Step::Carriers, AUTHORITY) | (Step::Filings, _) => Step::OnFile,
             _ => Step::List,
         };
         if next != Step::List {
@@ -337,13 +337,14 @@ mod tests {
         }
     }
 
-    /// Proves that the carriers of a page are looked up in batches: each batch in one dataset, or for cancelled filings in three.
+    /// Proves that the carriers of a page are looked up in batches: each batch in two datasets, or for cancelled filings in three.
     #[test]
     fn carriers_are_looked_up_in_batches() {
         let carriers: Vec<String> = (1..=120).map(|dot: u32| dot.to_string()).collect();
         let cursor =
             Cursor { from: Date::constant(2026, 11, 1), step: Step::Carriers, after: Vec::new(), has_more: false, carriers, at_once: None };
-        assert_eq!(walk(&stream(AUTHORITY), cursor.clone()), [(Step::Carriers, 50), (Step::Carriers, 50), (Step::Carriers, 20)]);
+        let two = |count| [(Step::Carriers, count), (Step::OnFile, count)];
+        assert_eq!(walk(&stream(AUTHORITY), cursor.clone()), [two(50), two(50), two(20)].concat());
         let three = |count| [(Step::Carriers, count), (Step::Filings, count), (Step::OnFile, count)];
         assert_eq!(walk(&stream(CANCELLATIONS), cursor), [three(50), three(50), three(20)].concat());
     }

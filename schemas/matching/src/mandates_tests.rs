@@ -130,7 +130,7 @@ fn lapses() {
     let lapse = |values: &[(&str, &str)]| short(&lines("insurance_lapse", "CO", &facts("3uet-3z4i", values)));
     assert_eq!(lapse(&[("ins_form_code", "BMC-91X")]), ["AUTO_LIABILITY_BIPD MANDATED - 49 CFR 387.303; 387.313"]);
     assert_eq!(
-        lapse(&[("ins_form_code", "91X"), ("required_dollars", "750000")]),
+        lapse(&[("ins_form_code", "91X"), ("min_cov_amount", "750000")]),
         ["AUTO_LIABILITY_BIPD MANDATED 750000 49 CFR 387.303; 387.313"]
     );
     assert_eq!(lapse(&[("ins_form_code", "BMC-84")]), ["SURETY_BOND MANDATED 75000 49 CFR 387.307"]);

@@ -29,6 +29,10 @@ const DOMESTIC: &[&str] = &["AS", "GU", "MP", "PR", "UNITED STATES", "US", "USA"
 const KEPT_MAX: usize = 60;
 /// A new carrier with more vehicles or drivers than this has reported nonsense. The number is read as this one, and the evidence says so.
 const FLEET_MAX: u64 = 1_000;
+/// The stream that reads the amounts on file of dockets that were granted authority. What is on file later, its rows do not show.
+const AUTHORITY_STREAM: &str = "fmcsa.authority";
+/// The amounts of liability insurance that part 387 knows, in dollars. Another one is not read, since it can be in another unit.
+const AMOUNTS: &[&str] = &["300000", "750000", "1000000", "1500000", "5000000"];
 /// Words in the reason of an authority's change that make it no first grant.
 const NO_GRANT: &[&str] = &["REINSTAT", "REVOK", "SUSPEND", "WITHDRAW", "TERMINAT", "CANCEL"];
 
@@ -125,7 +129,11 @@ impl Carrier {
         let census = self.profiles.values().filter(|known| known.fact.stream == CENSUS_STREAM && known.fact.status != "I");
         for Known { seen, fact, .. } in census {
             let Some(day) = recent(&fact.added, *seen) else { continue };
-            let (facts, more) = facts_of_carrier(fact);
+            let (mut facts, more) = facts_of_carrier(fact);
+            if let Some(row) = self.required(&fact.docket, "") {
+                let required = [("op_auth_type", &row.authority_type), ("min_cov_amount", &row.bipd_required)];
+                facts.extend(required.into_iter().filter_map(|(field, value)| rule_fact(ON_FILE, field, value)));
+            }
             into.push(Trigger { name: "new_carrier", day, facts, more, docket: fact.docket.clone(), url: census_url(&fact.dot) });
         }
     }
@@ -135,9 +143,12 @@ impl Carrier {
             let reason = fact.reason.to_ascii_uppercase();
             let is_granted = fact.authority_status.eq_ignore_ascii_case("active") && !NO_GRANT.iter().any(|word| reason.contains(word));
             let Some(day) = recent(&fact.changed, *seen).filter(|_| is_granted) else { continue };
-            // Whether the carrier reports hazardous materials decides the amount.
+            // Whether the carrier reports hazardous materials decides the amount, and what the register requires of the docket.
             let hazmat = self.profile().and_then(|profile| rule_fact(CENSUS, "hm_ind", &profile.hm_ind));
-            let facts: Vec<RuleFact> = rule_fact(AUTHORITIES, "op_auth_type", &fact.authority_type).into_iter().chain(hazmat).collect();
+            let required = self.required(&fact.docket, &fact.authority_type);
+            let required = required.and_then(|row| rule_fact(ON_FILE, "min_cov_amount", &row.bipd_required));
+            let authority = rule_fact(AUTHORITIES, "op_auth_type", &fact.authority_type);
+            let facts: Vec<RuleFact> = authority.into_iter().chain(hazmat).chain(required).collect();
             let more = [("op_auth_status", &fact.authority_status), ("status_change_date", &fact.changed)];
             let more = more.into_iter().filter_map(|(field, value)| rule_fact(AUTHORITIES, field, value)).collect();
             into.push(Trigger {
@@ -166,7 +177,7 @@ impl Carrier {
             let required_text = required.map(|dollars| dollars.to_string()).unwrap_or_default();
             let facts: Vec<RuleFact> = form
                 .into_iter()
-                .chain(rule_fact(ON_FILE, "required_dollars", &required_text))
+                .chain(rule_fact(ON_FILE, "min_cov_amount", &required_text))
                 .chain(self.of_docket(&fact.docket).filter_map(|row| rule_fact(ON_FILE, "op_auth_type", &row.authority_type)))
                 .collect();
             let on_file_field = match cancelled.subject {
@@ -188,11 +199,31 @@ impl Carrier {
         }
     }
 
-    /// The amounts on file of a docket if they are known, else of the carrier.
+    /// The amounts on file of a docket if they are known, else of the carrier, as they were read with cancelled filings.
     fn of_docket(&self, docket: &str) -> impl Iterator<Item = &CarrierFact> + Clone {
         let of_docket = move |fact: &CarrierFact| !docket.is_empty() && fact.docket == docket;
-        let is_known = self.on_file.values().any(|known| of_docket(&known.fact));
-        self.on_file.values().map(|known| &known.fact).filter(move |fact| !is_known || of_docket(fact))
+        let rows = self.on_file.values().map(|known| &known.fact).filter(|fact| fact.stream != AUTHORITY_STREAM);
+        let is_known = rows.clone().any(of_docket);
+        rows.filter(move |fact| !is_known || of_docket(fact))
+    }
+
+    /// The row with the amount of liability insurance that the register requires of a docket: for an authority of a type if there is one, else the highest
+    /// amount. `None` if no amount that the regulation knows is required.
+    fn required(&self, docket: &str, authority_type: &str) -> Option<&CarrierFact> {
+        let mut rows: BTreeMap<&str, &Known> = BTreeMap::new();
+        for known in self.on_file.values().filter(|known| !docket.is_empty() && known.fact.docket == docket) {
+            // Two streams can read one row: what was read last counts.
+            match rows.get(known.fact.authority_type.as_str()) {
+                Some(other) if other.at > known.at => {}
+                _ => drop(rows.insert(&known.fact.authority_type, known)),
+            }
+        }
+        let is_required =
+            |fact: &&CarrierFact| !fact.authority_status.eq_ignore_ascii_case("inactive") && AMOUNTS.contains(&fact.bipd_required.as_str());
+        rows.into_values()
+            .map(|known| &known.fact)
+            .filter(is_required)
+            .max_by_key(|fact| (fact.authority_type.eq_ignore_ascii_case(authority_type), fact.bipd_required.parse::<u64>().unwrap_or(0)))
     }
 
     /// The dollars on file and required of a kind of insurance, for a docket if its amounts are known, else for the carrier. A bond or cargo insurance

@@ -358,6 +358,55 @@ fn facts_of_other_rows_decide() {
     assert_eq!(lapsed([cargo(), on_file(PROPERTY, "750000")]), line("CONDITIONAL"));
 }
 
+/// Proves that the amount that the register requires of a docket decides, that of the authority itself before another one of the docket; that one of another
+/// docket, of no paragraph or of an inactive authority does not; and that rows that are read with authorities say nothing of a lapse.
+#[test]
+fn amounts_that_dockets_require() {
+    const PROPERTY: &str = "Motor Carrier of Property (Except Household Goods)";
+    const DOCKET: &str = "MC1234567";
+    let of = |docket: &str, kind_of: &str, required: &str, status: &str| {
+        let data = CarrierFact {
+            stream: "fmcsa.authority".into(),
+            kind: kind::ON_FILE.into(),
+            dot: "4312345".into(),
+            docket: docket.into(),
+            authority_type: kind_of.into(),
+            authority_status: status.into(),
+            bipd_required: required.into(),
+            bipd_on_file: "750000".into(),
+            ..CarrierFact::default()
+        };
+        of_carrier(&format!("fmcsa.authority/on_file/4312345|{docket}|{kind_of}"), data)
+    };
+    let granted = |rows: Vec<Fact<CoverageFact>>| {
+        let facts = [vec![looked_up(), authority(PROPERTY, "Active", "GRANTED")], rows].concat();
+        let mandate = engine(&facts).leads().into_iter().find(|lead| lead.coverage_line == "AUTO_LIABILITY_BIPD").unwrap().mandate;
+        (mandate.amount, mandate.citation)
+    };
+    let small = (Some(300_000), "49 CFR 387.303(b)(1)".to_owned());
+    assert_eq!(granted(vec![of(DOCKET, PROPERTY, "300000", "Active")]), small);
+    let of_two = vec![of(DOCKET, "Motor Carrier of Household Goods", "750000", "Active"), of(DOCKET, PROPERTY, "300000", "Active")];
+    assert_eq!(granted(of_two), small);
+    let whole = |dollars: i64| (Some(dollars), "49 CFR 387.9; 387.303".to_owned());
+    assert_eq!(granted(vec![of(DOCKET, PROPERTY, "1000000", "Active")]), whole(1_000_000));
+    for row in [
+        of("MC7", PROPERTY, "300000", "Active"),
+        of("", PROPERTY, "300000", "Active"),
+        of(DOCKET, PROPERTY, "300", "Active"),
+        of(DOCKET, PROPERTY, "300000", "Inactive"),
+    ] {
+        assert_eq!(granted(vec![row]), whole(750_000));
+    }
+
+    let new = engine(&[census(carrier()), of(DOCKET, PROPERTY, "300000", "Active")]);
+    assert_eq!(new.short()[0], "AUTO_LIABILITY_BIPD MANDATED new_carrier 2026-11-18 fmcsa 300000");
+    let evidence = Evidence { field: "min_cov_amount".into(), value: "300000".into(), dataset: "inys-ebih".into() };
+    assert!(new.leads()[0].evidence.contains(&evidence), "{:?}", new.leads()[0].evidence);
+
+    let lapsed = engine(&[looked_up(), cancellation("2026-11-25"), on_file("0"), of(DOCKET, PROPERTY, "750000", "Active")]);
+    assert_eq!(lapsed.short(), ["AUTO_LIABILITY_BIPD MANDATED insurance_lapse 2026-11-25 fmcsa 750000"]);
+}
+
 /// Proves that a filing counts as a replacement only until its own cancellation: of two policies that are cancelled one after the other the later
 /// cancellation is the lapse, of two on one day that day, and a renewal under the same number is none. The order of the facts does not matter.
 #[test]
