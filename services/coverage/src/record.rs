@@ -20,6 +20,8 @@ pub const HOT_DAYS: i64 = 7;
 pub const WARM_DAYS: i64 = 30;
 /// The tiers of leads by time, the newest first.
 pub const TIERS: [&str; 3] = ["hot", "warm", "cool"];
+/// The field of the evidence of a lead that was not compared with others of its name, since these are too many.
+pub const NOT_COMPARED: &str = "not_compared";
 /// The dimension of the index of counts, see [`counts_term`].
 pub const COUNTS: &str = "counts";
 
@@ -190,6 +192,12 @@ impl Lead {
     #[must_use]
     pub fn tier(&self, today: Date) -> &'static str {
         self.trigger_date.parse().map_or("", |trigger| tier(trigger, today))
+    }
+
+    /// Whether the lead was compared with others of its name.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        self.evidence.iter().all(|fact| fact.field != NOT_COMPARED)
     }
 }
 

@@ -93,6 +93,12 @@ struct Preview {
     counts: Counts,
 }
 
+/// What an answer says of leads that were not compared with others of their name; `None` if there are none.
+fn not_compared_note(leads: &[Lead]) -> Option<String> {
+    let count = leads.iter().filter(|lead| !lead.is_compared()).count();
+    (count > 0).then(|| format!("leads whose name has too many leads to compare all, so that two can be about one business: {count}"))
+}
+
 impl Arguments {
     /// The days of the triggers; `None` if there are none.
     fn days(&self, today: Date) -> Result<Option<RangeInclusive<Date>>, Problem> {
@@ -171,6 +177,7 @@ impl Read for Arguments {
         if items.len() < listed {
             reader.note(format!("leads that are hidden on request and left out: {}", listed - items.len()));
         }
+        reader.note(not_compared_note(&items));
         reader.note_empty_page(items.len(), next.as_deref());
         let note = sources::late_note(&reader.at).await?;
         reader.note(note);
@@ -193,6 +200,16 @@ impl Read for Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Evidence, NOT_COMPARED};
+
+    /// Proves that a page says how many of its leads were not compared with others of their name.
+    #[test]
+    fn leads_that_were_not_compared_are_said() {
+        let of = |field: &str| Lead { evidence: vec![Evidence { field: field.to_owned(), ..Evidence::default() }], ..Lead::default() };
+        assert_eq!(not_compared_note(&[of("classdef"), Lead::default()]), None);
+        let note = not_compared_note(&[of("classdef"), of(NOT_COMPARED), of(NOT_COMPARED)]).unwrap();
+        assert!(note.ends_with("one business: 2"), "{note}");
+    }
 
     /// Proves the days of each tier within the days that are asked for, and that a tier outside of them has none.
     #[test]

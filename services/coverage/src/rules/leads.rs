@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{JoinedLead, Lead, TABLES, counts_term};
+use crate::record::{Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term};
 use bytes::Bytes;
 use jiff::ToSpan;
 use matching::address::Address;
@@ -22,7 +22,7 @@ use super::entities::Entity;
 use super::{Candidate, Candidates, CoverageRules, Owner, State};
 use fold::undecided::{Undecided, all};
 
-/// The most leads of a row. A further one is a lead of its own.
+/// The most leads of a row. A further one is a lead of its own, and its evidence says so.
 pub(super) const MEMBERS_MAX: usize = 20;
 /// In a full row, leads whose trigger is so many days older than that of a new one make room for it. They remain as they were decided.
 const OLD_DAYS: i64 = 400;
@@ -83,7 +83,7 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
             if is_in {
                 rows.insert(row);
             } else {
-                put(state, candidate.lead.clone())?;
+                put(state, not_compared(&candidate.lead))?;
             }
         }
     }
@@ -91,6 +91,17 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
         regroup(state, &row, owner, now)?;
     }
     Ok(())
+}
+
+/// A lead that has no room in its row.
+fn not_compared(lead: &Lead) -> Lead {
+    let value = format!(
+        "{MEMBERS_MAX} leads of this name, state, line and kind of trigger are compared with each other, this one is not: another one can be about the \
+         same business"
+    );
+    let mut lead = lead.clone();
+    lead.evidence.push(Evidence { field: NOT_COMPARED.to_owned(), value, dataset: String::new() });
+    lead
 }
 
 /// The row of a lead; `None` if its name cannot be compared.

@@ -578,7 +578,7 @@ fn the_order_of_facts_does_not_matter() {
     }
 }
 
-/// Proves that many companies of one name in one state are all leads, although only some are compared.
+/// Proves that many companies of one name in one state are all leads, although only some are compared, and that those that are not say so.
 #[test]
 fn many_businesses_of_one_name() {
     let facts: Vec<Fact<CoverageFact>> = (0..30)
@@ -587,5 +587,8 @@ fn many_businesses_of_one_name() {
             co(data)
         })
         .collect();
-    assert_eq!(engine(&facts).leads().iter().filter(|lead| lead.coverage_line == "GENERAL_LIABILITY").count(), 30);
+    let mut leads = engine(&facts).leads();
+    leads.retain(|lead| lead.coverage_line == "GENERAL_LIABILITY");
+    let not_compared = leads.iter().filter(|lead| !lead.is_compared()).count();
+    assert_eq!((leads.len(), not_compared), (30, 30 - MEMBERS_MAX));
 }
