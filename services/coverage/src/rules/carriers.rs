@@ -215,7 +215,7 @@ impl Carrier {
             // Two streams can read one row: what was read last counts.
             match rows.get(known.fact.authority_type.as_str()) {
                 Some(other) if other.at > known.at => {}
-                _ => drop(rows.insert(&known.fact.authority_type, known)),
+                _ => _ = rows.insert(&known.fact.authority_type, known),
             }
         }
         let is_required =
