@@ -102,6 +102,36 @@ fn cancelled_filings_are_looked_up() {
     assert_eq!((&*facts[3].1.bipd_on_file, &*facts[3].1.bipd_required), ("0", "750000"));
 }
 
+/// Proves that the carriers of authorities are looked up in the census and among the amounts that dockets require, and not among the filings.
+#[test]
+fn authorities_are_looked_up() {
+    const AUTHORITY: &str = "fmcsa.authority";
+    let (mut facts, mut asked): (Vec<(String, CarrierFact)>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut cursor = Some(start(AUTHORITY, &window()));
+    while let Some(at) = cursor {
+        let path = path(AUTHORITY, &at);
+        let dataset = ["yu5v-wbh6", "az4n-8mr2", "inys-ebih"].into_iter().find(|dataset| path.contains(dataset)).unwrap();
+        asked.push(dataset);
+        let rows = match dataset {
+            "yu5v-wbh6" => {
+                json!([{":id": "row-a", "usdot_number": "344554", "docket_number": "MC1", "op_auth_type": "Motor Carrier of Property", "op_auth_status": "Active", "reason": "GRANTED", "status_change_date": "20260925"}])
+            }
+            "az4n-8mr2" => json!([new_carrier(344_554)]),
+            _ => {
+                json!([{"usdot_number": "00344554", "docket_number": "MC-1", "op_auth_type": "Motor Carrier of Property", "min_cov_amount": "300000", "bipd_file": "300000"}])
+            }
+        };
+        let page = map_at(AUTHORITY, &at, &ok(rows.to_string())).unwrap();
+        assert_eq!(page.rejects, []);
+        facts.extend(page.observations.iter().map(|observation| (observation.key.clone(), carrier(observation).clone())));
+        cursor = page.next;
+    }
+    assert_eq!(asked, ["yu5v-wbh6", "az4n-8mr2", "inys-ebih"]);
+    let (key, amounts) = &facts[2];
+    assert_eq!((&**key, &*amounts.docket), ("fmcsa.authority/on_file/344554|MC1|Motor Carrier of Property", "MC1"));
+    assert_eq!((&*amounts.stream, &*amounts.bipd_required), (AUTHORITY, "300000"));
+}
+
 /// Proves that a look-up whose answer has as many rows as were asked for takes none of them and is repeated with half of the carriers, until the answers are
 /// whole; that a single carrier with so many rows is rejected and no filing of it is taken; and that every other carrier is looked up.
 #[test]
