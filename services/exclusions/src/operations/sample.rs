@@ -66,6 +66,7 @@ impl Read for Arguments {
         let moment = Moment::of(reader).await?;
         let walk = Walk { list: HITS, part: hits_of_all_days(), filter: "sample", limit: HITS_MAX, after: None };
         let page = reader.ranked(walk, None).await?;
+        let has_more = page.next.is_some();
         let hits = Counted::of(page.items);
         reader.note(hidden_note("excluded entities", hits.hidden));
         let mut artifacts = Vec::new();
@@ -79,6 +80,24 @@ impl Read for Arguments {
                 artifacts.push(artifact);
             }
         }
+        reader.note(cut_note(artifacts.len(), self.limit, has_more));
         Ok(Sample { count: artifacts.len(), artifacts })
+    }
+}
+
+/// What an answer says if not all hits were looked at, although it could show more; `None` if it is full or no hit is left.
+fn cut_note(shown: usize, limit: usize, has_more: bool) -> Option<String> {
+    (shown < limit && has_more).then(|| format!("only the newest {HITS_MAX} excluded entities with awards were looked at; `scan` has all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a sample says that hits are left only if it could show more.
+    #[test]
+    fn samples_that_are_cut() {
+        assert_eq!([cut_note(5, 5, true), cut_note(3, 5, false)], [None, None]);
+        assert!(cut_note(3, 5, true).unwrap().contains("newest 100"));
     }
 }
