@@ -33,7 +33,7 @@ pub const ACTIVE_DATE_FROM_CREATION: &str = "ACTIVE_DATE_FROM_CREATION";
 pub const DOLLARS_FROM_OBLIGATIONS: &str = "DOLLARS_FROM_OBLIGATIONS";
 /// The exclusion is a prohibition or restriction, which can be partial.
 pub const PARTIAL_PROHIBITION: &str = "PARTIAL_PROHIBITION";
-/// The entity has more awards than are read; the sums are too low.
+/// The entity has more awards than are read, or more recipients have its name; the sums are too low.
 pub const AWARDS_INCOMPLETE: &str = "AWARDS_INCOMPLETE";
 /// The index has active entries of the entity that raise no signal: of a ship, or of a party that the agency does not exclude itself.
 pub const LISTED_WITHOUT_SIGNAL: &str = "LISTED_WITHOUT_SIGNAL";
