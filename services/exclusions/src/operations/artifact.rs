@@ -78,7 +78,7 @@ pub struct Artifact {
     pub split: Split,
     /// What limits the evidence.
     pub flags: Vec<&'static str>,
-    /// The entities that have the name, if a name was given that fits several.
+    /// The entities on the index that have the name, if a name was given that fits several; or the recipients of the awards, if these are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
     /// The evidence in one sentence.

@@ -1,6 +1,6 @@
 //! What is known of an entity at one position: its active exclusions and its awards.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::record::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
 use feed::filter::{Criteria, Element, TermQuery};
@@ -220,7 +220,8 @@ impl Moment {
             ));
             return self.by_uei(reader, &uei, name, day).await;
         }
-        Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, ..Findings::default() })
+        let candidates = several_recipients(&awards);
+        Ok(Findings { entity, exclusions, hidden, matched_by: BY_NAME, awards, is_cut, candidates, ..Findings::default() })
     }
 
     /// The awards of the entity with a UEI, and whether it has more. A UEI of a parent counts as another one.
@@ -249,6 +250,19 @@ impl Moment {
         awards.retain(|award| !award.withdrawn);
         Ok((awards, is_cut))
     }
+}
+
+/// The recipients of some awards if they are several by their UEIs, each with the first of its names in their order; none if they are one.
+fn several_recipients(awards: &[Award]) -> Vec<Candidate> {
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    for award in awards.iter().filter(|award| !award.recipient_uei.is_empty()) {
+        let name = names.entry(&award.recipient_uei).or_insert(&award.recipient);
+        *name = (*name).min(award.recipient.as_str());
+    }
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    names.into_iter().map(|(uei, name)| Candidate { name: name.to_owned(), uei: uei.to_owned() }).collect()
 }
 
 /// The hits of some entities, by their UEIs.
@@ -298,6 +312,18 @@ mod tests {
         let of = |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
         let found = [of(FIRM, false), of(VESSEL, false), of(VESSEL, true), of("", false)];
         assert_eq!(reasons_without_signal(&found), ["a vessel", "the list gives no class of party"]);
+    }
+
+    /// Proves that awards of several recipients name each once, and that those of one recipient, or of unknown ones, name none.
+    #[test]
+    fn a_name_of_several_recipients() {
+        let of = |recipients: &[(&str, &str)]| {
+            let award = |(name, uei): &(&str, &str)| Award { recipient: (*name).into(), recipient_uei: (*uei).into(), ..Award::default() };
+            let found = several_recipients(&recipients.iter().map(award).collect::<Vec<_>>());
+            found.into_iter().map(|found| format!("{} {}", found.uei, found.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[("ACME INC", "B"), ("ACME, LLC", "A"), ("ACME LLC", "A"), ("ACME", "")]), ["A ACME LLC", "B ACME INC"]);
+        assert_eq!(of(&[("ACME INC", "B"), ("ACME", "B"), ("ACME", "")]), [""; 0]);
     }
 
     /// Proves that hidden records are counted and not shown, that the others keep their order, and that a note names the number if there are any.
