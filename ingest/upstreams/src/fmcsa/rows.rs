@@ -184,8 +184,17 @@ fn expected(dataset: Dataset) -> &'static [(&'static str, Holds)] {
             ("ins_form_code", |row| row.ins_form_code.is_filled()),
             ("effective_date", |row| row.effective_date.is_filled()),
         ],
-        Dataset::OnFile => &[("usdot_number", |row| row.usdot_number.is_filled()), ("bipd_file", |row| row.bipd_file.is_filled())],
+        Dataset::OnFile => &[
+            ("usdot_number", |row| row.usdot_number.is_filled()),
+            ("bipd_file", |row| row.bipd_file.is_filled() || needs_a_bond_only(row)),
+        ],
     }
+}
+
+/// Whether a row is about an authority of which a bond is required and no liability insurance: its amount can be absent.
+fn needs_a_bond_only(row: &Row<'_>) -> bool {
+    let kind = row.op_auth_type.text().to_ascii_uppercase();
+    ["BROKER", "FORWARDER"].iter().any(|word| kind.contains(word))
 }
 
 /// A row of a page, as paging and look-ups need it.

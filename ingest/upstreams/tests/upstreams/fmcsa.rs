@@ -102,7 +102,8 @@ fn cancelled_filings_are_looked_up() {
     assert_eq!((&*facts[3].1.bipd_on_file, &*facts[3].1.bipd_required), ("0", "750000"));
 }
 
-/// Proves that the carriers of authorities are looked up in the census and among the amounts that dockets require, and not among the filings.
+/// Proves that the carriers of authorities are looked up in the census and among the amounts that dockets require, and not among the filings; and that
+/// brokers and forwarders, of which no liability insurance is required, are no sign that the column vanished.
 #[test]
 fn authorities_are_looked_up() {
     const AUTHORITY: &str = "fmcsa.authority";
@@ -118,7 +119,9 @@ fn authorities_are_looked_up() {
             }
             "az4n-8mr2" => json!([new_carrier(344_554)]),
             _ => {
-                json!([{"usdot_number": "00344554", "docket_number": "MC-1", "op_auth_type": "Motor Carrier of Property", "min_cov_amount": "300000", "bipd_file": "300000"}])
+                json!([{"usdot_number": "00344554", "docket_number": "MC-1", "op_auth_type": "Motor Carrier of Property", "min_cov_amount": "300000", "bipd_file": "300000"},
+                    {"usdot_number": "344554", "docket_number": "MC2", "op_auth_type": "Broker of Property", "bond_file": "Y"},
+                    {"usdot_number": "344554", "docket_number": "FF3", "op_auth_type": "Freight Forwarder", "bond_file": "N"}])
             }
         };
         let page = map_at(AUTHORITY, &at, &ok(rows.to_string())).unwrap();
@@ -127,6 +130,7 @@ fn authorities_are_looked_up() {
         cursor = page.next;
     }
     assert_eq!(asked, ["yu5v-wbh6", "az4n-8mr2", "inys-ebih"]);
+    assert_eq!(facts.len(), 5);
     let (key, amounts) = &facts[2];
     assert_eq!((&**key, &*amounts.docket), ("fmcsa.authority/on_file/344554|MC1|Motor Carrier of Property", "MC1"));
     assert_eq!((&*amounts.stream, &*amounts.bipd_required), (AUTHORITY, "300000"));
