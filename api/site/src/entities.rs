@@ -105,7 +105,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, kind: &str, pairs: &Pairs) ->
                     "The lists show what a caller without a key sees: redacted forms where a service has them, and the free window of each service."
                 }
                 @for section in answer["sections"].as_array().into_iter().flatten() { (part(reads, section)) }
-                (this_view(&shown, &View { operation, arguments: arguments.clone() }, ""))
+                (this_view(&shown, &View { operation, arguments: arguments.clone() }, None, ""))
             }
         }
     };

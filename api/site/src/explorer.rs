@@ -9,7 +9,7 @@ use operation::{Operation, Price};
 use pages::Page;
 use serde_json::Value;
 
-use crate::account::new_filter;
+use crate::account::{new_filter, register};
 use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
@@ -115,6 +115,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
     let path = shown.explorer();
     let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
     let view = View { operation, arguments };
+    let is_filter = |(name, _): &&(String, String)| !filters::is_control(name);
+    let given: Pairs = view.arguments.iter().filter(is_filter).cloned().collect();
+    let webhook = register::of_filters(&shown, &given);
     // A feed reader has no key.
     let followed = atom(&shown, &view).filter(|(feed, _)| feed.price == Price::Free).map(|(_, address)| address).unwrap_or_default();
     let main = html! {
@@ -146,7 +149,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
         (table(&shown, kind, &listing.rows, pairs))
         (pager(&path, pairs, listing.next.as_ref()))
-        (this_view(&shown, &view, &day))
+        (this_view(&shown, &view, webhook.as_ref(), &day))
     };
     Ok(Page {
         title: shown.service.title.to_owned(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::account::register;
 use crate::entities;
 use crate::explorer::event;
-use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, today, whole};
+use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, whole};
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
@@ -58,7 +58,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
     let links = links(record);
     let entities = entities::links(reads, &shown, record);
     let operation = shown.operation("record");
-    let day = today(reads.now_ms()).yesterday().map(|day| day.to_string()).unwrap_or_default();
+    let webhook = register::of_record(&shown, record);
     let main = html! {
         nav.crumbs aria-label="Breadcrumb" {
             a href="/" { "Home" } " / " a href=(shown.explorer()) { (shown.service.title) } " / " span aria-current="page" { bdi { (known) } }
@@ -107,8 +107,8 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 (proof(reads, &shown, known, answer["seq"].as_u64().unwrap_or(0)))
                 h2 { "Follow it" }
                 ul.plain {
-                    @if let Some(address) = register::address(&shown, record) {
-                        li { a href=(address) { "Watch this" } " " span.soft { "with a key" } }
+                    @if let Some(webhook) = &webhook {
+                        li { a href=(webhook.form) { "Watch this" } " " span.soft { "with a key" } }
                     }
                     @if let Some(operation) = operation {
                         li { a href=(address(&shown, &View { operation, arguments: by_id() })) { "This record as JSON" } }
@@ -132,7 +132,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 nav.pager aria-label="Versions" { a href={ (path) (url::query(&[("after", next.to_string())])) } { "Earlier versions" } }
             }
         }
-        @if let Some(operation) = operation { (this_view(&shown, &View { operation, arguments: by_id() }, &day)) }
+        @if let Some(operation) = operation { (this_view(&shown, &View { operation, arguments: by_id() }, webhook.as_ref(), "")) }
     };
     let description = format!("{named}. {}: fields, sources and every version.", shown.service.title);
     Ok(Page { title: named, description, canonical: path, main, ..Page::default() })

@@ -240,6 +240,10 @@ fn filters_pages_and_sorting() {
             || html.contains("curl 'http://api.example/made/v1/list?keyword=milk&amp;kind=a&amp;limit=25'"),
         "{html}"
     );
+    for accepted in ["-H 'accept: text/csv' ", "-o made.parquet -H 'accept: application/vnd.apache.parquet' "] {
+        let address = "'http://api.example/made/v1/list?keyword=milk&amp;kind=a&amp;limit=25'";
+        assert!(html.contains(&format!("curl {accepted}{address}")), "{accepted}: {html}");
+    }
     // The feed needs a key, so changes have no filters here, and the page says so.
     assert!(made.page("/explore/made?view=changes").html.contains("Filters over changes need a key"));
 }

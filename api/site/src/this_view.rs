@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use operation::{Operation, Price};
 use serde_json::{Map, Value, json};
 
-use crate::account::register;
+use crate::account::register::Registration;
 use crate::layout::copyable;
 use crate::{Pairs, Shown, filters, url};
 
@@ -66,52 +66,77 @@ fn typed(view: &View<'_>) -> Value {
     Value::Object(out)
 }
 
-/// The ways in which programs get a view. `day` is the day of the files of all records, if the service has them.
-pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, day: &str) -> Markup {
+/// The words of a command that sends a key.
+const KEY: &str = "-H \"x-api-key: $KEY\" ";
+
+/// The ways in which programs get a view. `webhook` registers a webhook for it. `day` is the day of the file of all records; empty for none.
+pub(crate) fn this_view(shown: &Shown<'_>, view: &View<'_>, webhook: Option<&Registration<'_>>, day: &str) -> Markup {
     let base = &shown.settings.base_url;
-    let address = address(shown, view);
+    let address = quoted(&address(shown, view));
+    let is_free = view.operation.price == Price::Free;
+    let key = if is_free { "" } else { KEY };
     let call =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": view.operation.name, "arguments": typed(view) } });
-    let mut ways = vec![("curl", format!("curl {}", quoted(&address)))];
+    let mut ways = vec![("curl", format!("curl {key}{address}"))];
     if view.operation.has_tool() {
         let headers = "-H 'content-type: application/json' -H 'accept: application/json, text/event-stream'";
-        ways.push(("MCP call", format!("curl {} {headers} -d {}", quoted(&format!("{base}/mcp")), quoted(&call.to_string()))));
+        ways.push(("MCP call", format!("curl {key}{} {headers} -d {}", quoted(&format!("{base}/mcp")), quoted(&call.to_string()))));
     }
     if !view.operation.list.is_empty() {
-        ways.push(("NDJSON", format!("curl -H 'accept: application/x-ndjson' {}", quoted(&address))));
+        ways.push(("NDJSON", format!("curl {key}-H 'accept: application/x-ndjson' {address}")));
+        if !view.operation.is_durable_stream {
+            ways.push(("CSV", format!("curl {key}-H 'accept: text/csv' {address}")));
+            let file = format!("{}.parquet", shown.service.name);
+            ways.push(("Parquet", format!("curl {key}-o {file} -H 'accept: application/vnd.apache.parquet' {address}")));
+        }
     }
     if view.operation.is_feed() {
-        ways.push(("Server-sent events", format!("curl -N -H 'accept: text/event-stream' {}", quoted(&address))));
+        ways.push(("Server-sent events", format!("curl {key}-N -H 'accept: text/event-stream' {address}")));
+    }
+    if let Some((feed, address)) = atom(shown, view) {
+        let key = if feed.price == Price::Free { "" } else { KEY };
+        ways.push(("Atom", format!("curl {key}{}", quoted(&address))));
     }
     if let Some(export) = shown.operation("export").filter(|_| !day.is_empty()) {
         let path = export.path.replace("{file}", day);
-        for (name, extension) in [("CSV", "csv"), ("Parquet", "parquet")] {
-            ways.push((name, format!("curl -OH \"x-api-key: $KEY\" {}", quoted(&format!("{base}{path}.{extension}")))));
-        }
-    }
-    if let Some((feed, address)) = atom(shown, view) {
-        let key = if feed.price == Price::Free { "" } else { "-H \"x-api-key: $KEY\" " };
-        ways.push(("Atom", format!("curl {key}{}", quoted(&address))));
-    }
-    if let Some(webhook) = register::operation(shown) {
-        let fields = webhook.example.to_string();
-        let headers = "-H \"x-api-key: $KEY\" -H 'content-type: application/json'";
-        ways.push(("Webhook", format!("curl {} {headers} -d {}", quoted(&format!("{base}{}", webhook.path)), quoted(&fields))));
+        ways.push(("All records as a Parquet file", format!("curl {KEY}-O {}", quoted(&format!("{base}{path}.parquet")))));
     }
     html! {
         section.ways aria-labelledby="ways" {
             h2 #ways { "This view as" }
             @for (index, (name, command)) in ways.iter().enumerate() {
                 details open[index == 0] {
-                    summary { (name) @if command.contains("$KEY") { span.soft { " with a key" } } }
+                    summary { (name) @if command.contains(KEY) { span.soft { " with a key" } } }
                     (copyable(command))
                 }
             }
+            @if let Some(webhook) = webhook { (registering(base, webhook)) }
             p.soft {
-                @if view.operation.price == Price::Free { "Free" } @else { "With a key" } ", operation "
+                @if is_free { "Free" } @else { "With a key" } ", operation "
                 a href={ (base) "/docs#" (view.operation.name) } { code { (view.operation.name) } }
                 " in the " a href={ (base) "/docs" } { "reference" } "."
             }
+        }
+    }
+}
+
+/// How a webhook is registered that receives what a page shows, and in what it differs from the page.
+fn registering(base: &str, webhook: &Registration<'_>) -> Markup {
+    let headers = "-H 'content-type: application/json'";
+    let command =
+        format!("curl {KEY}{headers} {} -d {}", quoted(&format!("{base}{}", webhook.operation.path)), quoted(&webhook.body.to_string()));
+    html! {
+        details {
+            summary { "Webhook" span.soft { " with a key" } }
+            p.soft { (webhook.operation.summary) }
+            @if !webhook.left_out.is_empty() {
+                p { "No webhook of this service can have these filters, so this one has not: " (webhook.left_out.join(", ").to_lowercase()) "." }
+            }
+            @if webhook.is_example {
+                p { "This page does not say what the webhook is about, so this is the example of the reference." }
+            }
+            (copyable(&command))
+            p { a href=(webhook.form) { "Register it with a form" } }
         }
     }
 }

@@ -37,7 +37,7 @@ fn filter(save: &Operation, given: &Pairs) -> Map<String, Value> {
 }
 
 /// A text of a query in the type of a field. A text that is none of that type stays as it is, so that the operation says what is wrong with it.
-fn typed(schema: &Value, text: &str) -> Value {
+pub(super) fn typed(schema: &Value, text: &str) -> Value {
     let is = |wanted: &str| schema["type"] == wanted || schema["type"].as_array().is_some_and(|all| all.iter().any(|own| own == wanted));
     if is("array") {
         return text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(|item| typed(&schema["items"], item)).collect();

@@ -7,7 +7,7 @@ use operation::problem::Problem;
 use serde_json::{Value, json};
 
 use super::forms::{WebhookOperations, webhook_operations};
-use super::{Arguments, Calls, NEW_WATCH, Outcome, REGISTER, Route, SAVED, Screen, WEBHOOKS};
+use super::{Arguments, Calls, NEW_WATCH, Outcome, REGISTER, Route, SAVED, Screen, WEBHOOKS, new_filter};
 use crate::fields::label;
 use crate::filters::{Kind, control, help, kind};
 use crate::url::{self, value};
@@ -35,36 +35,100 @@ impl Wanted {
     }
 }
 
-/// The address of the form that watches changes like a record's: its fields have the values of the record. `None` if the service has no watches.
-pub(crate) fn address(shown: &Shown<'_>, record: &Value) -> Option<String> {
+/// A webhook for what a page shows, and how it is registered.
+pub(crate) struct Registration<'a> {
+    /// The operation that registers it.
+    pub(crate) operation: &'a Operation,
+    /// The address of the form that registers it, filled in with the same values.
+    pub(crate) form: String,
+    /// The body of the request.
+    pub(crate) body: Value,
+    /// The filters of the page that no webhook of the service can have, as labels.
+    pub(crate) left_out: Vec<String>,
+    /// Whether the body is that of the reference, because the page has no value for what a webhook of the service needs.
+    pub(crate) is_example: bool,
+}
+
+/// The webhook that receives changes like a record's. `None` if the service has no webhooks.
+pub(crate) fn of_record<'a>(shown: &Shown<'a>, record: &Value) -> Option<Registration<'a>> {
     let operations = WebhookOperations::of(shown)?;
-    let schema = &operations.create.input;
-    let needs_url = schema["required"].as_array().is_some_and(|all| all.iter().any(|name| name == operations.url));
     let text = |name: &str| record[name].as_str().filter(|text| !text.is_empty() && text.len() <= VALUE_BYTES_MAX);
-    let mut pairs = vec![("service", shown.service.name.to_owned())];
-    let all = fields(schema, "");
+    let (all, mut values) = (fields(&operations.create.input, ""), Pairs::new());
     for field in &all {
         match (field.name.split_once('.'), kind(field.schema)) {
-            (None, _) => pairs.extend(text(&field.name).map(|text| (field.name.as_str(), text.to_owned()))),
+            (None, _) => values.extend(text(&field.name).map(|text| (field.name.clone(), text.to_owned()))),
             // An object names the kind of a thing, and the thing: the first kind that the record has a value for.
-            (Some((outer, _)), Kind::Choices(kinds)) => {
-                let is_value =
-                    |other: &&Field<'_>| other.name != field.name && other.name.split_once('.').is_some_and(|(own, _)| own == outer);
+            (Some(_), Kind::Choices(kinds)) => {
                 let found = kinds.into_iter().find_map(|kind| text(&kind).map(str::to_owned).map(|text| (kind, text)));
-                if let (Some((kind, text)), Some(value)) = (found, all.iter().find(is_value)) {
-                    pairs.extend([(field.name.as_str(), kind), (value.name.as_str(), text)]);
+                if let (Some((kind, text)), Some(thing)) = (found, thing_of(&all, field)) {
+                    values.extend([(field.name.clone(), kind), (thing, text)]);
                 }
             }
             (Some(_), _) => {}
         }
     }
-    let (path, ..) = if needs_url { Wanted::Webhook } else { Wanted::Watch }.words();
-    Some(format!("{path}{}", url::query(&pairs)))
+    Some(registration(shown, &operations, &values, Vec::new()))
 }
 
-/// The operation of a service that registers a webhook, or creates a watch with one; `None` if it has no webhooks.
-pub(crate) fn operation<'a>(shown: &Shown<'a>) -> Option<&'a Operation> {
-    WebhookOperations::of(shown).map(|operations| operations.create)
+/// The webhook that receives changes under the filters of a page, as far as webhooks of the service take them. `None` if the service has no webhooks.
+pub(crate) fn of_filters<'a>(shown: &Shown<'a>, filters: &Pairs) -> Option<Registration<'a>> {
+    let operations = WebhookOperations::of(shown)?;
+    let all = fields(&operations.create.input, "");
+    let (mut values, mut left_out) = (Pairs::new(), Vec::new());
+    for (name, text) in filters.iter().filter(|(_, text)| !text.is_empty()) {
+        let own = [name.clone(), format!("filter.{name}")].into_iter().find(|own| all.iter().any(|field| field.name == *own));
+        let is_kind = |field: &&Field<'_>| matches!(kind(field.schema), Kind::Choices(kinds) if kinds.contains(name));
+        let kind_field = all.iter().filter(|field| field.name.contains('.')).find(is_kind);
+        match (own, kind_field.and_then(|field| Some((field, thing_of(&all, field)?)))) {
+            (Some(own), _) => values.push((own, text.clone())),
+            // An object names one thing.
+            (None, Some((field, thing))) if value(&values, &thing).is_empty() => {
+                values.extend([(field.name.clone(), name.clone()), (thing, text.clone())]);
+            }
+            (None, _) => left_out.push(label(name)),
+        }
+    }
+    Some(registration(shown, &operations, &values, left_out))
+}
+
+/// The field with the thing, next to a field of the same object that names its kind.
+fn thing_of(all: &[Field<'_>], kind_field: &Field<'_>) -> Option<String> {
+    let (outer, _) = kind_field.name.split_once('.')?;
+    let is_thing = |other: &&Field<'_>| other.name != kind_field.name && other.name.split_once('.').is_some_and(|(own, _)| own == outer);
+    all.iter().find(is_thing).map(|other| other.name.clone())
+}
+
+/// The registration with the values of some fields.
+fn registration<'a>(shown: &Shown<'a>, operations: &WebhookOperations<'a>, values: &Pairs, left_out: Vec<String>) -> Registration<'a> {
+    let operation = operations.create;
+    let all = fields(&operation.input, "");
+    let needs_url = operation.input["required"].as_array().is_some_and(|all| all.iter().any(|name| name == operations.url));
+    let (path, ..) = if needs_url { Wanted::Webhook } else { Wanted::Watch }.words();
+    let mut query = vec![("service".to_owned(), shown.service.name.to_owned())];
+    query.extend(values.iter().cloned());
+    let is_missing = |field: &Field<'_>| field.is_required && value(values, &field.name).is_empty();
+    let is_example = all.iter().any(is_missing) || values.is_empty();
+    let mut body = if is_example { operation.example.as_object().cloned().unwrap_or_default() } else { Arguments::new() };
+    for (name, text) in values.iter().filter(|_| !is_example) {
+        let schema = all.iter().find(|field| field.name == *name).map_or(&Value::Null, |field| field.schema);
+        put(&mut body, name, new_filter::typed(schema, text));
+    }
+    let url = operation.example.get(operations.url).cloned().unwrap_or_else(|| json!("https://hooks.example.com/highwater"));
+    body.insert(operations.url.to_owned(), url);
+    // A service whose webhooks receive everything has nothing to fill in.
+    let is_example = is_example && !all.is_empty();
+    Registration { operation, form: format!("{path}{}", url::query(&query)), body: Value::Object(body), left_out, is_example }
+}
+
+/// Puts a value into the field of a body. Fields of an object have a name with a dot.
+fn put(body: &mut Arguments, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => drop(body.insert(name.to_owned(), value)),
+        Some((outer, inner)) => {
+            let within = body.entry(outer).or_insert_with(|| json!({}));
+            within[inner] = value;
+        }
+    }
 }
 
 /// The longest value of a record that a form is filled in with, in bytes.
@@ -157,13 +221,7 @@ pub(super) async fn register(calls: &dyn Calls, form: &Pairs, wanted: Wanted) ->
         if given.is_empty() {
             continue;
         }
-        match field.name.split_once('.') {
-            None => drop(arguments.insert(field.name, json!(given))),
-            Some((outer, inner)) => {
-                let within = arguments.entry(outer).or_insert_with(|| json!({}));
-                within[inner] = json!(given);
-            }
-        }
+        put(&mut arguments, &field.name, json!(given));
     }
     if !url.is_empty() {
         arguments.insert(operations.url.to_owned(), json!(url));

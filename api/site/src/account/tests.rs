@@ -284,7 +284,7 @@ fn a_filter_is_saved() {
 fn a_record_is_watched() {
     let made = Made::new();
     let record = json!({ "a": "", "b": "Ann & Co", "title": HOSTILE });
-    let address = register::address(&made.services()[0], &record).unwrap();
+    let address = register::of_record(&made.services()[0], &record).unwrap().form;
     assert_eq!(address, "/account/watches/new?service=made&entity.kind=b&entity.value=Ann+%26+Co");
     let page = made.show(&address);
     check(&address, &page.html);
@@ -292,6 +292,29 @@ fn a_record_is_watched() {
     let screen = made.submit("/account/watches/new", "service=made&entity.kind=b&entity.value=x&once=n3");
     assert_eq!(made.last("watch"), Some((json!({ "entity": {"kind": "b", "value": "x"} }), "n3".to_owned())));
     assert!(screen.html.contains("The watch watch_1 was created") && screen.html.contains("Saved filters"), "{}", screen.html);
+}
+
+/// Proves that the webhook for a view has the filters of the view in the shape and with the types of the operation, and names those that it cannot have; and
+/// that it is an example if the view does not have what the operation needs.
+#[test]
+fn views_have_webhooks() {
+    let mut made = Made::new();
+    let webhook = |made: &Made, filters: &[(&str, &str)]| {
+        let filters: Pairs = filters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let registration = register::of_filters(&made.services()[0], &filters).unwrap();
+        (registration.form, registration.body, registration.left_out, registration.is_example)
+    };
+    let url = "https://hooks.example.com/highwater";
+    let (form, body, left_out, is_example) = webhook(&made, &[("a", "x y"), ("deep", "true"), ("keyword", "milk"), ("b", "z")]);
+    assert_eq!(form, "/account/watches/new?service=made&entity.kind=a&entity.value=x+y&deep=true");
+    assert_eq!(body, json!({ "entity": {"kind": "a", "value": "x y"}, "deep": true, "webhook": url }));
+    assert_eq!((left_out.join(", ").as_str(), is_example), ("Keyword, B", false));
+    assert!(webhook(&made, &[]).3, "nothing is watched");
+    let create = made.service.operations.iter_mut().find(|operation| operation.name == "watch").unwrap();
+    create.input["properties"]["entity"]["required"] = json!(["kind"]);
+    create.example = json!({ "entity": {"kind": "b", "value": "y"}, "webhook": "https://a.example" });
+    let (_, body, _, is_example) = webhook(&made, &[("deep", "true")]);
+    assert_eq!((body["entity"]["kind"].as_str(), body["webhook"].as_str(), is_example), (Some("b"), Some("https://a.example"), true));
 }
 
 /// Proves that a failing webhook comes before one that works, although it was made later, and that each leads to its page.
