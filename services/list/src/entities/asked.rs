@@ -100,30 +100,6 @@ impl Asked {
         self
     }
 
-    /// Whether the service answered.
-    pub(super) fn is_answered(&self) -> bool {
-        self.answer.is_ok()
-    }
-
-    /// The cursor from which a feed continues; `None` at its end.
-    pub(super) fn next_cursor(&self) -> Option<String> {
-        let answer = self.answer.as_ref().ok().filter(|answer| answer["hasMore"] == true)?;
-        answer["cursor"].as_str().map(str::to_owned)
-    }
-
-    /// The rows of a list of this answer and, after them, those of the next page of the same feed. If that page failed, this answer as it is: it says that
-    /// there are more.
-    pub(super) fn followed_by(mut self, list: &str, next: Self) -> Self {
-        let Ok(mut last) = next.answer else { return self };
-        if let Some(newer) = last.get_mut(list).and_then(Value::as_array_mut) {
-            let earlier = self.answer.as_mut().ok().and_then(|answer| answer.get_mut(list)).and_then(Value::as_array_mut);
-            let mut rows = earlier.map(std::mem::take).unwrap_or_default();
-            rows.append(newer);
-            *newer = rows;
-        }
-        Self { answer: Ok(last), ..self }
-    }
-
     /// A text of the answer's first row of a list; empty if it has none.
     pub(super) fn first_text(&self, list: &str, field: &str) -> String {
         let answer = self.answer.as_ref().ok();
@@ -192,28 +168,16 @@ mod tests {
 
     use super::*;
 
-    fn page(rows: &[u64], cursor: Option<&str>) -> Asked {
-        let rows: Vec<Value> = rows.iter().map(|row| json!({ "seq": row })).collect();
-        let answer = Ok(json!({ "changes": rows, "hasMore": cursor.is_some(), "cursor": cursor.unwrap_or("end") }));
-        Asked { service: "labs", operation: "whats_changed_since", arguments: Map::new(), answer }
-    }
-
-    /// Proves that the pages of a feed are one list whose newest rows come first, and that a page that fails leaves what was read, with more to come.
+    /// Proves that a page of a feed shows its newest rows first, and that it says so if it has one more than are shown.
     #[test]
-    fn pages_of_a_feed() {
-        let seqs = |asked: &Asked| {
-            asked.section("leads", "changes", "", 2, |_| true).rows.iter().map(|row| row["seq"].clone()).collect::<Vec<_>>()
-        };
-        let first = page(&[1, 2], Some("a"));
-        assert_eq!(first.next_cursor().as_deref(), Some("a"));
-        let both = first.followed_by("changes", page(&[3], None));
-        assert_eq!((both.next_cursor(), both.is_answered()), (None, true));
-        let both = both.newest_first("changes");
-        assert_eq!(seqs(&both), [3, 2]);
-        assert!(both.section("leads", "changes", "", 2, |_| true).truncated);
-
-        let failed = Asked { answer: Err(Problem::new(ErrorCode::Internal, "x")), ..page(&[], None) };
-        let left = page(&[1], Some("a")).followed_by("changes", failed);
-        assert_eq!((seqs(&left), left.next_cursor().as_deref()), (vec![json!(1)], Some("a")));
+    fn newest_rows_come_first() {
+        let changes: Vec<Value> = (1..=3).map(|seq| json!({ "seq": seq })).collect();
+        let answer = Ok(json!({ "changes": changes, "hasMore": false, "cursor": "end" }));
+        let asked = Asked { service: "labs", operation: "whats_changed_since", arguments: Map::new(), answer }.newest_first("changes");
+        for (limit, seqs, truncated) in [(2, vec![3, 2], true), (3, vec![3, 2, 1], false)] {
+            let section = asked.section("leads", "changes", "", limit, |_| true);
+            let shown: Vec<i64> = section.rows.iter().filter_map(|row| row["seq"].as_i64()).collect();
+            assert_eq!((shown, section.truncated), (seqs, truncated), "{limit}");
+        }
     }
 }

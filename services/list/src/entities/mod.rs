@@ -9,7 +9,6 @@ mod asked;
 mod tests;
 
 use futures_util::future::{join, join5};
-use jiff::ToSpan as _;
 use operation::problem::Problem;
 use operation::{Answer, Definition, EntityLink, Operation};
 use schemars::JsonSchema;
@@ -23,11 +22,6 @@ use self::asked::{Asked, Asker, Registered};
 
 /// How many days back insider trades are looked for by ticker.
 const TRADES_DAYS: i64 = 90;
-/// How many days back leads are looked for.
-const LEADS_DAYS: i64 = 90;
-/// The most leads of a page of the feed of leads, and the most pages that are read.
-const LEADS_MAX: usize = 200;
-const LEADS_PAGES_MAX: usize = 50;
 /// The shortest name that is searched for, in characters.
 const NAME_CHARS_MIN: usize = 2;
 /// What is said of each answer.
@@ -224,27 +218,12 @@ async fn funding(asker: &Asker, kind: &str, name: &str, as_of: &str, limit: usiz
     asker.ask("research", "entity_watch", json!({ "type": kind, "value": plain_name(name), "limit": limit, "asOf": as_of })).await
 }
 
-/// Asks for the newest leads of laboratories of an organisation.
+/// Asks for the newest leads of laboratories of an organisation, and for one more than are shown, which says that there are more.
 async fn leads(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section {
-    let (org, start) = (plain_name(name), asker.call.context.clock.today().saturating_sub(LEADS_DAYS.days()).to_string());
-    let arguments = json!({ "org": org, "start": start, "limit": LEADS_MAX, "asOf": as_of });
-    let mut asked = asker.ask("labs", "whats_changed_since", arguments).await;
-    // A feed has its oldest changes first, so its newest are on its last page.
-    for _ in 1..LEADS_PAGES_MAX {
-        let Some(cursor) = asked.next_cursor() else { break };
-        let arguments = json!({ "org": org, "cursor": cursor, "limit": LEADS_MAX, "asOf": as_of });
-        let next = asker.ask("labs", "whats_changed_since", arguments).await;
-        let is_answered = next.is_answered();
-        asked = asked.followed_by("changes", next);
-        if !is_answered {
-            break;
-        }
-    }
-    let is_cut = asked.next_cursor().is_some();
-    let found_by = "a part of the name, in the last 90 days";
-    let section = asked.newest_first("changes").section("leads of laboratories", "changes", found_by, limit, all).filtered_by("org", &org);
-    let cut = "later leads of the last 90 days were not read: the operation has them".to_owned();
-    if is_cut { Section { note: Some(cut), ..section } } else { section }
+    let org = plain_name(name);
+    let arguments = json!({ "org": org, "start": "newest", "limit": limit + 1, "asOf": as_of });
+    let asked = asker.ask("labs", "whats_changed_since", arguments).await.newest_first("changes");
+    asked.section("leads of laboratories", "changes", "a part of the name", limit, all).filtered_by("org", &org)
 }
 
 /// Whether a row of research is of a kind.

@@ -50,6 +50,14 @@ async fn paid_operations_need_their_key() {
     assert!(asked::check_tier(&caller, leads).is_ok());
 }
 
+/// Proves that the newest leads of an institution are read with one call of a few rows, whatever the number of its leads.
+#[tokio::test]
+async fn leads_are_read_once() {
+    let institution = asked("research", json!({ "name": "Northford University", "limit": 5 })).await;
+    let section = institution["sections"].as_array().unwrap().iter().find(|section| section["service"] == "labs").unwrap();
+    assert_eq!((&section["arguments"]["start"], &section["arguments"]["limit"]), (&json!("newest"), &json!(6)), "{section}");
+}
+
 /// Proves that each argument that another service is asked with is one that its operation takes.
 #[tokio::test]
 async fn arguments_are_known() {
