@@ -1,10 +1,14 @@
 //! The newest sync runs of the streams that a service reads.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::{rfc3339, rfc3339_or_empty};
 use schemas::key;
+use schemas::position::Seq;
 use schemas::views::engine::{Outage, RUNS, RunDay, RunRow, VIEW};
 use serde::Serialize;
 use upstreams::Stream;
@@ -24,6 +28,13 @@ pub type NextRun = dyn Fn(&Stream, i64, i64) -> Option<i64> + Send + Sync;
 pub struct NextRuns(pub Option<Box<NextRun>>);
 
 impl Part for NextRuns {}
+
+/// The numbers of parked inputs by service, each with the change at which it was counted. Every input that is parked, and every one that is decided later,
+/// is a change.
+#[derive(Default)]
+struct ParkedCounts(Mutex<HashMap<&'static str, (Seq, usize)>>);
+
+impl Part for ParkedCounts {}
 
 /// The newest sync run of a stream, without what only operators see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -168,11 +179,17 @@ pub async fn stream_states(ctx: &Context, source: &Source) -> Result<Vec<StreamS
     read.into_iter().zip(rows).map(state).collect()
 }
 
-/// How many inputs of a service could not be decided and wait for the operator, at most [`PARKED_MAX`].
+/// How many inputs of a service could not be decided and wait for the operator, at most [`PARKED_MAX`]. They are counted once for each `seq`, the last
+/// change of the view.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn parked_inputs(ctx: &Context, source: &Source) -> Result<usize, Problem> {
+pub async fn parked_inputs(ctx: &Context, source: &Source, seq: Seq) -> Result<usize, Problem> {
+    let counts = ParkedCounts::of(ctx);
+    let known = counts.0.lock().unwrap_or_else(PoisonError::into_inner).get(source.service).copied();
+    if let Some((_, count)) = known.filter(|(counted_at, _)| *counted_at == seq) {
+        return Ok(count);
+    }
     let view = ctx.live(source.view).await?;
     let (mut scan, mut counted) = (view.scan(source.parked, Span::default()), 0);
     while counted < PARKED_MAX {
@@ -181,14 +198,32 @@ pub async fn parked_inputs(ctx: &Context, source: &Source) -> Result<usize, Prob
             rows => counted += rows,
         }
     }
+    counts.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source.service, (seq, counted));
     Ok(counted)
 }
 
 #[cfg(test)]
 mod tests {
     use schemas::event::{FieldCount, Run};
+    use schemas::views::recalls;
 
     use super::*;
+    use crate::testing::{SOURCE, START_MS, World};
+
+    /// Proves that parked inputs are counted once for the last change, and again after a later one.
+    #[tokio::test]
+    async fn parked_inputs_are_counted_once() {
+        let mut world = World::new().await;
+        let ctx = world.context(START_MS);
+        for offset in [1_i64, 2] {
+            world.put(&recalls::PARKED, key!["a", offset], b"{}".to_vec());
+            world.through(START_MS, "cpsc", "2026-10-31");
+            world.commit().await;
+            let count = parked_inputs(&ctx, &SOURCE, Seq(1)).await.unwrap();
+            assert_eq!(count, 1, "the count of the first change remains");
+        }
+        assert_eq!(parked_inputs(&ctx, &SOURCE, Seq(2)).await.unwrap(), 2);
+    }
 
     /// Proves that the state of a stream is that of its newest run, and that its last complete run is known also if a later one failed.
     #[test]

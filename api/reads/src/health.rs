@@ -117,8 +117,11 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         Some(days) => Some(changes_by_day(ctx, &source, &at, days.into()).await?),
         None => None,
     };
-    let (streams, parked_inputs) =
-        if arguments.streams { (Some(stream_states(ctx, &source).await?), Some(parked_inputs(ctx, &source).await?)) } else { (None, None) };
+    let (streams, parked_inputs) = if arguments.streams {
+        (Some(stream_states(ctx, &source).await?), Some(parked_inputs(ctx, &source, at.seq).await?))
+    } else {
+        (None, None)
+    };
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {
         status: "ok",
