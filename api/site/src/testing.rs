@@ -208,6 +208,36 @@ fn every_page_is_inert_and_complete() {
     }
 }
 
+/// The most bytes of scripts that a page loads, compressed.
+const SCRIPT_BYTES_MAX: usize = 60_000;
+
+/// The bytes of the scripts that a page loads, compressed, and how many they are.
+fn script_bytes(html: &str) -> (usize, usize) {
+    let paths: Vec<&str> = html.split("<script src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let compressed = |path: &&str| {
+        let asset = pages::assets::all().find(|asset| asset.path == **path).unwrap_or_else(|| panic!("{path} is not embedded"));
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, asset.bytes).unwrap();
+        encoder.finish().unwrap().len()
+    };
+    (paths.iter().map(compressed).sum(), paths.len())
+}
+
+/// Proves that the scripts of each page stay small: the page of a record and that of receipts load two, the others one.
+#[test]
+fn scripts_are_small() {
+    let mut made = Made::new();
+    let verifying = made.page("/verify").html;
+    made.service.operations.retain(|operation| operation.name != "verify_receipt");
+    let pages = ["/", "/explore?q=x", "/explore/made", "/status", "/entities/company", "/guides"].map(|path| made.page(path).html);
+    let record = made.page("/explore/made/A%2F1").html;
+    for (html, scripts) in pages.iter().map(|html| (html, 1)).chain([(&record, 2), (&verifying, 2)]) {
+        let (bytes, count) = script_bytes(html);
+        assert_eq!(count, scripts, "{html}");
+        assert!((1..=SCRIPT_BYTES_MAX).contains(&bytes), "{bytes} bytes of scripts");
+    }
+}
+
 /// Proves that the days of the chart are those on which changes were recorded, and that days that have ended are asked for once.
 #[test]
 fn days_are_counted_once() {
