@@ -32,16 +32,17 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
     let answer = reads.read(shown.service.name, "record", by_id()).await?;
     let earlier: Pairs = pairs.iter().filter(|(name, _)| name == "after").cloned().collect();
     let arguments = [by_id(), vec![("limit".to_owned(), VERSIONS.to_string())], earlier.clone()].concat();
-    // Notices are known as they are now only.
-    let is_current = as_of.is_empty() && earlier.is_empty();
     let merged = async {
-        if is_current && let Some(operation) = shown.operation(sources::OPERATION) {
+        if earlier.is_empty()
+            && let Some(operation) = shown.operation(sources::OPERATION)
+        {
             reads.read(shown.service.name, operation.name, by_id()).await.ok()
         } else {
             None
         }
     };
     let (history, merged) = join(reads.read(shown.service.name, "record_history", arguments), merged).await;
+    let is_current = as_of.is_empty() && earlier.is_empty();
     // A change between the two reads would attribute the values of another version.
     let merged = merged.filter(|merged| merged["seq"] == answer["seq"]).unwrap_or_default();
     let (history, refusal) = match history {
@@ -79,7 +80,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, id: &str, p
                 h2 #fields { "Fields" }
                 (fields(&shown, record, &origins, &sources::by_field(&merged)))
                 (sources::section(&merged))
-                @if !is_current && shown.operation(sources::OPERATION).is_some() {
+                @if !sources::has_notices(&merged) && !is_current && shown.operation(sources::OPERATION).is_some() {
                     p.soft { "Which notice gave each value is known for the current version. " a href=(path) { "Show it" } }
                 }
             }

@@ -18,6 +18,11 @@ fn notices(answer: &Value) -> &[Value] {
     answer["notices"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
+/// Whether an answer of the operation has notices: one about an earlier version of the record has none.
+pub(crate) fn has_notices(answer: &Value) -> bool {
+    !notices(answer).is_empty()
+}
+
 /// The notices that gave the value of each field, each with its place among them and its number. Empty if there is only one notice.
 pub(crate) fn by_field(answer: &Value) -> HashMap<&str, Vec<(usize, &str)>> {
     let notices = notices(answer);

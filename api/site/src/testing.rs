@@ -331,6 +331,12 @@ fn values_have_notices() {
         "{html}"
     );
     assert!(html.contains("<td>kind, title</td>") && html.contains("href=\"/status#stream-cpsc\""), "{html}");
+    // A version of the past that is the current one has its notices.
+    let past = made.page("/explore/made/A%2F1?asOf=2026-11-28").html;
+    assert!(past.contains("notice-0") && !past.contains("is known for the current version"), "{past}");
+    let read = made.read.lock().unwrap().iter().rfind(|(name, _)| name == "record_sources").unwrap().1.clone();
+    assert!(read.contains(&("asOf".to_owned(), "2026-11-28".to_owned())), "{read:?}");
+    made.answers.insert("record_sources", json!({ "id": "A/1", "seq": 7, "rule": "", "notices": [] }));
     let past = made.page("/explore/made/A%2F1?asOf=2026-11-28").html;
     assert!(past.contains("is known for the current version") && !past.contains("notice-0"), "{past}");
     answer["seq"] = json!(8);
