@@ -46,6 +46,9 @@ keep() {
     exec {lock}>&-
 }
 
+# Settings of the demo that a check starts, as variables: HIGHWATER_SECTION__NAME=VALUE.
+demo_settings=()
+
 # start_demo DIRECTORY [ARGUMENTS...]: starts a demo that keeps its data and its log in DIRECTORY, waits until it is ready, and sets `url`, `demo` (its
 # process, which the check ends) and `highwater` (the binary).
 start_demo() {
@@ -71,5 +74,6 @@ run_highwater() {
     cd "$demo_directory" # a highwater.toml of the working directory is not of this demo
     unset "${!HIGHWATER_@}"
     export HIGHWATER_LOGGING__FORMAT=json HIGHWATER_OPERATOR_LISTEN=127.0.0.1:0 HIGHWATER_CHECKPOINTS__MEMORY="$demo_directory/signer-memory"
+    ((${#demo_settings[@]} == 0)) || export "${demo_settings[@]}"
     exec "$highwater" "$@" --data-dir "$demo_directory/data"
 }

@@ -1,7 +1,10 @@
 // The visits of ops/checks/site: node site.mjs ADDRESS CHROMIUM [DIRECTORY OF PICTURES]
+// SITE_KEY is a key that may register webhooks on this machine, if there is one. With SITE_GOALS=1 a page that is slower than its goal is a failure.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createHmac } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, createServer, get } from "node:http";
 import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
@@ -11,12 +14,20 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
 const SCHEMES = ["light", "dark"];
 const IMAGE_BYTES_MAX = 100_000;
-/** The services whose pages are the pictures of the documentation, with the name of the picture. */
-const PICTURED = { recalls: ["explorer", "record"], awards: ["explorer-changes", "record-award"], filings: ["explorer-filings"], names: ["record-trademark"] };
+/** The pictures of the documentation, one of each main page. */
+const PICTURES = ["home", "home-phone", "explorer", "record", "search", "entity", "status", "reference", "webhook", "receipts"];
+/** Requests of each page whose time to the first byte is measured. One address may read 300 pages a minute. */
+const MEASURED_REQUESTS = 200;
+const FIRST_BYTE_MS_MAX = 20;
+const PAINT_MS_MAX = 1_000;
+const CPU_SLOWDOWN = 4;
+/** How long a webhook waits for a change of the demo. */
+const MESSAGE_MS_MAX = 300_000;
 const HOSTILE = `<script>window.hostile = 1</script>"><img src=x onerror="window.hostile = 1">\u202e\u2066 \u{1f98a}\u200d${"W".repeat(10_000)}`;
 
 let failures = 0;
-const figures = { pages: 0, looks: 0, axeRules: 0, controls: 0, pictures: 0 };
+const figures = { pages: 0, looks: 0, axeRules: 0, controls: 0 };
+const pictures = new Set();
 const fail = (where, what) => {
   failures += 1;
   console.error(`FAIL ${where}: ${what}`);
@@ -100,6 +111,7 @@ const reach = async (page, name) => {
 
 const picture = async (page, name, colorScheme = "light", size = SIZES[0]) => {
   if (!images) return;
+  assert(PICTURES.includes(name), `${name} is no picture of the documentation`);
   await page.emulateMedia({ colorScheme });
   await page.setViewportSize(size);
   await page.evaluate(() => window.scrollTo(0, 0));
@@ -110,11 +122,88 @@ const picture = async (page, name, colorScheme = "light", size = SIZES[0]) => {
     if (bytes.length > IMAGE_BYTES_MAX) continue;
     mkdirSync(images, { recursive: true });
     writeFileSync(`${images}/${name}.webp`, bytes);
-    figures.pictures += 1;
+    pictures.add(`${name}.webp`);
     break;
   }
+  if (!pictures.has(`${name}.webp`)) fail(name, `the picture is larger than ${IMAGE_BYTES_MAX} bytes in any quality`);
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize(SIZES[0]);
+};
+
+/** Waits until something is true of this program or of a page, and returns it. */
+const until = async (what, isTrue) => {
+  for (const end = Date.now() + MESSAGE_MS_MAX; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 500))) {
+    const found = await isTrue();
+    if (found) return found;
+  }
+  throw new Error(`${what}: not within ${MESSAGE_MS_MAX / 1_000} seconds`);
+};
+
+/** Receives the messages of webhooks on a port of this machine. */
+const receiver = async () => {
+  const messages = [];
+  const server = createServer((request, response) => {
+    const parts = [];
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+      messages.push({ id: request.headers["webhook-id"], headers: request.headers, body: Buffer.concat(parts).toString() });
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { messages, url: `http://127.0.0.1:${server.address().port}/messages`, close: () => server.close() };
+};
+
+/** Whether a message is signed with a secret, as Standard Webhooks define it. */
+const isSigned = ({ id, headers, body }, secret) => {
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${headers["webhook-timestamp"]}.${body}`).digest("base64");
+  return headers["webhook-signature"].split(" ").includes(`v1,${signature}`);
+};
+
+/** Prints a time, and compares it with its goal. */
+const measured = (what, path, ms, goal) => {
+  console.log(`${what} ${path}: ${ms.toFixed(1)} ms, goal ${goal} ms${ms > goal ? ", missed" : ""}`);
+  if (ms > goal && process.env.SITE_GOALS) fail(path, `${what}: ${ms.toFixed(1)} ms, more than ${goal}`);
+};
+
+/** The times to the first byte of a page, in milliseconds, sorted. On a loopback address each page is read from an address of its own. */
+const firstBytes = async (path, index) => {
+  const url = new URL(path, site);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const localAddress = url.hostname === "127.0.0.1" ? `127.0.0.${2 + index}` : undefined;
+  const times = [];
+  for (let sent = 0; sent < MEASURED_REQUESTS; sent += 1) {
+    const begin = performance.now();
+    const status = await new Promise((resolve, reject) => {
+      const request = get(url, { agent, localAddress, headers: { accept: "text/html" } }, (response) => {
+        response.once("data", () => times.push(performance.now() - begin));
+        response.on("end", () => resolve(response.statusCode));
+        response.on("error", reject);
+      });
+      request.on("error", reject);
+    });
+    assert.equal(status, 200, path);
+  }
+  agent.destroy();
+  return times.sort((one, other) => one - other);
+};
+
+/** The largest contentful paint of a page that a browser without a cache opens, in milliseconds. */
+const largestPaint = async (browser, path) => {
+  const page = await open(browser);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: CPU_SLOWDOWN });
+  await go(page, path);
+  const ms = await page.evaluate(() => new Promise((resolve) => {
+    let last = 0;
+    const observer = new PerformanceObserver((list) => { last = list.getEntries().at(-1).startTime; });
+    observer.observe({ type: "largest-contentful-paint", buffered: true });
+    setTimeout(() => resolve(last), 1_000);
+  }));
+  await page.context().close();
+  assert(ms > 0, `${path} paints nothing`);
+  return ms;
 };
 
 const day = (back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10);
@@ -129,18 +218,17 @@ try {
   await reach(page, "home");
   await go(page, "/");
   await picture(page, "home");
-  await picture(page, "home-dark", "dark");
   await picture(page, "home-phone", "light", SIZES[1]);
 
   const records = {};
   for (const path of services) {
     const name = path.split("/").pop();
-    const pictures = PICTURED[name] ?? [];
     await go(page, path);
     await look(page, `explorer of ${name}`);
-    const explorer = pictures.find((picture) => picture.startsWith("explorer"));
-    if (explorer) await picture(page, explorer);
-    if (name === "recalls") await reach(page, `explorer of ${name}`);
+    if (name === "recalls") {
+      await picture(page, "explorer");
+      await reach(page, `explorer of ${name}`);
+    }
     if (await page.locator(".tabs").count()) {
       // The feeds of some services need a key.
       await go(page, `${path}?view=changes`, 200, 403);
@@ -151,9 +239,10 @@ try {
     if (!records[name].length) continue;
     await go(page, records[name][0]);
     await look(page, `record of ${name}`);
-    const record = pictures.find((picture) => picture.startsWith("record"));
-    if (record) await picture(page, record);
-    if (name === "recalls") await reach(page, `record of ${name}`);
+    if (name === "recalls") {
+      await picture(page, "record");
+      await reach(page, `record of ${name}`);
+    }
   }
 
   const withRecords = Object.values(records).filter((links) => links.length).length;
@@ -169,6 +258,7 @@ try {
     await look(page, path);
     if (["/status", "/verify", "/entities/company?name=Acme"].includes(path)) await reach(page, path);
     if (path.endsWith("q=recall")) await picture(page, "search");
+    if (path === "/status") await picture(page, "status");
   }
 
   await flow("from a search to a record and its versions", async () => {
@@ -264,6 +354,65 @@ try {
     await page.waitForSelector("#key");
   });
 
+  await flow("a webhook is registered, receives a change, and receives it again when it is replayed and when it is sent again", async () => {
+    if (!process.env.SITE_KEY) {
+      console.log("NOT RUN: webhooks: SITE_KEY is no key of the tier business");
+      return;
+    }
+    const { messages, url, close } = await receiver();
+    const owner = await open(browser);
+    const said = () => owner.locator("main .notice").first().textContent();
+    const copies = (id) => messages.filter((message) => message.id === id).length;
+    try {
+      await go(owner, "/account");
+      await owner.fill("#key", process.env.SITE_KEY);
+      await owner.locator("main .primary").click();
+      await owner.waitForURL(/signed-in/);
+      await go(owner, "/account/webhooks/new?service=recalls");
+      await owner.fill("#url", url);
+      await owner.getByRole("button", { name: "Register", exact: true }).click();
+      const secret = (await owner.locator(".secret code").textContent()).trim();
+      const [, id] = (await said()).match(/The webhook (\S+) was registered/);
+      const path = `/account/webhooks/recalls/${id}`;
+      await go(owner, path);
+      await owner.getByRole("button", { name: "Send a test message" }).click();
+      assert.match(await said(), /was accepted with status 204/);
+      const message = await until("a new recall", () => messages.find(({ body }) => JSON.parse(body).event === "recalls.new"));
+      assert(isSigned(message, secret), "the message is not signed with the secret of the webhook");
+      const row = await until("the attempt on the page", async () => {
+        await go(owner, path);
+        const row = owner.locator("tbody tr").filter({ hasText: message.id }).first();
+        return (await row.count()) ? row : undefined;
+      });
+      assert.match(await row.innerText(), /204[\s\S]*accepted/);
+      await look(owner, "webhook with an attempt");
+      await reach(owner, "webhook with an attempt");
+      await go(owner, path);
+      await picture(owner, "webhook");
+      await row.locator("th a").click();
+      const body = await owner.locator("#message ~ pre").first().textContent();
+      assert.deepEqual(JSON.parse(body), JSON.parse(message.body));
+      await go(owner, path);
+      await owner.fill("#after", "0");
+      await owner.getByRole("button", { name: "Replay", exact: true }).click();
+      assert.match(await said(), /Delivery continues after change/);
+      await until("the replayed message", () => copies(message.id) >= 2);
+      await go(owner, path);
+      const before = copies(message.id);
+      await owner.getByRole("button", { name: `Send again ${message.id}` }).first().click();
+      assert.match(await said(), /was accepted with status 204/);
+      await until("the message that was sent again", () => copies(message.id) > before);
+      assert(messages.filter((one) => one.id === message.id).every((one) => one.body === message.body && isSigned(one, secret)), "a copy differs");
+      await go(owner, path);
+      await owner.locator("summary", { hasText: "Delete" }).click();
+      await owner.getByRole("button", { name: "Delete for good" }).click();
+      assert.match(await said(), /was deleted/);
+    } finally {
+      close();
+      await owner.context().close();
+    }
+  });
+
   await flow("a filter in view asks for an account, and comes back to the filter after signing in", async () => {
     await go(page, "/explore/filings?view=changes&form=8-K", 200, 403);
     await page.getByRole("link", { name: "Save this filter" }).click();
@@ -272,6 +421,7 @@ try {
 
   await flow("the reference shows code, and calls an operation without a key", async () => {
     await go(page, "/recalls/docs");
+    await picture(page, "reference");
     await reach(page, "reference");
     // On the page already: following its own link loads nothing.
     await page.locator("a[href='#health']").first().click();
@@ -312,6 +462,7 @@ try {
       await links.first().click();
       await page.waitForURL(/\/entities\//);
       assert((await page.locator("main section h2[id^='section-']").count()) >= 4, `${name}: the page of the entity lacks sections`);
+      if (name === "filings") await picture(page, "entity");
       await look(page, `entity of ${name}`);
     }
     assert(linked.length > 0, "no record links to an entity");
@@ -326,6 +477,7 @@ try {
     await go(page, `/verify?q=${id}`);
     assert.equal((await page.locator("#found ~ .verdict").textContent()).trim(), "VALID");
     await look(page, "verify a receipt");
+    await picture(page, "receipts");
     const { receipt } = await (await fetch(new URL(`/receipts/v1/verify/${id}`, site))).json();
     const sent = [];
     const watch = (request) => sent.push(`${request.method()} ${new URL(request.url()).pathname} ${request.postData() ?? ""}`.trim());
@@ -357,10 +509,11 @@ try {
       const body = (await answer.text()).replaceAll(/<bdi>[^<]*<\/bdi>/g, () => `<bdi>${escaped}</bdi>`);
       return route.fulfill({ response: answer, body });
     });
-    for (const path of ["/", "/explore?q=recall", "/explore/recalls", "/explore/awards", records.recalls?.[0], "/status", "/entities/company?name=Acme",
+    const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));
+    for (const path of ["/", "/explore?q=recall", ...ofServices, "/status", "/entities/company?name=Acme",
       "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
       `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
-      await go(hostile, path);
+      await go(hostile, path, 200, 403);
       for (const size of SIZES) {
         await hostile.setViewportSize(size);
         assert((await hasScroll(hostile)) <= 0, `${path} scrolls to the side at ${size.width}`);
@@ -396,11 +549,25 @@ try {
     await plain.waitForURL(/\/entities\/company\?name=Acme/);
     await plain.context().close();
   });
+
+  const timed = ["/", "/explore/recalls", records.recalls[0], "/explore?q=recall", "/status", "/entities/company?name=Acme"];
+  for (const [index, path] of timed.entries()) {
+    await flow(`how long ${path} takes`, async () => {
+      const times = await firstBytes(path, index);
+      measured("time to the first byte, 99 of 100 requests,", path, times[Math.ceil(times.length * 0.99) - 1], FIRST_BYTE_MS_MAX);
+      measured(`largest contentful paint, CPU slowed down ${CPU_SLOWDOWN} times,`, path, await largestPaint(browser, path), PAINT_MS_MAX);
+    });
+  }
 } finally {
   await browser.close();
 }
 
-console.log(`${figures.pages} pages loaded, ${figures.looks} looks with up to ${figures.axeRules} rules of axe, ${figures.controls} controls reached by keyboard, ${figures.pictures} pictures`);
+if (images) {
+  const absent = PICTURES.filter((name) => !pictures.has(`${name}.webp`));
+  if (absent.length) fail("pictures", `not made: ${absent.join(", ")}`);
+  else for (const file of readdirSync(images).filter((file) => file.endsWith(".webp") && !pictures.has(file))) rmSync(`${images}/${file}`);
+}
+console.log(`${figures.pages} pages loaded, ${figures.looks} looks with up to ${figures.axeRules} rules of axe, ${figures.controls} controls reached by keyboard, ${pictures.size} pictures`);
 if (failures) {
   console.error(`${failures} failures`);
   process.exitCode = 1;
