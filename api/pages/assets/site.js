@@ -103,11 +103,20 @@
     if (isPaused) state.textContent = waiting.length ? `Paused. ${waiting.length} newer changes wait.` : "Paused.";
     else state.textContent = source && source.readyState === EventSource.OPEN ? "Changes appear here as they are recorded." : "Connecting…";
   };
+  const RECONNECT_MS = 10000;
   const connect = () => {
-    source = new EventSource(list.dataset.source);
-    source.addEventListener("open", say);
-    source.addEventListener("error", say);
-    source.addEventListener("message", (message) => {
+    const opened = new EventSource(list.dataset.source);
+    source = opened;
+    opened.addEventListener("open", say);
+    opened.addEventListener("error", () => {
+      // The browser connects again by itself, but not after a refusal.
+      if (opened === source && opened.readyState === EventSource.CLOSED) {
+        source = null;
+        setTimeout(() => { if (!source && !document.hidden) connect(); }, RECONNECT_MS);
+      }
+      say();
+    });
+    opened.addEventListener("message", (message) => {
       const change = JSON.parse(message.data);
       if (isPaused) {
         waiting.push(change);

@@ -30,7 +30,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
     let hits: Vec<&Found<'_>> = found.iter().filter(|found| !found.rows.is_empty()).collect();
     let main = html! {
         h1 { "Search" }
-        @if !is_asked {
+        @if !is_asked && !words.is_empty() {
+            p.empty { "A search has at most " (WORDS_CHARS_MAX) " characters. Try one word of the name, or a number." }
+        } @else if !is_asked {
             p.lead { "Search for a product, a company, a person or the number of a record, in all services at once." }
             p { "A number leads to its record, such as that of an award, a trial, a trademark or an airworthiness directive." }
         } @else if hits.is_empty() {

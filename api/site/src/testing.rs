@@ -426,3 +426,13 @@ fn refusals_are_pages() {
     assert_eq!(page.status, 404);
     assert!(page.html.contains("Made &lt;up&gt;") && page.html.contains("No &lt;record&gt;"));
 }
+
+/// Proves that a search that is too long is not made, and that the page says why.
+#[test]
+fn long_searches_are_refused() {
+    let made = Made::new();
+    let search = |chars: usize| made.page(&format!("/explore?q={}", "x".repeat(chars))).html;
+    assert!(search(201).contains("A search has at most 200 characters."));
+    assert!(made.read.lock().unwrap().is_empty(), "nothing is read for it");
+    assert!(!search(200).contains("at most 200 characters"));
+}

@@ -236,15 +236,17 @@ impl Mount {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::reference::page(service, settings));
+        let llms = discovery::llms(service, settings);
         let server_card = Document::new(card::card(service, settings).to_string(), card::CARD_TYPE);
         let documents = HashMap::from([
             ("", reference.clone()),
             ("/", reference.clone()),
             ("/docs", reference),
+            ("/docs.md", Document::new(llms.clone(), "text/markdown; charset=utf-8")),
             ("/docs/errors", Document::html(pages::docs::errors(context.settings.site_url()))),
             ("/openapi.json", Document::json(&openapi::document(service, settings)?)),
             ("/limits.json", Document::json(&limits::document(service, settings, &context.settings))),
-            ("/llms.txt", Document::text(discovery::llms(service, settings))),
+            ("/llms.txt", Document::text(llms)),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),
             (card::CARD, server_card.clone()),

@@ -52,7 +52,8 @@ pub(crate) fn page(service: &Service, settings: &ServiceSettings) -> String {
                     a href={ (base) "/llms.txt" } { "llms.txt" } " · MCP at "
                     code { (base) "/mcp" } " · "
                     a href={ (base) "/limits.json" } { "Limits" } " · "
-                    a href={ (base) "/docs/errors" } { "Errors" }
+                    a href={ (base) "/docs/errors" } { "Errors" } " · "
+                    a href={ (base) "/docs.md" } { "This page as Markdown" }
                 }
                 p {
                     "A key goes into " code { "X-API-Key" } ", " code { "Authorization: Bearer" } ", or the parameter " code { "api_key" } " or " code { "key" }

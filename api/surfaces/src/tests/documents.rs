@@ -46,6 +46,9 @@ async fn pages() {
     }
     let reference = get(&fixture, "/fake/docs").await.body;
     let llms = get(&fixture, "/fake/llms.txt").await.body;
+    let markdown = get(&fixture, "/fake/docs.md").await;
+    assert_eq!((markdown.body.as_str(), markdown.header("content-type")), (llms.as_str(), "text/markdown; charset=utf-8"));
+    assert!(reference.contains(&format!("href=\"{BASE}/docs.md\"")));
     for operation in service(&fixture.gate).operations.into_iter().filter(Operation::has_route) {
         assert!(reference.contains(&format!("id=\"{}\"", operation.name)), "{}", operation.name);
         assert!(llms.contains(&format!("[{}]({BASE}{})", operation.name, operation.path)), "{}", operation.name);
