@@ -77,7 +77,7 @@ pub(crate) fn of_filters<'a>(shown: &Shown<'a>, filters: &Pairs) -> Option<Regis
     let (mut values, mut left_out) = (Pairs::new(), Vec::new());
     for (name, text) in filters.iter().filter(|(_, text)| !text.is_empty()) {
         let own = [name.clone(), format!("filter.{name}")].into_iter().find(|own| all.iter().any(|field| field.name == *own));
-        let is_kind = |field: &&Field<'_>| matches!(kind(field.schema), Kind::Choices(kinds) if kinds.contains(name));
+        let is_kind = |field: &&Field<'_>| kinds_of(field.schema).contains(name);
         let kind_field = all.iter().filter(|field| field.name.contains('.')).find(is_kind);
         match (own, kind_field.and_then(|field| Some((field, thing_of(&all, field)?)))) {
             (Some(own), _) => values.push((own, text.clone())),
@@ -89,6 +89,15 @@ pub(crate) fn of_filters<'a>(shown: &Shown<'a>, filters: &Pairs) -> Option<Regis
         }
     }
     Some(registration(shown, &operations, &values, left_out))
+}
+
+/// The kinds that a field names: its choices or, for a field that takes them in any case, what is code in its description.
+fn kinds_of(schema: &Value) -> Vec<String> {
+    match kind(schema) {
+        Kind::Choices(kinds) => kinds,
+        Kind::Text => schema["description"].as_str().unwrap_or_default().split('`').skip(1).step_by(2).map(str::to_owned).collect(),
+        Kind::Switch | Kind::Number | Kind::Day => Vec::new(),
+    }
 }
 
 /// The field with the thing, next to a field of the same object that names its kind.

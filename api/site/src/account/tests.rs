@@ -311,6 +311,9 @@ fn views_have_webhooks() {
     assert_eq!((left_out.join(", ").as_str(), is_example), ("Keyword, B", false));
     assert!(webhook(&made, &[]).3, "nothing is watched");
     let create = made.service.operations.iter_mut().find(|operation| operation.name == "watch").unwrap();
+    create.input["properties"]["entity"]["properties"]["kind"] = json!({ "type": "string", "description": "In any case: `a` or `b`." });
+    assert_eq!(webhook(&made, &[("b", "z")]).1["entity"], json!({ "kind": "b", "value": "z" }));
+    let create = made.service.operations.iter_mut().find(|operation| operation.name == "watch").unwrap();
     create.input["properties"]["entity"]["required"] = json!(["kind"]);
     create.example = json!({ "entity": {"kind": "b", "value": "y"}, "webhook": "https://a.example" });
     let (_, body, _, is_example) = webhook(&made, &[("deep", "true")]);
