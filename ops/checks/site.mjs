@@ -288,6 +288,23 @@ try {
     await page.waitForURL((url) => !url.search);
   });
 
+  await flow("the commands of a view get the rows that it shows, in each format", async () => {
+    await go(page, "/explore/recalls?category=food");
+    const rows = await page.locator("table.rows tbody tr").count();
+    const commands = await page.locator(".ways pre code").allTextContents();
+    for (const type of ["application/x-ndjson", "text/csv", "application/vnd.apache.parquet"]) {
+      const command = commands.find((command) => command.includes(`accept: ${type}'`));
+      const { pathname, search } = new URL(command.match(/'(http[^']+)'$/)[1]);
+      assert.match(search, /category=food/);
+      const answer = await fetch(new URL(pathname + search, site), { headers: { accept: type } });
+      assert.equal(answer.status, 200, command);
+      assert(answer.headers.get("content-type").startsWith(type), command);
+      const body = Buffer.from(await answer.arrayBuffer());
+      if (type === "application/x-ndjson") assert.equal(body.toString().trim().split("\n").length, rows);
+      if (type === "application/vnd.apache.parquet") assert.equal(body.subarray(0, 4).toString(), "PAR1");
+    }
+  });
+
   await flow("the place of a record in the signed tree is checked in the browser, and an altered tile is found out", async () => {
     await go(page, records.recalls.at(-1));
     const check = async (verdict, lines) => {

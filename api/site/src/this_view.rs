@@ -130,7 +130,7 @@ fn registering(base: &str, webhook: &Registration<'_>) -> Markup {
             summary { "Webhook" span.soft { " with a key" } }
             p.soft { (webhook.operation.summary) }
             @if !webhook.left_out.is_empty() {
-                p { "No webhook of this service can have these filters, so this one has not: " (webhook.left_out.join(", ").to_lowercase()) "." }
+                p { "Filters of this page that one webhook of this service cannot have, and that are left out: " (webhook.left_out.join(", ").to_lowercase()) "." }
             }
             @if webhook.is_example {
                 p { "This page does not say what the webhook is about, so this is the example of the reference." }
