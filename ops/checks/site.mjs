@@ -479,7 +479,7 @@ try {
       await links.first().click();
       await page.waitForURL(/\/entities\//);
       assert((await page.locator("main section h2[id^='section-']").count()) >= 4, `${name}: the page of the entity lacks sections`);
-      if (name === "filings") await picture(page, "entity");
+      if (linked.length === 1) await picture(page, "entity");
       await look(page, `entity of ${name}`);
     }
     assert(linked.length > 0, "no record links to an entity");
