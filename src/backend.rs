@@ -128,7 +128,8 @@ pub(crate) async fn open_store(
     match &sections.store {
         StoreBackend::Embedded => {
             let is_new = is_empty(log).await?;
-            let projected = std::iter::once(&engine::VIEW).chain(services::views().iter().copied()).map(|view| view.name);
+            let projected = config.selection().projected.into_iter().map(|service| service.def.view.name);
+            let projected = std::iter::once(engine::VIEW.name).chain(projected);
             let options = view_store::embedded::Options {
                 values_dir: Some(sections.data_dir.join("secrets")),
                 new_views_are_complete: is_new,

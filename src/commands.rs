@@ -64,6 +64,7 @@ impl Command {
             Self::Export { topic, format, current: true, .. } => export_current(engine, &topic, &format, output).await,
             Self::Export { topic, format, all, current: false } => export(engine, &topic, &format, all, output).await,
             Self::Digest { view, history, at } => {
+                engine.check_projected(&view)?;
                 wait_caught_up(engine, output).await?;
                 let service = engine.projector.service(&view).map_err(failure)?;
                 let digest = service.digest(history, at.map(Seq)).await.map_err(failure)?;
@@ -125,6 +126,7 @@ async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, 
 }
 
 async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result<(), Failure> {
+    engine.check_projected(view)?;
     for service in engine.projector.services().iter().filter(|service| view == ALL || service.name() == view) {
         let task = format!("replay {}", service.name());
         let applied = with_progress(output, &task, |progress| async move { service.replay(&progress).await }).await?;
@@ -164,6 +166,7 @@ async fn replay_parked(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), 
 }
 
 async fn redecide(engine: &Arc<Engine>, service: &str, output: &dyn Output) -> Result<(), Failure> {
+    engine.check_projected(service)?;
     wait_caught_up(engine, output).await?;
     let service = engine.projector.service(service).map_err(failure)?;
     let task = format!("redecide {}", service.name());
@@ -191,6 +194,7 @@ async fn export(engine: &Engine, topic: &str, format: &str, all: bool, output: &
 
 /// Exports the current records of a service.
 async fn export_current(engine: &Engine, service: &str, format: &str, output: &dyn Output) -> Result<(), Failure> {
+    engine.check_projected(service)?;
     wait_caught_up(engine, output).await?;
     let registration = services::registered().iter().find(|registration| registration.service.name == service);
     let (Some(table), Some(format)) = (registration.and_then(|found| found.table.as_ref()), Format::from_name(format)) else {

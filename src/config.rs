@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::names;
+use services::Selection;
 use toml::{Table, Value};
 
 pub(crate) use sections::{
@@ -164,6 +165,11 @@ impl Config {
     /// Whether a key has its default.
     pub(crate) fn is_default(&self, key: &str) -> bool {
         !self.origins.contains_key(key)
+    }
+
+    /// Which services are projected, and which are disabled.
+    pub(crate) fn selection(&self) -> Selection {
+        services::selected(|name| self.sections.services.get(name).is_some_and(|section| section.enabled))
     }
 
     /// The clock: that of a demo, that of a test, or the system's.

@@ -31,6 +31,7 @@ use schemas::tables::ViewDef;
 use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::{Disabled, Selection};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use transparency::memory::Memory;
@@ -43,6 +44,7 @@ use crate::api_settings::{api_settings, invalid_payments, payments};
 use crate::backend;
 use crate::config::{self, Config};
 use crate::data_dir::{self, Records};
+use crate::failure::Failure;
 use crate::key_checks::KeyChecks;
 use crate::role::Role;
 use crate::witnesses;
@@ -65,6 +67,8 @@ pub(crate) struct Engine {
     pub(crate) space: Option<Arc<SpaceWatch>>,
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) parts: Parts,
+    /// The services that are disabled.
+    pub(crate) disabled: Vec<Disabled>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
     pub(crate) context: Arc<Context>,
@@ -158,16 +162,21 @@ impl Engine {
 
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
         let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
+        let selection = config.selection();
+        if listening.is_some() {
+            report_disabled(&selection);
+        }
         let parts = Parts {
             log: Arc::clone(&log),
             store: Arc::clone(&store),
             engine: engine_view,
             services: services::defs(),
+            projected: selection.projected.iter().map(|service| service.def).collect(),
             clock,
             keys,
             signing_check: Some(signing_check),
         };
-        let projector = Arc::new(Projector::open(parts.clone(), services::projected_services()).await?);
+        let projector = Arc::new(Projector::open(parts.clone(), &selection.projected).await?);
         Ok(Arc::new(Self {
             config,
             log,
@@ -175,6 +184,7 @@ impl Engine {
             space,
             store,
             parts,
+            disabled: selection.disabled,
             projector,
             runner,
             context,
@@ -237,6 +247,22 @@ impl Engine {
         Participant { holder: self.holder.clone(), decider_lease: decider_lease(RECEIPTS.view.name), is_signer: self.is_signer }
     }
 
+    /// Checks that a service is not disabled.
+    ///
+    /// # Errors
+    /// It is, and no other service needs it.
+    pub(crate) fn check_projected(&self, service: &str) -> Result<(), Failure> {
+        match self.disabled.iter().find(|disabled| disabled.service == service && disabled.needed_by.is_none()) {
+            Some(_) => Err(Failure::new(format!("{service} is disabled: it has no view while services.{service}.enabled is false"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The views that this process projects: the engine's and those of its services.
+    pub(crate) fn projected_views(&self) -> Vec<&'static ViewDef> {
+        std::iter::once(&ENGINE_VIEW).chain(self.parts.projected.iter().map(|service| service.view)).collect()
+    }
+
     /// Waits until every service that reads a topic has projected everything that is in it now.
     ///
     /// # Errors
@@ -253,8 +279,9 @@ impl Engine {
                 }
             }
         };
-        let readers = services::defs().iter().filter(|service| service.reads(topic)).map(|service| service.view);
-        let waits = readers.flat_map(|service| (0..topic.partitions).map(move |partition| (service, partition)));
+        let readers = self.parts.projected.iter().filter(|service| service.reads(topic)).map(|service| service.view);
+        let readers: Vec<&'static ViewDef> = readers.collect();
+        let waits = readers.into_iter().flat_map(|service| (0..topic.partitions).map(move |partition| (service, partition)));
         try_join_all(waits.map(|(service, partition)| wait(service, partition))).await.map(drop)
     }
 
@@ -285,6 +312,16 @@ impl Engine {
         self.store.close().await?;
         self.log.close().await?;
         Ok(())
+    }
+}
+
+/// Logs which services are disabled.
+fn report_disabled(selection: &Selection) {
+    for Disabled { service, needed_by } in &selection.disabled {
+        match needed_by {
+            Some(reader) => tracing::info!(service, reader, "the service is disabled, but projected: the reader decides from its changes"),
+            None => tracing::info!(service, "the service is disabled: it is neither projected nor served"),
+        }
     }
 }
 

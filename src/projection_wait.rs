@@ -6,7 +6,6 @@ use std::time::Duration;
 use operation::context::Part;
 use operation::signing_state::SigningState;
 use projector::lag::Lag;
-use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
 use view_store::Checkpoint;
 
@@ -72,7 +71,7 @@ pub(crate) async fn with_reports<T>(
 /// # Errors
 /// Projection stalls.
 pub(crate) async fn wait_served(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
-    let views: Vec<&str> = std::iter::once(&ENGINE_VIEW).chain(services::views().iter().copied()).map(|view| view.name).collect();
+    let views: Vec<&str> = engine.projected_views().into_iter().map(|view| view.name).collect();
     let served = async {
         if tokio::time::timeout(NOTE_PAUSE, engine.store.served(&views)).await.is_err() {
             output.note(&format!("waiting for views to be completed from the log: {}", engine.store.unserved().join(", ")));
@@ -86,7 +85,7 @@ pub(crate) async fn wait_served(engine: &Engine, output: &dyn Output) -> Result<
 /// How far each view is behind, and its checkpoint.
 async fn check(engine: &Engine) -> Result<(Vec<Lag>, Vec<Checkpoint>), projector::Error> {
     let mut checkpoints = Vec::new();
-    for view in std::iter::once(&ENGINE_VIEW).chain(services::views().iter().copied()) {
+    for view in engine.projected_views() {
         checkpoints.push(engine.store.live_to_project(view).await?.checkpoint().await?);
     }
     Ok((projector::lag::measure(&engine.parts).await?, checkpoints))

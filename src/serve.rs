@@ -148,12 +148,12 @@ pub(crate) async fn run(
 fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo: Option<DemoTask>, is_ready: &Arc<AtomicBool>) {
     let parts = engine.parts.clone();
     // Callers of the API wait for changes of any service; the signer of checkpoints waits for receipts.
-    let views: &[_] = match role {
-        Role::Ingest => &[],
-        Role::Project => &[RECEIPTS.view],
-        Role::Api | Role::All => services::views(),
+    let views: Vec<_> = match role {
+        Role::Ingest => Vec::new(),
+        Role::Project => vec![RECEIPTS.view],
+        Role::Api | Role::All => parts.projected.iter().map(|service| service.view).collect(),
     };
-    tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
+    tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, &views).await }));
     let (own, is_ready) = (Arc::clone(engine), Arc::clone(is_ready));
     tasks.spawn(engine.until_stopped(async move {
         match demo {

@@ -26,14 +26,14 @@ pub struct Lag {
     pub seconds: u64,
 }
 
-/// Returns the lag of the engine's view and of every service's view.
+/// Returns the lag of the engine's view and of the view of every service that is projected.
 ///
 /// # Errors
 /// When the log or the store fails.
 pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
     let mut lags = vec![measure_view(parts, engine::VIEW.name, indexed_topics(parts.services).into_iter(), &checkpoint).await?];
-    for service in parts.services {
+    for service in &*parts.projected {
         let checkpoint = parts.store.live_to_project(service.view).await?.checkpoint().await?;
         lags.push(measure_view(parts, service.view.name, service.inputs.iter(), &checkpoint).await?);
     }

@@ -39,8 +39,10 @@ pub struct Parts {
     pub store: Arc<dyn ViewStore>,
     /// The engine's view.
     pub engine: Arc<dyn View>,
-    /// The services that are projected.
+    /// All services, whose inputs are indexed.
     pub services: &'static [ServiceDef],
+    /// The services that are projected.
+    pub projected: Arc<[ServiceDef]>,
     /// The clock of the engine.
     pub clock: Clock,
     /// The keys that receipts are signed with, if this process decides.

@@ -305,7 +305,7 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// Opens the views of some services and loads their current state. They are those of the parts.
+    /// Opens the views of some services and loads their current state. They are those that the parts say are projected.
     ///
     /// # Errors
     /// When the log or the store fails.

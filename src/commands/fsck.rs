@@ -62,6 +62,9 @@ pub(super) async fn run(engine: &Arc<Engine>, repair: bool, output: &dyn Output)
         let checked = with_progress(output, &task, |progress| async move { service.check(repair, &progress).await }).await?;
         report(service.name(), &checked, output, &mut fault);
     }
+    for disabled in engine.disabled.iter().filter(|disabled| disabled.needed_by.is_none()) {
+        output.line(format!("view {}\tnot checked: its service is disabled", disabled.service).as_bytes());
+    }
     if faults == 0 { Ok(()) } else { Err(Failure::new(format!("{faults} faults were found"))) }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn run(engine: &Engine, command: WebhooksCommand, output: &dyn 
             }
         }
         WebhooksCommand::Resend { id, message } => {
-            let posted = operate::resend_message(context, &services::matchers(), &id, &message).await?;
+            let posted = operate::resend_message(context, &services::matchers(&context.settings), &id, &message).await?;
             if !posted.accepted {
                 return Err(Failure::new(posted.reason));
             }

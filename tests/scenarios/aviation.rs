@@ -191,7 +191,8 @@ async fn the_watch_of_a_fleet() {
     day.end().await;
 
     let day = OneDay::begin(dir.path(), &simulated, &backend, MONDAY).await;
-    let sending = tokio::spawn(webhooks::sender::run(Arc::clone(&day.api.context), services::matchers(), "test".to_owned()));
+    let matchers = services::matchers(&day.api.context.settings);
+    let sending = tokio::spawn(webhooks::sender::run(Arc::clone(&day.api.context), matchers, "test".to_owned()));
     let watch = day.ask(200, "GET", &format!("/v1/watchlist/{id}?limit=200"), &key, &Value::Null);
     let matched: Vec<&str> = watch["matches"].as_array().unwrap().iter().map(|one| one["adNumber"].as_str().unwrap()).collect();
     assert!(matched.contains(&REPLACING) && !matched.contains(&SEAT_RAILS), "{matched:?}");

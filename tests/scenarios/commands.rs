@@ -190,6 +190,30 @@ fn only_some_commands_create_a_data_directory() {
     assert!(stdout(highwater(&missing, NOWHERE, &["status"])).starts_with("summary ok\t"));
 }
 
+/// Proves that a disabled service has no view, which the status and the commands that need it say; that one whose changes another service decides from is
+/// projected all the same; and that a view is filled from the log when its service is enabled again.
+#[test]
+fn disabled_services_have_no_views() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let disabled = |arguments: &[&str]| {
+        let mut command = highwater(&data, NOWHERE, arguments);
+        for service in ["AWARDS", "LABS", "RECEIPTS"] {
+            command.env(format!("HIGHWATER_SERVICES__{service}__ENABLED"), "false");
+        }
+        command
+    };
+    stdout(disabled(&["keys", "mint", "--tier", "pro"]));
+    let status = stdout(disabled(&["status"]));
+    let has = |start: &str| status.lines().any(|line| line.starts_with(start));
+    assert!(has("service awards\t") && has("disabled awards\tneeded by exclusions"), "{status}");
+    assert!(has("service receipts\t") && !has("disabled receipts"), "{status}");
+    assert!(has("disabled labs") && !has("service labs\t") && !has("view labs\t"), "{status}");
+    let error = stderr_of_failure(disabled(&["digest", "labs"]));
+    assert!(error.contains("services.labs.enabled"), "{error}");
+    assert_eq!(stdout(highwater(&data, NOWHERE, &["digest", "labs"])).trim().len(), 64);
+}
+
 /// Proves that the status names an upstream whose newest run failed before everything else, and fails then.
 #[test]
 fn status_fails_while_an_upstream_is_stopped() {

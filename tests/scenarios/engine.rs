@@ -211,6 +211,7 @@ impl Engine {
             engine,
             // As long as the process, like the list of all services.
             services: projected.iter().map(|service| service.def).collect::<Vec<_>>().leak(),
+            projected: projected.iter().map(|service| service.def).collect(),
             clock,
             keys,
             signing_check: None,

@@ -16,8 +16,8 @@ use crate::suppression::{ServiceViews, SuppressedKey};
 /// How many rows are read at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// How many records of each service have a version, current or earlier, of which a key hides fields. Reads every version of every record of the services
-/// that the key can concern.
+/// How many records of each service that is served have a version, current or earlier, of which a key hides fields. Reads every version of every record of
+/// the services that the key can concern.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -25,7 +25,8 @@ pub async fn count(ctx: &Context, key: &SuppressedKey) -> Result<Vec<(&'static s
     let keys = SuppressedKeys::new([(key.kind, key.normal.clone())]);
     let record = key.normal.split_once('/').filter(|_| key.kind.name == RECORD.name);
     let mut counts = Vec::new();
-    for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def)) {
+    let is_served = |def: &ViewDef| ctx.settings.services.get(def.name).is_none_or(|service| service.enabled);
+    for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def) && is_served(def)) {
         if record.is_none_or(|(service, _)| service == def.name) {
             // A service can also compare other fields with the id of a record: then it is not one row that is hidden.
             let is_by_id = def.hides.iter().filter(|hides| hides.kind.name == RECORD.name).all(|hides| hides.field == "id");

@@ -102,10 +102,12 @@ impl Matchers {
     /// Creates a matcher of the service of a watch.
     ///
     /// # Errors
-    /// `internal` if the watches of that service have no webhooks.
+    /// `unavailable` if the service is not served here, or its watches have no webhooks.
     pub(crate) fn matcher_of(&self, watch: &SavedItem) -> Result<Box<dyn WatchMatcher>, Problem> {
         let matcher = self.all().into_iter().find(|matcher| matcher.source().service == watch.service);
-        matcher.ok_or_else(|| unreadable(&watch.id))
+        matcher.ok_or_else(|| {
+            Problem::new(ErrorCode::Unavailable, format!("no webhooks of {} are sent here: it is not served", watch.service))
+        })
     }
 }
 

@@ -245,6 +245,11 @@ impl Sender {
     fn update_matchers(&mut self) {
         let TargetChanges { added, removed } = std::mem::take(&mut self.targets.changed);
         for watch in added {
+            if self.ctx.settings.services.get(&watch.service).is_some_and(|service| !service.enabled) {
+                tracing::debug!(id = watch.id, service = watch.service, "a webhook waits: its service is disabled");
+                self.targets.all.remove(&watch.id);
+                continue;
+            }
             let scan = self.scans.iter_mut().find(|scan| scan.matcher.source().service == watch.service);
             if !scan.is_some_and(|scan| scan.matcher.add(&watch)) {
                 tracing::error!(id = watch.id, service = watch.service, "a watch with a webhook cannot be read");

@@ -147,6 +147,7 @@ impl Engine {
             store: Arc::clone(&self.store),
             engine: Arc::clone(&self.engine),
             services: services(),
+            projected: services().into(),
             clock: clock(),
             keys: Arc::default(),
             signing_check: None,

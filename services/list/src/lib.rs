@@ -10,6 +10,7 @@ mod exports_tests;
 mod free_callers;
 #[cfg(test)]
 mod numbers_tests;
+mod selection;
 #[cfg(test)]
 mod sources_tests;
 #[cfg(test)]
@@ -21,7 +22,7 @@ use access::suppression::ServiceViews;
 use clearance::Registers;
 use futures_util::future::BoxFuture;
 use operation::Service;
-use operation::context::Context;
+use operation::context::{Context, Settings};
 use operation::document_receipt::ReceiptIssuer;
 use projector::runtime::{ProjectedService, projected};
 use projector::service_def::ServiceDef;
@@ -30,6 +31,9 @@ use transparency::prover::SignedTree;
 use webhooks::Matchers;
 
 use reads::registration::{Registration, TaskContext, TaskRole};
+use schemas::views::receipts::TABLES as RECEIPTS;
+
+pub use selection::{Disabled, Selection, selected, serves};
 
 /// A service: its registration, which is made when it is needed, and its fold as the projector runs it.
 type Listed = (fn() -> Registration, ProjectedService);
@@ -112,10 +116,11 @@ pub fn all() -> Vec<Service> {
     registered().iter().map(|registration| registration.service.clone()).collect()
 }
 
-/// The matchers of all services that have watches.
+/// The matchers of the services that have watches and are served.
 #[must_use]
-pub fn matchers() -> Matchers {
-    Matchers::new(registered().iter().filter_map(|registration| registration.matcher).collect())
+pub fn matchers(settings: &Settings) -> Matchers {
+    let served = registered().iter().filter(|registration| serves(settings, registration.service.name));
+    Matchers::new(served.filter_map(|registration| registration.matcher).collect())
 }
 
 /// The signed trees of all services.
@@ -134,20 +139,30 @@ pub fn with_parts(context: Context) -> Context {
         .with(ReceiptIssuer(Some(&receipts::operations::document::Issuer)))
 }
 
-/// The background tasks of a role: those of each service, and those that all services share (delivery to webhooks, signed checkpoints).
+/// The background tasks of a role: those of receipts and of each service that is enabled, and those that all services share (delivery to webhooks, signed
+/// checkpoints).
 #[must_use]
 pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static, ()>> {
-    let own = registered().iter().flat_map(|registration| registration.tasks).filter(|task| task.role == role);
+    let settings = &given.context.settings;
+    let is_on = |registration: &&Registration| {
+        let name = registration.service.name;
+        name == RECEIPTS.view.name || serves(settings, name)
+    };
+    let own = registered().iter().filter(is_on).flat_map(|registration| registration.tasks).filter(|task| task.role == role);
     let mut tasks: Vec<BoxFuture<'static, ()>> = own.map(|task| (task.run)(Arc::clone(given))).collect();
     match role {
-        TaskRole::Api => tasks.push(Box::pin(webhooks::sender::run(Arc::clone(&given.context), matchers(), given.holder.clone()))),
+        TaskRole::Api => {
+            tasks.push(Box::pin(webhooks::sender::run(Arc::clone(&given.context), matchers(settings), given.holder.clone())));
+        }
         TaskRole::Project => {
-            let sources = registered().iter().filter_map(|registration| registration.checkpoints).collect();
+            let sources: Vec<_> = registered().iter().filter(is_on).filter_map(|registration| registration.checkpoints).collect();
             let given_to_trees = Arc::clone(given);
-            tasks.push(Box::pin(async move {
-                let TaskContext { context, signer, holder } = &*given_to_trees;
-                transparency::checkpoints::run(context, &**signer, holder, sources).await;
-            }));
+            if !sources.is_empty() {
+                tasks.push(Box::pin(async move {
+                    let TaskContext { context, signer, holder } = &*given_to_trees;
+                    transparency::checkpoints::run(context, &**signer, holder, sources).await;
+                }));
+            }
             tasks.push(Box::pin(transparency::witness::run(Arc::clone(&given.context), given.holder.clone())));
         }
     }

@@ -1,6 +1,6 @@
 //! Prints the status as aligned tables for people, and as lines of fields separated by tabs for scripts.
 
-use super::report::{Cosignature, Report, Stream, TopicSize};
+use super::report::{Cosignature, DisabledService, Report, Stream, TopicSize};
 
 /// The first line: whether all is well, and the most important numbers.
 fn summary(report: &Report) -> Vec<(&'static str, String)> {
@@ -42,7 +42,15 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
         let recorded = or(&service.recorded, "never");
         format!("service {}\tseq {}\trecorded {recorded}\tparked {}", service.service, service.seq, service.parked)
     }));
+    lines.extend(
+        report.disabled_services.iter().map(|disabled| format!("disabled {}{}", disabled.service, needed_by(disabled, "\tneeded by "))),
+    );
     lines
+}
+
+/// The service that needs a disabled one, if one does.
+fn needed_by(disabled: &DisabledService, words: &str) -> String {
+    if disabled.needed_by.is_empty() { String::new() } else { format!("{words}{}", disabled.needed_by) }
 }
 
 fn run_fields(stream: &Stream) -> String {
@@ -109,6 +117,11 @@ pub(super) fn tables(report: &Report) -> Vec<String> {
         ]
     });
     lines.extend(table(["SERVICE", "CHANGES", "LAST CHANGE", "PARKED", "LAG", "LAG SECONDS"], services, &[1, 3, 4, 5]));
+    if !report.disabled_services.is_empty() {
+        let names =
+            report.disabled_services.iter().map(|disabled| format!("{}{}", disabled.service, needed_by(disabled, ", projected for ")));
+        lines.extend([String::new(), format!("disabled services: {}", names.collect::<Vec<_>>().join("; "))]);
+    }
     let topics = report.topics.iter().map(|topic| vec![topic.topic.to_owned(), topic.records.to_string(), topic.lag.to_string()]);
     if report.topics.iter().all(|topic| topic.bytes.is_none()) {
         lines.extend(table(["TOPIC", "RECORDS", "NOT INDEXED"], topics, &[1, 2]));
@@ -246,6 +259,28 @@ mod tests {
         report.upstreams[1].enabled = false;
         report.conclude();
         assert_eq!(report.problems, expected[1..]);
+    }
+
+    /// Proves that each form names the services that are disabled, and which one needs them.
+    #[test]
+    fn disabled_services_are_named() {
+        let mut report = report();
+        report.disabled_services =
+            [("awards", "exclusions"), ("labs", "")].map(|(service, needed_by)| DisabledService { service, needed_by }).into();
+        report.conclude();
+        assert!(report.is_ok, "{:?}", report.problems);
+        assert!(
+            lines(&report).ends_with(&["disabled awards\tneeded by exclusions", "disabled labs"].map(str::to_owned)),
+            "{:?}",
+            lines(&report)
+        );
+        let line = "disabled services: awards, projected for exclusions; labs";
+        assert!(tables(&report).iter().any(|shown| shown == line), "{:?}", tables(&report));
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(
+            (&json["disabledServices"][0]["neededBy"], &json["disabledServices"][1]["service"]),
+            (&"exclusions".into(), &"labs".into())
+        );
     }
 
     /// Proves that the columns of a table are aligned, whatever the length of a cell.

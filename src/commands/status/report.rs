@@ -8,6 +8,7 @@ use schemas::reason::reason;
 use schemas::topics::{self, TopicKind};
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use serde::Serialize;
+use services::Disabled;
 use transparency::witness::{self, CosignatureStatus};
 use view_store::View;
 
@@ -41,6 +42,7 @@ pub(super) struct Report {
     /// The verifier key of this process as a witness; empty if it is none.
     pub(super) witness_key: String,
     pub(super) services: Vec<ServiceProgress>,
+    pub(super) disabled_services: Vec<DisabledService>,
 }
 
 /// The last run of a stream.
@@ -131,6 +133,15 @@ pub(super) struct ServiceProgress {
     pub(super) parked: u64,
 }
 
+/// A service that is disabled.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DisabledService {
+    pub(super) service: &'static str,
+    /// The service that decides from its changes, for which it is projected; empty if it is not projected.
+    pub(super) needed_by: &'static str,
+}
+
 impl Report {
     /// Collects the status of an engine.
     pub(super) async fn collect(engine: &Engine) -> Result<Self, Failure> {
@@ -142,6 +153,7 @@ impl Report {
             witnesses: witness::status(&engine.context).await?.into_iter().map(Cosignature::from).collect(),
             witness_key: witnesses::own_key(&engine.context).unwrap_or_default(),
             unavailable: unavailable(engine).await,
+            disabled_services: engine.disabled.iter().map(DisabledService::from).collect(),
             rebuilt_views: engine.store.rebuilding().into_iter().map(|(view, reason)| RebuiltView { view, reason }).collect(),
             ..Self::default()
         };
@@ -184,6 +196,12 @@ impl Report {
         let unavailable = self.unavailable.iter().cloned();
         self.problems = unavailable.chain(failed).chain(parked).chain(refused).chain(rebuilt).collect();
         self.is_ok = self.problems.is_empty();
+    }
+}
+
+impl From<&Disabled> for DisabledService {
+    fn from(disabled: &Disabled) -> Self {
+        Self { service: disabled.service, needed_by: disabled.needed_by.unwrap_or_default() }
     }
 }
 

@@ -59,6 +59,7 @@ impl Engine {
             store: Arc::clone(&store),
             engine,
             services: services::defs(),
+            projected: services::defs().into(),
             clock,
             keys: own,
             signing_check: None,
