@@ -9,10 +9,10 @@ use schemas::position::LogOffset;
 use schemas::topics::CHANGES_RECALLS;
 
 use crate::child::run_check;
-use crate::cluster::Cluster;
+use crate::cluster::{CLUSTERED, Cluster};
 use crate::engine::{SimulatedUpstreams, ingest_of};
 use crate::migration::{COMPARED, digests, digests_of_server};
-use crate::process::{Server, fix_clock, highwater, stderr_of_failure, stdout};
+use crate::process::{Server, fix_clock, highwater, stderr_of_failure, stdout, with_services};
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
 
@@ -25,7 +25,7 @@ async fn framing_does_not_change_records() {
     let Some(registry) = engines::or_skip(engines::registry(), "framing by a registry") else { return };
     let one = |arguments: &[&str]| {
         let mut command = highwater(&cluster.data("one"), &simulated.base_url, arguments);
-        fix_clock(&mut command, FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
+        fix_clock(with_services(&mut command, CLUSTERED), FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
         command
     };
     let at = |framing: &'static str, registry: &str| {

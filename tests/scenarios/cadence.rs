@@ -22,7 +22,7 @@ use crate::child::Child;
 use crate::commands::NOWHERE;
 use crate::demo_history;
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock, moving_clock};
-use crate::process::{Server, fix_clock, highwater, run, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, run, stdout, wait_for, with_services};
 use crate::random::{Random, seed};
 
 /// The niche of weekly drops, and the one of restocks at random.
@@ -526,8 +526,13 @@ async fn kills_lose_and_double_nothing() {
         let command = || {
             let mut command = with_stores(highwater(&data, &simulated.base_url, &["ingest", "shopify", "--once"]));
             // The stock of the simulated stores does not change during the test.
-            fix_clock(&mut command, NOW);
+            fix_clock(with_services(&mut command, &["cadence"]), NOW);
             command
+        };
+        let export = |topic: &str| {
+            let mut command = highwater(&data, &simulated.base_url, &["export", topic]);
+            with_services(&mut command, &["cadence"]);
+            stdout(command)
         };
         let mut slow = simulator::Faults::default();
         slow.set("slow", 1.0).unwrap();
@@ -542,7 +547,7 @@ async fn kills_lose_and_double_nothing() {
         }
         simulated.sim.replace_faults(simulator::Faults::default());
         assert!(run(command()).status.success());
-        let lines = stdout(highwater(&data, &simulated.base_url, &["export", "stock"]));
+        let lines = export("stock");
         let facts: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         crate::engine::assert_chained(&facts);
         let polls: Vec<&Value> = facts.iter().map(|fact| &fact["data"]).filter(|data| data["kind"] == "poll").collect();
@@ -554,7 +559,7 @@ async fn kills_lose_and_double_nothing() {
         let variants: Availability = STORES.iter().flat_map(|(host, _)| shown(&simulated, host)).collect();
         assert_eq!(facts.len() - polls.len(), variants.len());
         let products: BTreeSet<&String> = variants.keys().map(|(product, _)| product).collect();
-        let lines = stdout(highwater(&data, &simulated.base_url, &["export", "changes.cadence"]));
+        let lines = export("changes.cadence");
         let changes: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let new: BTreeSet<String> =
             changes.iter().filter(|change| change["event"] == "new").map(|change| change["record"]["id"].to_string()).collect();

@@ -16,8 +16,11 @@ use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of, moving_clock};
 use crate::migration::{COMPARED, LISTS};
-use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for};
+use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for, with_services};
 use crate::reader::Reader;
+
+/// The services of a cluster: those whose answers the tests read. A node creates the tables of each, which takes most of its first start.
+pub(crate) const CLUSTERED: &[&str] = &["cadence", "catalysts", "labs", "recalls", "receipts"];
 
 /// A cluster with its own names on shared servers, and the directory of its processes' local files.
 pub(crate) struct Cluster {
@@ -65,6 +68,7 @@ impl Cluster {
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
             // Signer memory in the store, which is the default there.
             .env("HIGHWATER_CHECKPOINTS__MEMORY", "");
+        with_services(&mut command, CLUSTERED);
         if !self.fixed.is_empty() {
             fix_clock(&mut command, self.fixed);
         }
@@ -145,7 +149,7 @@ async fn roles_equal_the_embedded_engine() {
 
     let embedded = |arguments: &[&str]| {
         let mut command = highwater(&cluster.data("embedded"), &simulated.base_url, arguments);
-        fix_clock(&mut command, FIXED);
+        fix_clock(with_services(&mut command, CLUSTERED), FIXED);
         command
     };
     stdout(embedded(&ingest_of(COMPARED)));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::demo_history;
 pub(crate) use crate::process::NOWHERE;
-use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for, with_services};
 
 fn assert_key(printed: &str) -> String {
     let key = printed.strip_suffix('\n').unwrap();
@@ -96,7 +96,12 @@ fn commands_work_with_and_without_a_running_demo() {
     assert_eq!(server.terminate().code(), Some(0), "a clean stop");
     assert!(!data.join("control.sock").exists());
 
-    // Without a running process.
+    // Without a running process. Each command opens the services by itself, therefore only one.
+    let ask = |arguments: &[&str]| {
+        let mut command = highwater(&data, NOWHERE, arguments);
+        with_services(&mut command, &["recalls"]);
+        stdout(command)
+    };
     assert_eq!((ask(&["digest", "recalls"]), ask(&["digest", "recalls", "--history"])), (digest.clone(), history));
     assert_eq!(ask(&["export", "recalls"]), exported);
     assert!(ask(&["status"]).contains("service recalls"));

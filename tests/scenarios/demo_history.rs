@@ -29,6 +29,15 @@ pub(crate) fn copy_to(dir: &Path) -> PathBuf {
     dir.join("data")
 }
 
+/// Proves that a still demo finishes its history and signs it. This test begins before those that copy the history (.config/nextest.toml), so that they need
+/// not wait for it.
+#[test]
+fn is_simulated() {
+    let dir = tempfile::tempdir().unwrap();
+    let days = fs::read_to_string(copy_to(dir.path()).join("demo-days")).unwrap();
+    assert_eq!(days.split_whitespace().nth(1), END.split_once('T').map(|(day, _)| day), "the next day to simulate is the present one");
+}
+
 /// Identifies the program that makes the history.
 fn program() -> String {
     let path = PathBuf::from(binary());

@@ -13,10 +13,10 @@ use schemas::position::LogOffset;
 use schemas::topics::{ACCOUNTS, CHANGES_RECALLS, RECALLS, REJECTED};
 
 use crate::child::{Child, within};
-use crate::cluster::Cluster;
+use crate::cluster::{CLUSTERED, Cluster};
 use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of};
-use crate::process::{Server, fix_clock, highwater, run, stderr_of_failure, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, run, stderr_of_failure, stdout, wait_for, with_services};
 use crate::reader::Reader;
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
@@ -24,7 +24,7 @@ const FIXED: &str = "2026-11-20T12:00:00Z";
 /// Returns a command on an embedded log and store that shares the cluster's master key.
 fn embedded(cluster: &Cluster, node: &str, base_url: &str, arguments: &[&str]) -> Command {
     let mut command = highwater(&cluster.data(node), base_url, arguments);
-    fix_clock(&mut command, FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
+    fix_clock(with_services(&mut command, CLUSTERED), FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
     command
 }
 
@@ -202,7 +202,7 @@ async fn facts_migrate_without_changes() {
         let (data, base_url) = (dir.path().join(node), base_url.to_owned());
         move |arguments: &[&str]| {
             let mut command = highwater(&data, &base_url, arguments);
-            fix_clock(&mut command, FIXED).env("HIGHWATER_MASTER_KEY_FILE", data.with_file_name("master.key"));
+            fix_clock(with_services(&mut command, CLUSTERED), FIXED).env("HIGHWATER_MASTER_KEY_FILE", data.with_file_name("master.key"));
             command
         }
     };

@@ -149,17 +149,24 @@ async fn roles_survive_server_outages() {
 #[test]
 fn start_without_servers_fails_quickly() {
     let cluster = Cluster::on_servers("127.0.0.1:1".to_owned(), "127.0.0.1:1".to_owned(), crate::commands::NOWHERE, "");
-    let refused = |log: &str, store: &str, words: [&str; 2]| {
+    let refused = |node: &str, log: &str, store: &str, words: [&str; 2]| {
         let started = Instant::now();
-        let mut command = cluster.command("a", &["serve"]);
+        let mut command = cluster.command(node, &["serve"]);
         command.env("HIGHWATER_LOG", log).env("HIGHWATER_STORE", store).env("HIGHWATER_LOGGING__LEVEL", "off");
         let message = stderr_of_failure(command);
         assert!(!is_timed() || started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
         assert_eq!(message.lines().count(), 1, "{message}");
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
     };
-    refused("kafka://127.0.0.1:1", "embedded", ["log = \"kafka://127.0.0.1:1\"", "Connection refused"]);
-    refused("kafka://no-such-host.invalid:9092", "embedded", ["log = \"kafka://no-such-host.invalid:9092\"", "resolve"]);
-    refused("embedded", "scylla://127.0.0.1:1", ["store = \"scylla://127.0.0.1:1\"", "127.0.0.1:1"]);
-    refused("embedded", "scylla://user:secret@127.0.0.1:1", ["store", "settings of their own"]);
+    // At the same time, because each of the first three waits for its servers.
+    std::thread::scope(|scope| {
+        for (node, log, store, words) in [
+            ("a", "kafka://127.0.0.1:1", "embedded", ["log = \"kafka://127.0.0.1:1\"", "Connection refused"]),
+            ("b", "kafka://no-such-host.invalid:9092", "embedded", ["log = \"kafka://no-such-host.invalid:9092\"", "resolve"]),
+            ("c", "embedded", "scylla://127.0.0.1:1", ["store = \"scylla://127.0.0.1:1\"", "127.0.0.1:1"]),
+            ("d", "embedded", "scylla://user:secret@127.0.0.1:1", ["store", "settings of their own"]),
+        ] {
+            scope.spawn(move || refused(node, log, store, words));
+        }
+    });
 }
