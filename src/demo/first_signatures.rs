@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::engine::Engine;
 
-/// How long a start waits at most until everything is signed.
-const TIME_MAX: Duration = Duration::from_secs(30);
+/// How long a start waits at most until everything is signed. That takes seconds, except on a machine that is busy with other work.
+const TIME_MAX: Duration = Duration::from_secs(120);
 /// How often it is checked whether something is signed.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The request of the first receipt. A demo that is started again finds it in the log.

@@ -28,7 +28,7 @@ fn lines(text: &str) -> Vec<Value> {
 fn commands_work_with_and_without_a_running_demo() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let demo = || highwater(&data, NOWHERE, &["demo", "--still"]);
+    let demo = || highwater(&data, NOWHERE, demo_history::STILL);
     let ask = |arguments: &[&str]| stdout(highwater(&data, NOWHERE, arguments));
     let server = Server::ready(demo());
 
@@ -136,7 +136,11 @@ fn commands_work_with_and_without_a_running_demo() {
 fn interrupted_ingest_is_completed_after_restart() {
     let dir = tempfile::tempdir().unwrap();
     let (data, other) = (dir.path().join("data"), dir.path().join("other"));
-    let demo = |data: &Path| highwater(data, NOWHERE, &["demo", "--still", "--records", "3000"]);
+    let demo = |data: &Path| {
+        let mut command = highwater(data, NOWHERE, &["demo", "--still", "--records", "900"]);
+        with_services(&mut command, &["recalls"]);
+        command
+    };
     for pages in [1, 4, 12] {
         let server = Server::start(demo(&data));
         wait_for("a page", || {

@@ -87,7 +87,7 @@ async fn official_mcp_suites_pass() {
 fn generated_clients_work() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, &["demo", "--still"]));
+    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"]));
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/clients"));
     check.arg(format!("http://{}", server.address)).env("HIGHWATER_KEY", key.trim());
@@ -100,7 +100,7 @@ fn generated_clients_work() {
 fn answers_match_openapi() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
+    let mut command = highwater(&data, NOWHERE, demo_history::STILL);
     for tier in ["FREE", "FLEET_PLUS"] {
         command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
     }

@@ -10,7 +10,10 @@ use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for};
 /// The time at which the history ends: before the tests that continue it, on the same day.
 const END: &str = "2026-11-20T11:00:00Z";
 
-/// Copies the history of a demo of the default size to a directory; returns the data directory in it, on which `demo --still` is started.
+/// The arguments of a demo that continues the history. Each day reads every recall again, so there are fewer than in a demo by default.
+pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "900"];
+
+/// Copies the history of a demo to a directory; returns the data directory in it, on which a demo is started with [`STILL`].
 pub(crate) fn copy_to(dir: &Path) -> PathBuf {
     let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo-history");
     fs::create_dir_all(&shared).unwrap();
@@ -38,18 +41,18 @@ fn is_simulated() {
     assert_eq!(days.split_whitespace().nth(1), END.split_once('T').map(|(day, _)| day), "the next day to simulate is the present one");
 }
 
-/// Identifies the program that makes the history.
+/// Identifies the program that makes the history, and how it is called.
 fn program() -> String {
     let path = PathBuf::from(binary());
     let file = fs::metadata(&path).unwrap();
     let changed = file.modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
-    format!("{} {} {}", path.display(), file.len(), changed.as_nanos())
+    format!("{} {} {} {STILL:?}", path.display(), file.len(), changed.as_nanos())
 }
 
 /// Runs a demo in a new directory until it has its history, its first receipt and checkpoints. Many files are synced, so it is where temporary files are.
 fn simulate() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let mut command = highwater(&dir.path().join("data"), NOWHERE, &["demo", "--still"]);
+    let mut command = highwater(&dir.path().join("data"), NOWHERE, STILL);
     command.env("HIGHWATER_CLOCK__START", END);
     let server = Server::signing(command);
     // A slow demo is ready before its changes are in a signed checkpoint.

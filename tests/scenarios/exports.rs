@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::child::run_check;
 use crate::commands::NOWHERE;
 use crate::connection::Connection;
+use crate::demo_history;
 use crate::engine::moving_clock;
 use crate::process::{Answer, Server, highwater, stdout};
 
@@ -54,8 +55,8 @@ async fn get(server: &Server, path: &str, key: &str, more: &str) -> Answer {
 #[test]
 fn files_hold_the_listed_records() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let mut demo = highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]);
+    let data = demo_history::copy_to(dir.path());
+    let mut demo = highwater(&data, NOWHERE, demo_history::STILL);
     demo.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(demo);
     let [pro, free] = ["pro", "free"].map(|tier| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned());

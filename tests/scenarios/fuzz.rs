@@ -60,7 +60,7 @@ struct Figures {
 
 /// Starts the demo with limits that the fuzzer does not reach.
 fn start(data: &std::path::Path, facilitator: &RefusingFacilitator, panics: &Arc<Mutex<Vec<String>>>) -> Server {
-    let mut command = highwater(data, NOWHERE, &["demo", "--still"]);
+    let mut command = highwater(data, NOWHERE, demo_history::STILL);
     facilitator.configure(&mut command);
     for tier in ["FREE", "PRO", "FLEET_PLUS"] {
         command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");

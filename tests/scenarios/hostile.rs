@@ -291,7 +291,7 @@ fn honest_reader_is_served_under_hostile_load() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
     let facilitator = RefusingFacilitator::open();
-    let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
+    let mut command = highwater(&data, NOWHERE, demo_history::STILL);
     facilitator.configure(&mut command);
     command.env("HIGHWATER_TIERS__FLEET_PLUS__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(command);

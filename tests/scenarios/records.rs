@@ -23,7 +23,7 @@ impl Demo {
     /// Starts a demo on a copy of the shared history in a directory.
     fn start(dir: &Path) -> Self {
         let data = &demo_history::copy_to(dir);
-        let mut command = highwater(data, NOWHERE, &["demo", "--still"]);
+        let mut command = highwater(data, NOWHERE, demo_history::STILL);
         for tier in ["FREE", "FLEET_PLUS"] {
             command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
         }

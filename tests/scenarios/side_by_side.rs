@@ -96,7 +96,7 @@ fn prices_of(document: &Value, services: &[Service]) -> BTreeMap<(String, String
 fn services_have_one_contract() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
+    let mut command = highwater(&data, NOWHERE, demo_history::STILL);
     command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(command);
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();

@@ -44,7 +44,7 @@ fn links<'a>(html: &'a str, prefix: &str) -> BTreeSet<&'a str> {
 #[test]
 fn every_service_has_its_pages() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::signing(highwater(&demo_history::copy_to(dir.path()), NOWHERE, &["demo", "--still"]));
+    let server = Server::signing(highwater(&demo_history::copy_to(dir.path()), NOWHERE, demo_history::STILL));
     let home = page(&server, "/", 200);
     let services = services::all();
     let mut with_records = 0;
