@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
 use crate::engine::{NOW, RECALL_UPSTREAMS, SimulatedUpstreams, fixed_clock, ingest_of};
-use crate::process::{Answer, Server, copy_dir, fix_clock, highwater, run, stderr_of_failure, stdout};
+use crate::process::{Answer, Server, copy_dir, fix_clock, highwater, run, stderr_of_failure, stdout, with_services};
 use crate::random::{Random, seed};
 
 /// The largest file of a log without records.
@@ -202,7 +202,11 @@ async fn damaged_log_is_read_unchanged_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let simulated = SimulatedUpstreams::start(41, 400, fixed_clock()).await;
-    let ask = |data: &Path, arguments: &[&str]| at_noon(highwater(data, &simulated.base_url, arguments));
+    let ask = |data: &Path, arguments: &[&str]| {
+        let mut command = highwater(data, &simulated.base_url, arguments);
+        with_services(&mut command, &["recalls"]);
+        at_noon(command)
+    };
     for name in ["fsis", "cpsc"] {
         assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
     }

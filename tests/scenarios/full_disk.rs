@@ -12,7 +12,7 @@ use engines::SmallDisk;
 use serde_json::{Value, json};
 
 use crate::engine::{SimulatedUpstreams, fixed_clock};
-use crate::process::{Server, highwater, send, stdout, wait_for};
+use crate::process::{Server, highwater, send, stdout, wait_for, with_services};
 
 /// How long the processor is measured while the disk is full.
 const MEASURED: Duration = Duration::from_secs(4);
@@ -47,7 +47,7 @@ async fn full_disks_pause_writers() {
     let simulated = SimulatedUpstreams::start(5, 60, fixed_clock()).await;
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, &simulated.base_url, arguments);
-        command.env("HIGHWATER_CHECKPOINTS__MEMORY", memory.path().join("signer"));
+        with_services(&mut command, &["recalls", "receipts"]).env("HIGHWATER_CHECKPOINTS__MEMORY", memory.path().join("signer"));
         command.env("HIGHWATER_DISK__RESERVE_MIB", "16").env("HIGHWATER_DISK__LOW_MIB", "32");
         command
     };

@@ -8,7 +8,7 @@ use crate::child::{Child, within};
 use crate::commands::NOWHERE;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{NOW, SimulatedUpstreams, assert_shown_once};
-use crate::process::{Server, fix_clock, highwater, stdout, wait_for};
+use crate::process::{Server, fix_clock, highwater, stdout, wait_for, with_services};
 
 /// The services, with the upstreams that they are decided from.
 const SERVICES: [(&str, &[&str]); 2] = [("labs", &["nih_reporter"]), ("catalysts", &["clinical_trials", "edgar", "federal_register"])];
@@ -47,7 +47,7 @@ async fn killed_syncs_end_in_the_same_records() {
     let simulated = SimulatedUpstreams::start(61, 60, Clock::Fixed(NOW.parse().unwrap())).await;
     let on = |node: &str, base_url: &str, arguments: &[&str]| {
         let mut command = highwater(&dir.path().join(node), base_url, arguments);
-        fix_clock(&mut command, NOW);
+        fix_clock(with_services(&mut command, &SERVICES.map(|(service, _)| service)), NOW);
         command
     };
     for (upstream, path, pass, doing) in KILLS {

@@ -12,7 +12,7 @@ use super::receiver::Receiver;
 use super::{RECALLS_ENDPOINT, Target};
 use crate::cluster::Cluster;
 use crate::engine::{SimulatedUpstreams, moving_clock};
-use crate::process::{Server, highwater, stdout, wait_for};
+use crate::process::{Server, highwater, stdout, wait_for, with_services};
 use crate::random::{Random, number, seed};
 
 /// The upstreams of the recalls; every target gets the changes of all of them.
@@ -117,7 +117,7 @@ async fn embedded_sender_delivers_all_messages() {
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, &simulated.base_url, arguments);
-        command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+        with_services(&mut command, &["recalls"]).env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         command
     };
     let mut nodes = vec![Server::ready(command(&["serve"]))];

@@ -18,10 +18,14 @@ use serde_json::{Value, json};
 
 use self::receiver::{Message, Receiver};
 use crate::child::run_check;
-use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::engine::{SimulatedUpstreams, ingest_of};
 use crate::portal::{Visitor, text};
-use crate::process::{Answer, Server, highwater, stdout, use_system_clock, wait_for};
+use crate::process::{Answer, Server, highwater, stdout, use_system_clock, wait_for, with_services};
 use crate::random::{Random, seed};
+
+/// The services whose changes are posted, and their upstreams.
+const SERVICES: &[&str] = &["awards", "filings", "recalls", "research"];
+const UPSTREAMS: &[&str] = &["clinical_trials", "cpsc", "edgar", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
 
 /// The path where targets of recalls are registered.
 const RECALLS_ENDPOINT: &str = "/recalls/api/webhook";
@@ -121,7 +125,7 @@ fn verify_with_examples(dir: &Path, messages: Vec<Value>) {
     run_check(check);
 }
 
-/// Proves, on each service, that every change that matches a watch is posted, signed and in the order of the feed; that every attempt of a
+/// Proves, on services of each kind, that every change that matches a watch is posted, signed and in the order of the feed; that every attempt of a
 /// message is identical; that none is lost or changed while the server is killed repeatedly and the receiver sometimes refuses; and that a
 /// rebuild of all views while the sender runs sends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,14 +139,10 @@ async fn messages_survive_kills() {
     let command = |arguments: &[&str]| -> Command {
         let mut command = highwater(&data, &simulated.base_url, arguments);
         // The libraries that verify the messages refuse old ones.
-        use_system_clock(&mut command).env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+        use_system_clock(with_services(&mut command, SERVICES)).env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         command
     };
-    let ingest = || {
-        for upstream in upstream_names() {
-            stdout(command(&["ingest", upstream, "--once"]));
-        }
-    };
+    let ingest = || drop(stdout(command(&ingest_of(UPSTREAMS))));
     ingest();
     let key = stdout(command(&["keys", "mint", "--tier", "business"])).trim().to_owned();
     let mut server = Server::ready(command(&["serve"]));
