@@ -50,13 +50,15 @@ keep() {
 demo_settings=()
 
 # start_demo DIRECTORY [ARGUMENTS...]: starts a demo that keeps its data and its log in DIRECTORY, waits until it is ready, and sets `url`, `demo` (its
-# process, which the check ends) and `highwater` (the binary).
+# process, which the check ends) and `highwater` (the binary). HIGHWATER_DEMO_HISTORY names the directory of a demo with as many records that has stopped:
+# it is copied, so that its history is not simulated again.
 start_demo() {
     local polls
     demo_directory="$1"
     highwater="$(realpath "${HIGHWATER:-$root/target/debug/highwater}")"
     [[ -x "$highwater" ]] || fail "$highwater is not there: cargo build"
-    run_highwater demo "${@:2}" --listen 127.0.0.1:0 >/dev/null 2>"$demo_directory/log" </dev/null &
+    [[ -z "${HIGHWATER_DEMO_HISTORY:-}" ]] || cp -a --sparse=always "$HIGHWATER_DEMO_HISTORY/." "$demo_directory/"
+    run_highwater demo --records 600 "${@:2}" --listen 127.0.0.1:0 >/dev/null 2>"$demo_directory/log" </dev/null &
     demo=$!
     for ((polls = 0; polls < 3000; polls++)); do
         if grep -q '"the demo is ready"' "$demo_directory/log"; then
