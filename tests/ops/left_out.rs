@@ -30,6 +30,31 @@ fn tests_that_are_left_out_exist() {
     assert!(text("api/surfaces/src/tests/topics.rs").contains("fn asyncapi_official("));
 }
 
+/// Proves that every scenario that the page on tests names for a promise exists, and that CI runs those of the promises of CI.
+#[test]
+fn promises_name_tests() {
+    let page = text("ops/docs/contributing/tests.md");
+    let config: toml::Table = text(".config/nextest.toml").parse().unwrap();
+    let left_out = config["profile"]["default"]["default-filter"].as_str().unwrap();
+    let (_, rest) = page.split_once("\n## What CI proves\n").unwrap();
+    let (of_ci, rest) = rest.split_once("\n## What only `ops/test --all` proves\n").unwrap();
+    let (of_all, _) = rest.split_once("\n## ").unwrap();
+    for (table, is_of_ci) in [(of_ci, true), (of_all, false)] {
+        // Rows that name a crate name tests of it, which are not looked for.
+        let rows = table.lines().filter(|line| line.starts_with("| ") && !line.contains("crate"));
+        let named: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).filter(|name| name.contains("::")).collect();
+        assert!(named.len() > 10, "{named:?}");
+        for name in named {
+            let (module, test) = name.rsplit_once("::").unwrap();
+            let path = format!("tests/scenarios/{}", module.replace("::", "/"));
+            let path = [format!("{path}.rs"), format!("{path}/mod.rs")].into_iter().find(|path| file(path).exists());
+            let path = path.unwrap_or_else(|| panic!("{name}: no such module"));
+            assert!(test == "*" || text(&path).contains(&format!("fn {test}(")), "{name} is not in {path}");
+            assert!(!is_of_ci || !left_out.contains(&format!("test(={name})")), "CI does not run {name}");
+        }
+    }
+}
+
 /// Proves that at most five tests are in quarantine, that each is left out of `ops/test`, and that its row has what the page asks for.
 #[test]
 fn tests_in_quarantine_are_left_out() {
