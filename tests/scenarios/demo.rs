@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::commands::NOWHERE;
 use crate::process::{Server, highwater, run, stdout, use_system_clock, wait_for};
 
-/// Proves that a demo limits no calls from this machine, has a receipt and signed checkpoints when it is ready, logs no line for each of its frequent syncs, and
-/// that the example for webhooks receives messages and deletes what it registered.
+/// Proves that a demo limits no calls from this machine, has a receipt and signed checkpoints when it is ready, changes every service while it runs, logs no line
+/// for each of its frequent syncs, and that the example for webhooks receives messages and deletes what it registered.
 #[test]
 fn a_newcomer_meets_a_complete_and_quiet_demo() {
     let dir = tempfile::tempdir().unwrap();
@@ -55,6 +55,14 @@ fn a_newcomer_meets_a_complete_and_quiet_demo() {
     assert!(output.status.success() && message.is_empty(), "{printed}{message}");
     assert!(printed.contains("webhooks are registered") && printed.contains(" webhooks are deleted"), "{printed}");
     assert_eq!(stdout(highwater(&data, NOWHERE, &["webhooks", "list"])), "", "the example leaves webhooks behind");
+
+    // Every service changes while the demo runs. Trademarks come with each day, and phrases are counted by the hour.
+    let changes = |name: &str| server.json(&format!("/{name}/health"), "")["changes"].as_u64().unwrap();
+    let changing = services::names().filter(|name| !["names", "phrases"].contains(name));
+    let before: Vec<(&str, u64)> = changing.map(|name| (name, changes(name))).collect();
+    for (name, before) in before {
+        wait_for(&format!("a change of {name}"), || (changes(name) > before).then_some(()));
+    }
 
     assert_eq!(server.terminate().code(), Some(0));
     // Without the demo, commands find what its signer remembers.
