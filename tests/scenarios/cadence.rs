@@ -78,7 +78,7 @@ fn predict(server: &Server, item: &Value, more: &str, key: &str) -> Option<Value
 fn the_demo_shows_what_is_promised() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
+    let server = Server::ready(demo_history::still_with(&data, &["cadence"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     // 1. The niches with their labels.

@@ -50,7 +50,7 @@ fn day(value: &Value) -> Date {
 fn coverage_shows_counts_and_masked_rows_to_everybody() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
+    let server = Server::ready(demo_history::still_with(&data, &["coverage"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     let sample = server.json("/coverage/sample", "");
@@ -121,7 +121,7 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
 fn coverage_leads_follow_from_rules_and_facts() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
+    let server = Server::ready(demo_history::still_with(&data, &["coverage"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     let liability = leads(&server, &key, "days=90&state=CO&coverageLine=AUTO_LIABILITY_BIPD");

@@ -3,15 +3,23 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for};
+use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for, with_services};
 
 /// The time at which the history ends: before the tests that continue it, on the same day.
 const END: &str = "2026-11-20T11:00:00Z";
 
 /// The arguments of a demo that continues the history. Each day reads every recall again, so there are fewer than in a demo by default.
 pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "900"];
+
+/// A demo that continues the history in a data directory, with some of the services only: it starts sooner.
+pub(crate) fn still_with(data: &Path, served: &[&str]) -> Command {
+    let mut command = highwater(data, NOWHERE, STILL);
+    with_services(&mut command, served);
+    command
+}
 
 /// Copies the history of a demo to a directory; returns the data directory in it, on which a demo is started with [`STILL`].
 pub(crate) fn copy_to(dir: &Path) -> PathBuf {

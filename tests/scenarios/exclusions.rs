@@ -30,7 +30,7 @@ fn problem(server: &Server, key: &str, path: &str) -> (u16, Value) {
 fn artifacts_of_excluded_contractors() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
+    let server = Server::ready(demo_history::still_with(&data, &["exclusions", "receipts"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     let sample = server.json("/exclusions/sample", "");
@@ -85,7 +85,7 @@ fn artifacts_of_excluded_contractors() {
 fn checks_rankings_and_comparisons() {
     let dir = tempfile::tempdir().unwrap();
     let data = demo_history::copy_to(dir.path());
-    let server = Server::ready(highwater(&data, NOWHERE, demo_history::STILL));
+    let server = Server::ready(demo_history::still_with(&data, &["exclusions", "receipts"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
     let check = |name: &str| server.json(&format!("/exclusions/v1/exclusion_check?entity={name}"), "");

@@ -15,7 +15,7 @@ const BEFORE: &str = "2026-11-19T23:00:00Z";
 /// Starts the demo with its data at rest; returns it with a key of tier pro.
 fn start(dir: &std::path::Path) -> (Server, String) {
     let data = demo_history::copy_to(dir);
-    let mut command = highwater(&data, NOWHERE, demo_history::STILL);
+    let mut command = demo_history::still_with(&data, &["names", "phrases"]);
     command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(command);
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
