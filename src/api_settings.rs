@@ -84,6 +84,7 @@ pub(crate) fn payments(config: &Config) -> Result<Payments, config::Error> {
         asset: section.asset,
         rpc_url: section.rpc_url,
         validity_s: section.validity_s,
+        round_s: u64::from(section.round_s.get()),
     };
     Payments::new(&settings).map_err(|error| invalid_payments(config, &error))
 }

@@ -321,6 +321,7 @@ pub(crate) struct Payments {
     pub(crate) rpc_url: String,
     #[serde(deserialize_with = "validity")]
     pub(crate) validity_s: u64,
+    pub(crate) round_s: NonZeroU32,
 }
 
 /// A price per call.

@@ -28,8 +28,6 @@ use super::chain::{Block, Chain, Found};
 use super::sale::{LATE, SPENT, lapse, lease_of, record_settled};
 use crate::Payments;
 
-/// How often changes are read, and, while payments are open, the time of the chain.
-const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 /// How long after its expiry (in milliseconds) a payment lapses if no chain node is configured.
 const LATE_MS: i64 = 60_000;
 /// How far back changes are read at the start. Older open payments are found by the sweep.
@@ -56,7 +54,7 @@ const UNKNOWN: &str = "it is unknown whether it was settled while it was valid, 
 /// Follows up payments until the server stops.
 pub async fn run(ctx: Arc<Context>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "payments/watch".to_owned(), &holder);
-    let mut open = Open::default();
+    let (mut open, round_interval) = (Open::default(), Payments::of(&ctx).round());
     loop {
         let round = async {
             // After a start, and after damage, views are first completed from the log.
@@ -77,7 +75,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
             () = ctx.stopped() => break,
         }
         tokio::select! {
-            () = tokio::time::sleep(ROUND_INTERVAL) => {}
+            () = tokio::time::sleep(round_interval) => {}
             () = ctx.stopped() => break,
         }
     }

@@ -52,7 +52,7 @@ fn serve_at_one_instant(data: &Path, backend: &PaymentBackend) -> Command {
 /// Makes a command accept payments through a payment backend.
 pub(crate) fn with_payments(mut command: Command, backend: &PaymentBackend) -> Command {
     let own = format!("http://{}", backend.address());
-    for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc"))] {
+    for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc")), ("ROUND_S", "1")] {
         command.env(format!("HIGHWATER_PAYMENTS__{key}"), value);
     }
     command
