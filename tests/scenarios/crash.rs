@@ -114,7 +114,7 @@ async fn assert_nothing_is_lost(kills: Kills) {
         server.kill();
 
         // The log opens and holds everything that was read before the kill.
-        let engine = Engine::open(&data, clock).await;
+        let engine = Engine::open_with(&data, clock, &["recalls"]).await;
         engine.wait_projected().await;
         crate::engine::assert_chained(&engine.facts().await);
         let feed = engine.feed().await;
@@ -139,7 +139,7 @@ async fn assert_nothing_is_lost(kills: Kills) {
         engine.close().await;
     }
     // The changes since the last finished run.
-    let engine = Engine::open(&data, clock).await;
+    let engine = Engine::open_with(&data, clock, &["recalls"]).await;
     engine.run_some(&upstreams, &simulated.settings()).await;
     engine.run_some(&upstreams, &simulated.settings()).await;
     let mut expected = expected.unwrap();

@@ -45,7 +45,7 @@ impl Fixture {
     async fn begin() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = SimulatedClock::new(noon(FIRST), Clock::Fixed(noon(FIRST)));
-        let engine = Engine::open_without_projector(dir.path(), Clock::Simulated(clock)).await;
+        let engine = Engine::idle_with(dir.path(), Clock::Simulated(clock), &SERVICES).await;
         let stop = run_heads_only(&engine).await;
         Self { engine, clock, stop, _dir: dir }
     }

@@ -183,10 +183,22 @@ impl Engine {
 
     /// Opens the directories without a running projector.
     pub(crate) async fn open_without_projector(dir: &Path, clock: Clock) -> Self {
-        std::fs::create_dir_all(dir).unwrap();
-        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
-        let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
+        let (log, store) = backends(dir);
         Self::with_backends(log, store, clock).await
+    }
+
+    /// Opens the directories and starts the projector, which decides some services, next to those that every process decides.
+    pub(crate) async fn open_with(dir: &Path, clock: Clock, served: &[&str]) -> Self {
+        let mut this = Self::idle_with(dir, clock, served).await;
+        this.start(Arc::clone(&this.projector), "projector");
+        this
+    }
+
+    /// Opens the directories as [`Self::open_with`] does, without a running projector.
+    pub(crate) async fn idle_with(dir: &Path, clock: Clock, served: &[&str]) -> Self {
+        let (log, store) = backends(dir);
+        let projected = services::selected(|name| served.contains(&name)).projected;
+        Self::with_services(log, store, clock, &projected).await
     }
 
     /// Opens an engine without a running projector over any log and store.
@@ -367,6 +379,14 @@ impl Engine {
         self.store.close().await.unwrap();
         self.log.close().await.unwrap();
     }
+}
+
+/// Opens the embedded log and store of a directory.
+fn backends(dir: &Path) -> (Arc<dyn EventLog>, Arc<dyn ViewStore>) {
+    std::fs::create_dir_all(dir).unwrap();
+    let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
+    let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
+    (log, store)
 }
 
 /// Returns the name of the lease of a stream's upstream.

@@ -196,7 +196,7 @@ impl Expected {
 async fn feed_equals_the_expected_changes() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(11, 600, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     let mut expected = Expected::at_first(simulated.sim.current(None));
     let mut rounds = vec![engine.feed().await.len()];

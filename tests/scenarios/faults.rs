@@ -259,7 +259,7 @@ async fn faults_lose_and_duplicate_nothing() {
     let mut random = Random(seed);
     let Some(fixture) = Fixture::set(SimulatedUpstreams::start(seed % 1_000, RECORDS, fixed_clock()).await).await else { return };
     let dir = tempfile::tempdir().unwrap();
-    let (embedded, settings) = (Engine::open(dir.path(), fixed_clock()).await, fixture.simulated.settings());
+    let (embedded, settings) = (Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await, fixture.simulated.settings());
     let mut reader = Reader::default();
     for round in 1..=usize::try_from(rounds).unwrap() {
         if round > 1 {

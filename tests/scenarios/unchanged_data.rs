@@ -38,7 +38,7 @@ async fn sync_once(seed: u64, records: u64) -> Fixture {
 async fn sync_some_once(seed: u64, records: u64, upstreams: Vec<&'static str>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(seed, records, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     engine.run_some(&upstreams, &simulated.settings()).await;
     Fixture { _dir: dir, upstreams, simulated, engine }
 }
@@ -122,7 +122,7 @@ async fn new_timestamps_append_nothing() {
     let dir = tempfile::tempdir().unwrap();
     // Two of the upstreams have last-modified dates. With this total, they have 5,000 records.
     let simulated = SimulatedUpstreams::start(2, 21_000, fixed_clock()).await;
-    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let engine = Engine::idle_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let stop = run_heads_only(&engine).await;
     let run_both = async || {
         let mut runs = Vec::new();
@@ -212,7 +212,7 @@ async fn withdrawal_takes_two_runs() {
 async fn first_sync_survives_faults() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(5, 400, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let bursts: [(&str, &[(&str, f64)]); 4] = [
         ("cpsc", &[("429.count", 1.0), ("html.count", 2.0)]),
         ("fsis", &[("truncated.count", 1.0)]),
