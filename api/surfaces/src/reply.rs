@@ -21,7 +21,7 @@ use crate::atom;
 use crate::files::{self, PartRequest};
 use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
-use crate::tables::Table;
+use crate::tables::{self, Table};
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -151,18 +151,27 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let mut response = match body {
         Body::NotModified => empty(StatusCode::NOT_MODIFIED),
         _ if known => empty(StatusCode::NOT_MODIFIED),
-        Body::Json(value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
+        Body::Json(mut value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
             if next_cursor.is_empty() {
                 // The position after a page of a feed, or of a list.
                 let next = ["cursor", "next"].into_iter().find_map(|name| value.get(name).filter(|next| !next.is_null()));
                 next_cursor = next.map(plain_text).unwrap_or_default();
             }
-            let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            listed(items.iter().map(|item| Bytes::from(item.to_string())).collect(), rendering)
+            let items = match value.get_mut(rendering.list).map(Value::take) {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            };
+            match &rendering.table {
+                Some(table) => file_of(table, Ok(items), rendering.base_url),
+                None => lines(items.iter().map(|item| Bytes::from(item.to_string())).collect()),
+            }
         }
         Body::Json(value) => with_content_type(full_body(value.to_string().into()), "application/json"),
         Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
-        Body::Lines(items) => listed(items, rendering),
+        Body::Lines(items) => match &rendering.table {
+            Some(table) => file_of(table, tables::items_of_lines(&items), rendering.base_url),
+            None => lines(items),
+        },
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
         Body::Events { items, .. } => match &rendering.atom {
@@ -173,6 +182,10 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
             None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
         },
     };
+    if response.status().is_client_error() || response.status().is_server_error() {
+        // It is not a version of the answer: it has neither an ETag nor a next cursor, and caches must not store it.
+        return response;
+    }
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
     }
@@ -313,15 +326,17 @@ fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
     gathered
 }
 
-/// The items of a list, as a table or as lines.
-fn listed(items: Vec<Bytes>, rendering: &Rendering<'_>) -> Response {
-    let Some(table) = &rendering.table else {
-        let end = Bytes::from_static(b"\n");
-        return with_content_type(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON);
-    };
-    match table.file(&items) {
+/// The items of a list as lines.
+fn lines(items: Vec<Bytes>) -> Response {
+    let end = Bytes::from_static(b"\n");
+    with_content_type(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON)
+}
+
+/// The items of a list as a table.
+fn file_of(table: &Table, items: Result<Vec<Value>, Problem>, base_url: &str) -> Response {
+    match items.and_then(|items| table.file(items)) {
         Ok(file) => with_content_type(full_body(file), table.content_type()),
-        Err(refusal) => problem(rendering.base_url, &refusal),
+        Err(refusal) => problem(base_url, &refusal),
     }
 }
 

@@ -40,38 +40,60 @@ impl Table {
         format!("{}-{extension}\"", of_lines.trim_end_matches('"'))
     }
 
-    /// The file with these items, each as JSON.
+    /// The file with these items.
     ///
     /// # Errors
-    /// `internal` if the file cannot be written.
-    pub(crate) fn file(&self, items: &[Bytes]) -> Result<Bytes, Problem> {
+    /// `internal` if an item has no fields though the schema names some, or if the file cannot be written.
+    pub(crate) fn file(&self, items: Vec<Value>) -> Result<Bytes, Problem> {
+        let rows = items.into_iter().map(|item| self.row(item)).collect::<Result<Vec<_>, _>>()?;
         let mut out = Vec::new();
         let mut sink = |piece: &[u8]| {
             out.extend_from_slice(piece);
             true
         };
-        self.write(items, &mut sink).map_err(|error| {
+        self.write(rows, &mut sink).map_err(|error| {
             tracing::error!(%error, "a page cannot be written as a table");
-            Problem::new(ErrorCode::Internal, "the answer could not be written as a table")
+            not_written()
         })?;
         Ok(Bytes::from(out))
     }
 
-    fn write(&self, items: &[Bytes], sink: Sink<'_>) -> Result<(), table_file::Error> {
+    /// The values of an item, in the order of the columns.
+    fn row(&self, item: Value) -> Result<Vec<Value>, Problem> {
+        if self.columns.is_empty() {
+            return Ok(vec![item]);
+        }
+        let Value::Object(mut fields) = item else {
+            tracing::error!("an item of a list is no object, so it is no row of its table");
+            return Err(not_written());
+        };
+        Ok(self.columns.iter().map(|column| fields.remove(&column.name).unwrap_or_default()).collect())
+    }
+
+    fn write(&self, rows: Vec<Vec<Value>>, sink: Sink<'_>) -> Result<(), table_file::Error> {
         let columns = if self.columns.is_empty() { vec![Column::new(ONLY_COLUMN, Kind::Json)] } else { self.columns.clone() };
         let mut writer = writer(self.format, columns, sink)?;
-        for item in items {
-            // Handlers write JSON.
-            let mut item: Value = serde_json::from_slice(item).unwrap_or_default();
-            let row = if self.columns.is_empty() {
-                vec![item]
-            } else {
-                self.columns.iter().map(|column| item.get_mut(column.name.as_str()).map(Value::take).unwrap_or_default()).collect()
-            };
+        for row in rows {
             writer.row(row)?;
         }
         writer.finish()
     }
+}
+
+/// The items of lines of JSON.
+///
+/// # Errors
+/// `internal` if a line is no JSON: an empty row in its place would look like a record without values.
+pub(crate) fn items_of_lines(lines: &[Bytes]) -> Result<Vec<Value>, Problem> {
+    let items: Result<Vec<Value>, serde_json::Error> = lines.iter().map(|line| serde_json::from_slice(line)).collect();
+    items.map_err(|error| {
+        tracing::error!(%error, "a line of a page is no JSON, so the page is no table");
+        not_written()
+    })
+}
+
+fn not_written() -> Problem {
+    Problem::new(ErrorCode::Internal, "the answer could not be written as a table")
 }
 
 /// The schema with one object in place of several forms of an object: callers below some tier see records in a redacted form, with other fields. A field
@@ -118,13 +140,15 @@ mod tests {
         let items = json!({ "type": "object", "properties": {
             "seq": { "type": "integer" }, "record": { "anyOf": [whole, redacted] }, "day": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
         } });
-        let rows = [
-            Bytes::from(json!({ "seq": 1, "record": { "id": "=a", "amount": 5 }, "day": null }).to_string()),
-            Bytes::from(json!({ "seq": 2, "record": { "amount": "5 to 9", "state": "MD" }, "other": 1 }).to_string()),
-        ];
-        let csv = table(&items, Format::Csv).file(&rows).unwrap();
+        let rows = || {
+            vec![
+                json!({ "seq": 1, "record": { "id": "=a", "amount": 5 }, "day": null }),
+                json!({ "seq": 2, "record": { "amount": "5 to 9", "state": "MD" }, "other": 1 }),
+            ]
+        };
+        let csv = table(&items, Format::Csv).file(rows()).unwrap();
         assert_eq!(csv, "day,record.amount,record.id,record.state,seq\r\n,5,'=a,,1\r\n,5 to 9,,MD,2\r\n");
-        for rows in [&rows[..], &[]] {
+        for rows in [rows(), Vec::new()] {
             let parquet = table(&items, Format::Parquet).file(rows).unwrap();
             assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
         }
@@ -134,8 +158,46 @@ mod tests {
     #[test]
     fn items_without_fields() {
         let table = table(&json!({ "type": "string" }), Format::Csv);
-        assert_eq!(table.file(&[Bytes::from_static(b"\"a\""), Bytes::from_static(b"7")]).unwrap(), "value\r\na\r\n7\r\n");
-        assert_eq!(table.file(&[]).unwrap(), "value\r\n");
+        assert_eq!(table.file(vec![json!("a"), json!(7), json!("-1"), Value::Null]).unwrap(), "value\r\na\r\n7\r\n'-1\r\n\r\n");
+        assert_eq!(table.file(Vec::new()).unwrap(), "value\r\n");
         assert_eq!((table.etag("\"x-lines\"").as_str(), table.content_type()), ("\"x-lines-csv\"", "text/csv; charset=utf-8"));
+    }
+
+    /// Proves that lists of objects, objects without named fields, and missing and null values are fields of their own, and that the header is the same
+    /// with and without rows.
+    #[test]
+    fn nested_values() {
+        let owner = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        let items = json!({ "type": "object", "properties": {
+            "id": { "type": "string" },
+            "owners": { "type": "array", "items": owner },
+            "place": { "anyOf": [owner, { "type": "null" }] },
+            "data": { "type": "object" },
+        } });
+        let rows = vec![
+            json!({ "id": "a", "owners": [{ "name": "=1" }, null], "place": { "name": "@b" }, "data": { "x": 1 } }),
+            json!({ "id": null, "owners": null, "place": null }),
+            json!({ "owners": [] }),
+        ];
+        let header = "data,id,owners,place.name\r\n";
+        let first = "\"{\"\"x\"\":1}\",a,\"[{\"\"name\"\":\"\"=1\"\"},null]\",'@b\r\n";
+        let table = table(&items, Format::Csv);
+        assert_eq!(table.file(rows).unwrap(), format!("{header}{first},,,\r\n,,[],\r\n"));
+        assert_eq!(table.file(Vec::new()).unwrap(), header);
+    }
+
+    /// Proves that an item that is no row is an error, and not an empty row.
+    #[test]
+    fn no_rows() {
+        for line in ["", "{\"seq\":", "nul", "{} {}"] {
+            let refusal = items_of_lines(&[Bytes::from_static(b"{}"), Bytes::from(line)]).unwrap_err();
+            assert_eq!(refusal.code, ErrorCode::Internal, "{line}");
+        }
+        let items = json!({ "type": "object", "properties": { "seq": { "type": "integer" } } });
+        for format in [Format::Csv, Format::Parquet] {
+            for item in [Value::Null, json!([]), json!("a"), json!(1)] {
+                assert_eq!(table(&items, format).file(vec![json!({}), item]).unwrap_err().code, ErrorCode::Internal);
+            }
+        }
     }
 }

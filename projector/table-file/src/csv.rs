@@ -69,9 +69,17 @@ fn add_fields(kind: &Kind, value: &Value, is_first: &mut bool, line: &mut Vec<u8
     add_field(value, line);
 }
 
-/// Whether a spreadsheet would evaluate a text as a formula: it begins with a sign of formulas, also after blanks.
+/// The signs of formulas. Spreadsheets for East Asian languages read their full-width forms, too.
+const FORMULA_SIGNS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// Whether a spreadsheet would evaluate a text as a formula: it begins with a sign of formulas, also after blanks or characters that are not seen.
 fn is_formula(text: &str) -> bool {
-    text.starts_with(['\t', '\r']) || text.trim_start().starts_with(['=', '+', '-', '@'])
+    text.starts_with(['\t', '\r', '\n']) || text.trim_start_matches(is_unseen).starts_with(FORMULA_SIGNS)
+}
+
+/// Whether a character is a blank, a control character, or of no width.
+fn is_unseen(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
 /// Adds a field, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe; numbers do not.
@@ -131,8 +139,8 @@ mod tests {
         assert_eq!(csv(columns(), &[]), header);
     }
 
-    /// Proves that no text begins as a formula, also after blanks, that other texts and numbers stay as they are, and that quotation
-    /// marks and line ends are quoted.
+    /// Proves that no text begins as a formula, also after blanks or characters that are not seen, that other texts and numbers stay as they
+    /// are, and that quotation marks and line ends are quoted.
     #[test]
     fn formulas_and_quotes() {
         for (value, expected) in [
@@ -142,7 +150,12 @@ mod tests {
             (json!("\n@SUM"), "\"'\n@SUM\""),
             (json!("\tx"), "'\tx"),
             (json!("\rx"), "\"'\rx\""),
+            (json!("\nx"), "\"'\nx\""),
             (json!("-"), "'-"),
+            (json!("\u{ff1d}1+1"), "'\u{ff1d}1+1"),
+            (json!("\u{feff}=1"), "'\u{feff}=1"),
+            (json!("\u{200b}\0@x"), "'\u{200b}\0@x"),
+            (json!("a=1"), "a=1"),
             (json!("PA-28"), "PA-28"),
             (json!(-5), "-5"),
             (json!(-0.5), "-0.5"),
