@@ -16,10 +16,20 @@ missing() {
     exit 0
 }
 
-# keep DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `kept` to it.
-# NPM and PYPI are lists separated by spaces.
+# find_python MINOR: sets `found_python` to a Python 3 with at least this minor version, of the PATH or of pyenv; to nothing if there is none.
+find_python() {
+    local candidate
+    for candidate in python3 python3.{14,13,12} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
+        found_python="$candidate"
+        ! "$candidate" -c "import sys; sys.exit(sys.version_info < (3, $1))" 2>/dev/null || return 0
+    done
+    found_python=""
+}
+
+# keep DIRECTORY NPM PYPI [PYTHON]: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `kept` to it.
+# NPM and PYPI are lists separated by spaces. PYTHON is the interpreter, by default python3.
 keep() {
-    local npm pypi all installed=() lock
+    local npm pypi all installed=() lock python="${4:-python3}"
     kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
@@ -37,8 +47,8 @@ keep() {
             npm install --prefix "$kept" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
         fi
         if ((${#pypi[@]})); then
-            command -v python3 >/dev/null || missing "python3 is not installed"
-            python3 -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
+            command -v "$python" >/dev/null || missing "python3 is not installed"
+            "$python" -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
             "$kept/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
         fi
         echo "${all[*]}" >"$kept/ready"
