@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use operation::context::Context;
 use operation::problem::Problem;
@@ -26,6 +27,9 @@ const NEXT_OFFSET: HeaderName = HeaderName::from_static("stream-next-offset");
 const UP_TO_DATE: HeaderName = HeaderName::from_static("stream-up-to-date");
 const CURSOR: HeaderName = HeaderName::from_static("stream-cursor");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// How caches keep a stream of events. The protocol's suite asks for `no-cache`.
+const EVENTS_CACHING: &str = "no-cache, no-store, no-transform";
 
 /// After this time a stream of events ends, once its next page is due.
 const LIFE_MAX: Duration = Duration::from_secs(60);
@@ -108,6 +112,8 @@ impl Read<'_> {
         let first = tail.piece(answer);
         let mut response =
             events::response(context, first, tail.incoming.clone(), tail, Bytes::from_static(b": the key ended\n\n"), &admitted);
+        set(&mut response, CONTENT_TYPE, HeaderValue::from_static(events::EVENTS));
+        set(&mut response, CACHE_CONTROL, HeaderValue::from_static(EVENTS_CACHING));
         set(&mut response, RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
         Ok(response)
     }
@@ -142,14 +148,15 @@ impl Pages for Tail {
 }
 
 impl Tail {
-    /// The events of a page: its changes, if there are any, and where the stream is. Sets the offset of the next call.
+    /// The events of a page: its changes, if there are any, and where the stream is. No blank follows the names of fields: readers of the protocol's suite
+    /// expect none. Sets the offset of the next call.
     fn piece(&mut self, answer: Answer) -> Bytes {
         let Answer { body, next_cursor, has_more, .. } = answer;
         let mut text = BytesMut::new();
         if let Body::Events { items, .. } = &body
             && !items.is_empty()
         {
-            for part in [b"event: data\ndata: ".as_slice(), &array(items.iter().map(|item| &item.data)), b"\n\n"] {
+            for part in [b"event: data\ndata:".as_slice(), &array(items.iter().map(|item| &item.data)), b"\n\n"] {
                 text.extend_from_slice(part);
             }
         }
@@ -158,7 +165,7 @@ impl Tail {
         if !has_more {
             control["upToDate"] = json!(true);
         }
-        text.extend_from_slice(format!("event: control\ndata: {control}\n\n").as_bytes());
+        text.extend_from_slice(format!("event: control\ndata:{control}\n\n").as_bytes());
         self.arguments.insert("offset".to_owned(), json!(next_cursor));
         text.freeze()
     }

@@ -411,15 +411,16 @@ async fn events_of_streams() {
     for (query, seqs, next) in [("offset=-1&limit=2", Some(vec![1, 2]), 2), ("offset=-1", Some(vec![1, 2, 3]), 3), ("offset=now", None, 3)]
     {
         let read = feed.get(&format!("/fake/v1/stream?{query}&live=sse")).await;
-        assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "text/event-stream; charset=utf-8"));
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "text/event-stream"));
+        assert_eq!((read.header("cache-control"), read.header("x-accel-buffering")), ("no-cache, no-store, no-transform", "no"));
         let (mut events, mut data) = (read.body.split_terminator("\n\n"), None);
         let mut event = events.next().unwrap();
-        if let Some(text) = event.strip_prefix("event: data\ndata: ") {
+        if let Some(text) = event.strip_prefix("event: data\ndata:") {
             let changes: Vec<Value> = serde_json::from_str(text).unwrap();
             data = Some(changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect::<Vec<u64>>());
             event = events.next().unwrap();
         }
-        let control: Value = serde_json::from_str(event.strip_prefix("event: control\ndata: ").unwrap()).unwrap();
+        let control: Value = serde_json::from_str(event.strip_prefix("event: control\ndata:").unwrap()).unwrap();
         assert_eq!((data, events.next()), (seqs, None), "{query}");
         let is_up_to_date = if next == 3 { json!(true) } else { Value::Null };
         assert_eq!((&control["streamNextOffset"], &control["upToDate"]), (&json!(offset(next)), &is_up_to_date), "{query}");
