@@ -319,7 +319,9 @@ fn saved_items_belong_to_one_account() {
         // Repeated requests.
         let once = |path: &str, body: &Value| idle.send("POST", &at(path), &[("x-api-key", &pro), ("idempotency-key", "k1")], body);
         let (first, second) = (once("watchlist", &watch), once("watchlist", &watch));
-        assert_eq!((first.0, &first.1), (201, &second.1));
+        assert_eq!((first.0, &first.1["id"]), (201, &second.1["id"]));
+        assert!(first.1["secret"].is_string() && second.1.get("secret").is_none(), "a secret is shown once: {}", second.1);
+        assert!(second.1["note"].as_str().unwrap().contains("the secret was shown once"), "{}", second.1);
         assert_ne!(first.1["id"], made["id"]);
         let arguments = json!({"action": "delete_watch", "arguments": {"id": first.1["id"]}});
         let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "manage", "arguments": arguments}});

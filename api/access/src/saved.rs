@@ -47,6 +47,22 @@ pub struct NewWatch {
     pub after: Seq,
 }
 
+/// A watch, with the secret that a request set for its webhook.
+pub struct WatchWithSecret {
+    /// The watch.
+    pub item: SavedItem,
+    /// The secret; `None` if the request set none. A repeated request sets none: its first answer is the only one that has it.
+    pub secret: Option<SigningSecret>,
+}
+
+impl WatchWithSecret {
+    /// The watch after a request that encrypted a secret as `sealed`. Each encryption is another text, so the stored one tells whether this request set it.
+    pub(super) fn of(item: SavedItem, secret: Option<SigningSecret>, sealed: &str) -> Self {
+        let secret = secret.filter(|_| item.secret == sealed);
+        Self { item, secret }
+    }
+}
+
 impl<'a> SavedItems<'a> {
     /// The caller's filters in a service.
     pub fn filters(call: &'a Call, service: &'static str) -> Self {
@@ -138,7 +154,7 @@ impl<'a> SavedItems<'a> {
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub async fn create(&self, new: NewWatch) -> Result<SavedItem, Problem> {
+    pub async fn create(&self, new: NewWatch) -> Result<WatchWithSecret, Problem> {
         let NewWatch { entity, filter, webhook, given_secret, after } = new;
         let random = match self.idempotency_key {
             Some(text) => {
@@ -147,7 +163,7 @@ impl<'a> SavedItems<'a> {
             None => rand::random(),
         };
         let id = format!("watch_{}", hex(&random[..12]));
-        let (webhook, secret) = match &webhook {
+        let (url, sealed) = match &webhook {
             Some((webhook, secret)) => {
                 let sealing = Sealing::load_or_create(self.ctx, &self.owner).await?;
                 (sealing.seal(webhook, &id)?, sealing.seal_secret(secret, &id)?)
@@ -155,14 +171,10 @@ impl<'a> SavedItems<'a> {
             None => (String::new(), String::new()),
         };
         let limit = self.limit_in_command();
-        let watch = accounts::NewWatch { filter, entity, webhook, secret, after, limit, ..accounts::NewWatch::default() };
-        let watch = ItemRequest::Watch(watch);
-        self.create_item(&id.clone(), CommandPolicy::OncePerSubject, id, watch).await
-    }
-
-    /// The bytes of a new secret: random, or, for a repeated request, those of the first request.
-    pub fn secret_bytes(&self, of: &str) -> [u8; 32] {
-        self.idempotency_key.map_or_else(rand::random, |text| self.derive_from_request(text, &["secret", of]))
+        let watch =
+            accounts::NewWatch { filter, entity, webhook: url, secret: sealed.clone(), after, limit, ..accounts::NewWatch::default() };
+        let item = self.create_item(&id.clone(), CommandPolicy::OncePerSubject, id, ItemRequest::Watch(watch)).await?;
+        Ok(WatchWithSecret::of(item, webhook.map(|(_, secret)| secret), &sealed))
     }
 
     /// Changes the webhook or the secret of a watch. `given` is the request as the caller sent it.
@@ -176,10 +188,10 @@ impl<'a> SavedItems<'a> {
         webhook: Option<&Webhook>,
         secret: Option<&SigningSecret>,
         given: [&str; 3],
-    ) -> Result<SavedItem, Problem> {
+    ) -> Result<WatchWithSecret, Problem> {
         let webhook = webhook.map(|webhook| sealing.seal(webhook, &item.id)).transpose()?.unwrap_or_default();
-        let secret = secret.map(|secret| sealing.seal_secret(secret, &item.id)).transpose()?.unwrap_or_default();
-        let retarget = ItemRequest::Retarget { webhook, secret };
+        let sealed = secret.map(|secret| sealing.seal_secret(secret, &item.id)).transpose()?.unwrap_or_default();
+        let retarget = ItemRequest::Retarget { webhook, secret: sealed.clone() };
         // A repeated request changes nothing, so that it does not replace a secret again.
         let (subject, policy) = match self.idempotency_key {
             Some(text) => {
@@ -190,7 +202,7 @@ impl<'a> SavedItems<'a> {
             None => (item.id.clone(), CommandPolicy::Always),
         };
         self.append(&subject, policy, &format!("retarget/{}", item.id), item.id.clone(), retarget).await?;
-        self.watch(&item.id).await
+        Ok(WatchWithSecret::of(self.watch(&item.id).await?, secret.cloned(), &sealed))
     }
 
     /// Deletes an item.

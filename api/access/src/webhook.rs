@@ -248,12 +248,6 @@ impl Sealing {
         SigningSecret::parse(&self.open_text(&secret_of(id), sealed)?).ok()
     }
 
-    /// The text of the secret that a watch was created with; `None` if the secret was changed since.
-    pub fn first_secret(&self, item: &SavedItem) -> Option<String> {
-        let secret = self.open_secret(&item.id, &item.secret).filter(|_| item.changed_at == item.made_at)?;
-        Some(secret.reveal())
-    }
-
     /// Decrypts a text; `None` if it belongs to another id, owner or key.
     pub(super) fn open_text(&self, id: &str, sealed: &str) -> Option<String> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;

@@ -16,7 +16,7 @@ use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::watches::{Bought, SavedItem, TABLES, bought_key, is_token_owner, months_after};
 
 use super::append::{CommandPolicy, wait_until_projected};
-use super::saved::{SavedItems, idempotency_mismatch, read};
+use super::saved::{SavedItems, WatchWithSecret, idempotency_mismatch, read};
 use super::webhook::{Sealing, Webhook};
 use crate::sign::SigningSecret;
 use crate::token::{HEADER, WatchToken};
@@ -48,7 +48,8 @@ pub struct YearlyWatch {
     pub item: SavedItem,
     /// The token that opens the watch, if it was bought by a caller without an account and without a token.
     pub token: Option<WatchToken>,
-    /// The secret that signs the messages; only if the request set the webhook.
+    /// The secret that signs the messages; only if the request set the webhook. A repeated request of an account gets none, a repeated payment gets it
+    /// again.
     pub secret: Option<SigningSecret>,
 }
 
@@ -107,11 +108,16 @@ impl<'a> YearlyWatches<'a> {
                 (format!("once_{}", hex(&once[..12])), CommandPolicy::OncePerSubject, id)
             }
         };
-        let secret = new.secret.clone().unwrap_or_else(|| SigningSecret::of(saved.secret_bytes("")));
+        let secret = new.secret.clone().unwrap_or_else(SigningSecret::random);
         let secret = new.webhook.as_ref().map(|_| secret);
-        let command = self.command(&id, new, secret.as_ref(), saved.limit_in_command()).await?;
-        let item = saved.create_item(&subject, policy, id, command.request).await?;
-        Ok(YearlyWatch { secret: self.current_secret(&item, secret).await?, item, token: None })
+        let request = self.command(&id, new, secret.as_ref(), saved.limit_in_command()).await?.request;
+        let sealed = match &request {
+            ItemRequest::Watch(watch) => watch.secret.clone(),
+            _ => String::new(),
+        };
+        let item = saved.create_item(&subject, policy, id, request).await?;
+        let WatchWithSecret { item, secret } = WatchWithSecret::of(item, secret, &sealed);
+        Ok(YearlyWatch { item, token: None, secret })
     }
 
     /// Returns the effect of a payment for a watch, as JSON. If there is an active watch of the same name, the payment renews it.

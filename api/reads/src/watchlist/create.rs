@@ -43,7 +43,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         summary: "Creates a watch: it matches every change from now on of what is named.",
         description: "Get the matches with `get_watch`. The webhook receives the same matches in order, signed as Standard Webhooks define it \
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an \
-            `Idempotency-Key` a repeated request creates no second watch.",
+            `Idempotency-Key` a repeated request creates no second watch; the secret is in the first answer only.",
         price: Price::Tier(S::WATCH_MIN_TIER),
         errors: &[ErrorCode::LimitReached, ErrorCode::IdempotencyMismatch, ErrorCode::NotFound],
         example,
@@ -62,5 +62,5 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::WatchedEnt
     let note = note_of::<S>(&call, &filter).await?;
     let watch = create(&call, &S::FEED.source, Request { named, filter: filter.canonical(), webhook, secret }).await?;
     let watch = watch.shown::<S>(&call).await?;
-    Ok(Answer { status: 201, ..Answer::json(&Watch { note, ..watch })? })
+    Ok(Answer { status: 201, ..Answer::json(&Watch { note: watch.note.or(note), ..watch })? })
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::list_page::ListPage;
-use access::saved::{NewWatch, SavedItems};
+use access::saved::{NewWatch, SavedItems, WatchWithSecret};
 use access::sign::SigningSecret;
 use access::webhook::{Sealing, Webhook};
 use feed::Source;
@@ -27,6 +27,9 @@ use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::problem::Problem;
 use operation::schema::Repeated;
+
+/// The note of a repeated request. Like a key, a secret is in one answer only.
+const SECRET_WAS_SHOWN: &str = "the secret was shown once, in the first answer to this request; if it is lost, make another one by `update_webhook` with `rotateSecret`";
 
 /// A watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -50,7 +53,8 @@ pub struct Watch<N> {
     pub made_at: String,
     /// The last change of the service before the watch: only changes with a higher `seq` match.
     pub after: Seq,
-    /// What to know about the watch: values that nothing recorded has. Only the answer that creates the watch has a note.
+    /// What to know about the watch: values that nothing recorded has, or that the secret was shown before. Only answers to the request that creates the
+    /// watch have a note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -79,10 +83,12 @@ pub async fn create<N: Serialize + DeserializeOwned>(call: &Call, source: &Sourc
     let after = position(&call.context, source, None).await?.last;
     let saved = SavedItems::watches(call, source.service);
     let given = request.secret.unwrap_or_default();
-    let kept = saved.create(NewWatch { entity, filter: request.filter, webhook: request.webhook, given_secret: given, after }).await?;
+    let new = NewWatch { entity, filter: request.filter, webhook: request.webhook, given_secret: given, after };
+    let WatchWithSecret { item, secret } = saved.create(new).await?;
     let sealing = saved.sealing().await?;
-    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
-    Ok(Watch { secret, ..Watch::of(&kept, sealing.as_ref())? })
+    let note = (secret.is_none() && !item.webhook.is_empty()).then(|| SECRET_WAS_SHOWN.to_owned());
+    let secret = secret.map(|secret| secret.reveal());
+    Ok(Watch { secret, note, ..Watch::of(&item, sealing.as_ref())? })
 }
 
 /// A page of the caller's watches in a service, the last created first, and the value of `next`.

@@ -208,6 +208,7 @@ async fn a_restarted_witness_keeps_its_record() {
         let read = submit(&fixture, &body).await;
         assert_eq!(read.status, 503);
         assert!(read.body.contains("is missing"), "{}", read.body);
+        assert!(!read.body.contains(&*dir.path().to_string_lossy()) && !read.body.contains(".json"), "no file is named: {}", read.body);
     }
 }
 

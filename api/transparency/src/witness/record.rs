@@ -93,9 +93,12 @@ impl Record {
                 let shown = path.display().to_string();
                 let text = blocking(move || read(&path)).await.map_err(|error| unusable(&error))?;
                 if text.is_none() && row.is_some() {
-                    let words = format!("the record of what this witness cosigned is missing: restore {shown}, or use another witness key");
-                    tracing::error!(reason = words, "a log is not cosigned");
-                    return Err(Problem::new(ErrorCode::Unavailable, words));
+                    // The file is named to the operator only.
+                    tracing::error!(
+                        file = shown,
+                        "the record of what this witness cosigned is missing; restore it, or use another witness key"
+                    );
+                    return Err(Problem::new(ErrorCode::Unavailable, "the record of what this witness cosigned is missing"));
                 }
                 text
             }

@@ -1,5 +1,6 @@
 //! `PATCH …/{id}`: changes the URL or the secret of a webhook.
 
+use access::saved::WatchWithSecret;
 use access::sign::SigningSecret;
 use access::webhook::Sealing;
 use operation::problem::Problem;
@@ -38,7 +39,7 @@ pub struct Updated {
     pub id: String,
     /// The host that messages are delivered to.
     pub webhook_host: String,
-    /// The new secret, shown only in this response; left out if the secret did not change.
+    /// The new secret, shown only in this response; left out if the secret did not change, and for a repeated request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -52,7 +53,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         path,
         summary: "Changes the URL or the secret of a webhook.",
         description: "For a day after a secret was replaced, each message is signed with both secrets: `webhook-signature` holds several signatures, and one \
-                    valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing, and another request is refused. A message in flight is sent to the new URL at the \
+                    valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing and does not show the secret again, and another request is refused. A message in flight is sent to the new URL at the \
                     next attempt.",
         price: config.price(),
         errors: &[ErrorCode::NotFound, ErrorCode::IdempotencyMismatch],
@@ -85,9 +86,9 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
     let sealing = Sealing::load_or_create(ctx, &watch.account).await?;
     // If the account's secret was lost, the old signing secret cannot be read, and a new one is needed.
     let is_lost = sealing.open_secret(&watch.id, &watch.secret).is_none();
-    let secret = new_secret.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(watches.secret_bytes(&watch.id))));
+    let secret = new_secret.or_else(|| (rotate_secret || is_lost).then(SigningSecret::random));
     let given = [given[0].as_str(), given[1].as_str(), if rotate_secret { "rotate" } else { "" }];
-    let watch = watches.retarget(&watch, &sealing, webhook.as_ref(), secret.as_ref(), given).await?;
-    let webhook_host = sealing.host(&watch);
-    Answer::json(&Updated { id: watch.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
+    let WatchWithSecret { item, secret } = watches.retarget(&watch, &sealing, webhook.as_ref(), secret.as_ref(), given).await?;
+    let webhook_host = sealing.host(&item);
+    Answer::json(&Updated { id: item.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }

@@ -56,6 +56,9 @@ pub struct Webhook {
     pub made_at: String,
     /// The last change before the webhook: new recalls with a higher `seq` are delivered.
     pub after: Seq,
+    /// That the secret was shown before. Only the answer to a repeated request has a note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The account's webhooks.
@@ -89,7 +92,7 @@ pub fn operations() -> Bundle {
         "Each message is `{\"event\": \"recalls.new\", \"deliveredAt\", \"recall\"}`. `deliveredAt` is when the recall was recorded, the same in each \
             attempt. Messages come in the order of the feed, signed as Standard Webhooks define it (`webhook-id`, `webhook-timestamp`, \
             `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an `Idempotency-Key` a repeated \
-            request creates no second webhook.",
+            request creates no second webhook; the secret is in the first answer only.",
         json!({ "webhook_url": "https://hooks.example.com/recalls" }),
     );
     let listed = words("list_webhooks", Method::Get, "/api/webhook", "The account's webhooks.", "The last registered first.", json!({}));
@@ -147,8 +150,8 @@ struct EveryRecall {}
 
 impl From<Watch<EveryRecall>> for Webhook {
     fn from(watch: Watch<EveryRecall>) -> Self {
-        let Watch { id, named: EveryRecall {}, webhook_host, secret, made_at, after, note: _ } = watch;
-        Self { id, webhook_host: webhook_host.unwrap_or_default(), secret, made_at, after }
+        let Watch { id, named: EveryRecall {}, webhook_host, secret, made_at, after, note } = watch;
+        Self { id, webhook_host: webhook_host.unwrap_or_default(), secret, made_at, after, note }
     }
 }
 
