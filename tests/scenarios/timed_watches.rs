@@ -393,8 +393,8 @@ async fn interrupted_purchase_is_completed_once() {
     fixture.end().await;
 }
 
-/// Proves the watches of an account: a key of a paid tier creates and renews them within its limit, a repeated request renews nothing, a free key pays and
-/// its account owns the watch, the list has them all, and an MCP client cancels with a token as an argument.
+/// Proves the watches of an account: a key of a paid tier creates and renews them within its limit, a repeated request renews nothing and does not show the
+/// secret of a webhook again, a free key pays and its account owns the watch, the list has them all, and an MCP client cancels with a token as an argument.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn accounts_own_watches() {
     let fixture = Fixture::begin().await;
@@ -418,6 +418,10 @@ async fn accounts_own_watches() {
     let (_, listed) = fixture.ask("GET", &format!("{PATH}?limit=2"), &own, &Value::Null);
     assert_eq!((&listed["count"], listed["watches"].as_array().unwrap().len()), (&json!(50), 2));
     assert_eq!(fixture.ask("GET", PATH, &[], &Value::Null).0, 401);
+    let (hooked, again) = (json!({ "contractor": "contractor 1", "webhook": fixture.receiver.url("hook") }), ("idempotency-key", "k2"));
+    let [first, second] = [(); 2].map(|()| fixture.ask("POST", PATH, &[("x-api-key", pro.as_str()), again], &hooked));
+    assert_eq!((first.0, second.0, &first.1["id"]), (201, 201, &second.1["id"]));
+    assert!(first.1["secret"].is_string() && second.1.get("secret").is_none(), "a secret is shown once: {}", second.1);
 
     assert_eq!(create(&[("x-api-key", &free)], "acme").0, 402);
     let by_free = [("x-api-key", free.as_str())];
