@@ -1,12 +1,16 @@
-// Runs a client in a page of another origin, in Chromium: node buy_in_page.mjs PROGRAM URL BODY. PROGRAM is buy_v1.mjs or buy_v2.mjs; what it prints is
-// printed. A page may send and read only what the server allows to scripts of other origins.
+// Runs a client in a page of another origin, in Chromium: node buy_in_page.mjs PROGRAM URL BODY. What PROGRAM, a module of this folder, prints is printed. A
+// page may send and read only what the server allows to scripts of other origins. For buy_with_wallet.mjs the page has a wallet, headless-web3-provider of
+// npm, whose user agrees to everything; the other programs have the payer's key.
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
 const [program, url, body] = process.argv.slice(2);
 const { CHAIN_URL, API, PAYER_KEY, SHOP } = process.env;
 const TIME_MAX_MS = 60_000;
+const BASE_CHAIN_ID = 8453;
+const hasWallet = program === "buy_with_wallet.mjs";
 
 const bundle = await build({
   entryPoints: [program],
@@ -17,7 +21,7 @@ const bundle = await build({
   define: {
     global: "globalThis",
     "process.argv": JSON.stringify(["", "", url, body]),
-    "process.env": JSON.stringify({ CHAIN_URL, API, PAYER_KEY, SHOP }),
+    "process.env": JSON.stringify(hasWallet ? {} : { CHAIN_URL, API, PAYER_KEY, SHOP }),
   },
 });
 const [{ text: script }] = bundle.outputFiles;
@@ -35,6 +39,11 @@ try {
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   const printed = page.waitForEvent("console", { predicate: (message) => message.type() === "log", timeout: TIME_MAX_MS });
   printed.catch(() => {});
+  if (hasWallet) {
+    const { injectHeadlessWeb3Provider, Web3RequestKind } = createRequire(import.meta.url)("headless-web3-provider");
+    const wallet = await injectHeadlessWeb3Provider(page, [PAYER_KEY], BASE_CHAIN_ID, CHAIN_URL);
+    for (const kind of [Web3RequestKind.RequestAccounts, Web3RequestKind.SignTypedDataV4]) wallet.authorize(kind).catch(() => {});
+  }
   await page.goto(`http://127.0.0.1:${server.address().port}/`);
   await page.addScriptTag({ type: "module", url: "/script.js" });
   const message = await printed.catch((error) => {

@@ -1,4 +1,5 @@
-// Four clients of four official packages buy a receipt each, two of them also in a page of another origin in Chromium; each receipt is verified by the server's own program and by one of ours in Python.
+// Five clients of five official packages buy a receipt each, three of them also in a page of another origin in Chromium, and one there with a wallet. Each
+// receipt is verified by the server's own program and by one of ours in Python.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -13,6 +14,9 @@ const clients = [
   { name: "@x402/fetch (npm, version 2)", agent: "agent-x402-fetch-2", program: [node, "buy_v2.mjs", route], network: "eip155:8453" },
   { name: "x402-fetch in Chromium", agent: "agent-page", program: [node, "buy_in_page.mjs", "buy_v1.mjs", route], network: "base" },
   { name: "@x402/fetch in Chromium", agent: "agent-page-2", program: [node, "buy_in_page.mjs", "buy_v2.mjs", route], network: "eip155:8453" },
+  { name: "@x402/axios (npm, version 2)", agent: "agent-x402-axios", program: [node, "buy_axios.mjs", route], network: "eip155:8453" },
+  { name: "@x402/axios in Chromium", agent: "agent-page-axios", program: [node, "buy_in_page.mjs", "buy_axios.mjs", route], network: "eip155:8453" },
+  { name: "@x402/fetch and a wallet in Chromium", agent: "agent-wallet", program: [node, "buy_in_page.mjs", "buy_with_wallet.mjs", route], network: "eip155:8453" },
   { name: "x402 over httpx (Python, version 2)", agent: "agent-x402-httpx", program: [PYTHON, "buy_http.py", route], network: "eip155:8453" },
   { name: "x402 over MCP (Python, version 2)", agent: "agent-x402-mcp", program: [PYTHON, "buy_mcp.py", tools], network: "eip155:8453" },
 ];

@@ -77,6 +77,7 @@ impl Reader<'_> {
             (Value::Array(items), Kind::Object) if items.is_empty() => Ok(Value::Object(Map::new())),
             (Value::String(text), Kind::Object) => match self.parse(&text, at)? {
                 Some(Value::Object(fields)) => self.fields(fields, schema, at).map(Value::Object),
+                Some(Value::Array(items)) if items.is_empty() => Ok(Value::Object(Map::new())),
                 _ => Ok(Value::String(text)),
             },
             (Value::String(text), Kind::Text) if is_required && text.trim().is_empty() => Ok(Value::String(text)),

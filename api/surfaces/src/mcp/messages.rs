@@ -76,7 +76,8 @@ pub(super) fn batch(body: &[u8]) -> Option<Vec<Bytes>> {
     (!messages.is_empty()).then_some(messages)
 }
 
-/// Reads empty lists as empty objects, and arguments that are the text of a JSON object as that object. Returns whether the message changed.
+/// Reads empty lists as empty objects, and arguments that are the text of a JSON object, or of an empty list, as that object. Returns whether the message
+/// changed.
 pub(super) fn repair(message: &mut Value) -> bool {
     if message.get("method").and_then(Value::as_str).is_none() {
         return false;
@@ -84,9 +85,10 @@ pub(super) fn repair(message: &mut Value) -> bool {
     let Some(params) = message.get_mut("params") else { return false };
     let mut has_changed = to_object(params);
     if let Some(arguments) = params.get_mut("arguments")
-        && let Some(Ok(Some(object @ Value::Object(_)))) = arguments.as_str().map(|text| i_json::read(text.as_bytes(), |_, _| true))
+        && let Some(Ok(Some(read))) = arguments.as_str().map(|text| i_json::read(text.as_bytes(), |_, _| true))
+        && (read.is_object() || read.as_array().is_some_and(Vec::is_empty))
     {
-        *arguments = object;
+        *arguments = read;
         has_changed = true;
     }
     for path in OBJECTS {

@@ -200,7 +200,7 @@ async fn empty_lists() {
     for method in ["tools/list", "ping"] {
         assert!(result(&fixture, old(method, json!([]))).await.is_object(), "{method}");
     }
-    for arguments in [json!([]), json!({}), json!("{}"), Value::Null] {
+    for arguments in [json!([]), json!({}), json!("{}"), json!("[]"), json!(" [ ] "), Value::Null] {
         let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": arguments}))).await;
         assert_eq!(called["structuredContent"]["echo"], json!({}), "{arguments}");
     }
@@ -208,6 +208,10 @@ async fn empty_lists() {
     assert_eq!(called["structuredContent"]["echo"], json!({"limit": 3}));
     let hosted = json!({"name": "manage", "arguments": {"action": "keep", "arguments": "{\"name\":\"a\"}", "sessionId": "s"}});
     assert_eq!(result(&fixture, old("tools/call", hosted)).await["structuredContent"], json!({"kept": "a"}));
+    for arguments in [json!([]), json!("[]"), json!("{}")] {
+        let described = json!({"name": "manage", "arguments": {"action": "describe", "arguments": arguments}});
+        assert!(result(&fixture, old("tools/call", described)).await["structuredContent"]["actions"].is_array(), "{arguments}");
+    }
 }
 
 /// Proves that malformed parameters of a known method are refused with the field and the id of the request.
