@@ -103,7 +103,7 @@ async fn overtaken_ingestor_appends_nothing() {
     {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, 600, fixed_clock()).await;
-        let engine = Engine::open(dir.path(), fixed_clock()).await;
+        let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
         engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let mut expected = Expected::at_first(simulated.sim.current(None));
         let upstream = upstreams::by_name(name).unwrap();
@@ -155,7 +155,7 @@ async fn overtaken_ingestor_appends_nothing() {
 async fn concurrent_ingestors_make_one_chain() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(25, 400, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let upstream = upstreams::by_name("openfda").unwrap();
     let (one, other) = (engine.other_runner(fixed_clock(), "one"), engine.other_runner(fixed_clock(), "other"));
     let play = simulated.settings();
@@ -189,17 +189,21 @@ async fn read_all(engine: &Engine, simulated: &SimulatedUpstreams) {
     }
 }
 
+/// Opens two projectors that decide recalls.
+async fn two_projectors(engine: &Engine) -> [Projector; 2] {
+    let projected = services::selected(|name| name == "recalls").projected;
+    let open = async || Projector::open(engine.parts.clone(), &projected).await.unwrap();
+    [open().await, open().await]
+}
+
 /// Proves that deciders that alternate without knowledge of each other, each continuing from its own position, emit every change once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alternating_deciders_emit_every_change_once() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(26, 900, fixed_clock()).await;
-    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let engine = Engine::idle_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let stop = run_heads_only(&engine).await;
-    let deciders = [
-        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
-        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
-    ];
+    let deciders = two_projectors(&engine).await;
     read_all(&engine, &simulated).await;
     let mut expected = Expected::at_first(simulated.sim.current(None));
     for round in 1..=6 {
@@ -225,12 +229,9 @@ async fn alternating_deciders_emit_every_change_once() {
 async fn concurrent_deciders_emit_every_change_once() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(27, 900, fixed_clock()).await;
-    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let engine = Engine::idle_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let stop = run_heads_only(&engine).await;
-    let deciders = [
-        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
-        Projector::open(engine.parts.clone(), services::projected_services()).await.unwrap(),
-    ];
+    let deciders = two_projectors(&engine).await;
     let mut expected = Expected::at_first(simulated.sim.current(None));
     for round in 1..=5 {
         let (ended, mut end) = watch::channel(false);
@@ -297,7 +298,7 @@ pub(crate) async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u
 async fn partial_group_of_changes_is_completed() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let simulated = SimulatedUpstreams::start(28, 1_500, fixed_clock()).await;
-    let engine = Engine::open(dirs[0].path(), fixed_clock()).await;
+    let engine = Engine::open_with(dirs[0].path(), fixed_clock(), &["recalls"]).await;
     engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     let changes = read_partition(&*engine.log, &CHANGES_RECALLS, 0).await;
     let following = |stored: &Stored| -> i32 {
@@ -308,7 +309,7 @@ async fn partial_group_of_changes_is_completed() {
         .rposition(|stored| following(stored) > 0)
         .expect("no fact led to two changes, as a merge of two agencies' recalls does");
 
-    let other = Engine::open_without_projector(dirs[1].path(), fixed_clock()).await;
+    let other = Engine::idle_with(dirs[1].path(), fixed_clock(), &["recalls"]).await;
     for partition in 0..FACTS.partitions {
         copy(&*other.log, &FACTS, partition, &read_partition(&*engine.log, &FACTS, partition).await).await;
     }

@@ -72,7 +72,7 @@ impl IngestScenario {
     async fn begin(seed: u64, records: u64, name: &str, stream: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, records, fixed_clock()).await;
-        let engine = Engine::open(dir.path(), fixed_clock()).await;
+        let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
         engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let upstream = upstreams::by_name(name).unwrap();
         let stream = upstream.manifest().streams.iter().find(|known| known.name == stream).unwrap();
@@ -361,7 +361,7 @@ impl RecordedFacts {
     async fn new(seed: u64, with_runs: bool) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let simulated = SimulatedUpstreams::start(seed, 800, fixed_clock()).await;
-        let engine = Engine::open(dir.path(), fixed_clock()).await;
+        let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
         engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
         let mut expected = Expected::at_first(simulated.sim.current(None));
         for round in 1..=5 {
@@ -434,7 +434,7 @@ async fn paused_decider_is_fenced(steps: Steps) -> String {
     let recorded = RecordedFacts::new(55, false).await;
     for (is_torn, goes_further) in [(false, true), (true, false)] {
         let dir = tempfile::tempdir().unwrap();
-        let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+        let engine = Engine::idle_with(dir.path(), fixed_clock(), &["recalls"]).await;
         let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
         let (gate, free) = (Gate::new(is_torn), Gate::new(false));
         let (mut slow, mut quick) = (decider(&engine, &gate, fixed_clock()).await, decider(&engine, &free, clock_after(1)).await);
@@ -483,7 +483,7 @@ async fn paused_decider_is_fenced(steps: Steps) -> String {
 async fn interleaved_deciders_emit_each_change_once() {
     let recorded = RecordedFacts::new(56, true).await;
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
+    let engine = Engine::idle_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine), engine.parts.services);
     let gates = [Gate::new(true), Gate::new(false)];
     let (mut first, mut second) = (decider(&engine, &gates[0], fixed_clock()).await, decider(&engine, &gates[1], clock_after(1)).await);

@@ -45,7 +45,7 @@ async fn page(engine: &Engine, after: Seq, upto: Seq) -> Vec<Bytes> {
 async fn replay_changes_no_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(31, 1_200, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
     simulated.sim.advance(60);
     engine.run_some(RECALL_UPSTREAMS, &simulated.settings()).await;
