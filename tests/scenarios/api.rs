@@ -72,6 +72,11 @@ impl LocalApi {
         Self::over_engine(Engine::open_without_projector(dir, clock).await, clock, base_url)
     }
 
+    /// Opens a directory whose engine decides only some services; see [`Engine::idle_with`].
+    pub(crate) async fn open_with(dir: &Path, clock: Clock, served: &[&str]) -> Self {
+        Self::over_engine(Engine::idle_with(dir, clock, served).await, clock, None)
+    }
+
     /// Opens the API over any engine without a running projector.
     pub(crate) fn over_engine(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));

@@ -366,7 +366,7 @@ async fn only_true_restocks_are_found() {
     let first: Timestamp = "2026-07-01T22:00:00Z".parse().unwrap();
     let clock = SimulatedClock::new(first, Clock::Fixed(first));
     let simulated = SimulatedUpstreams::start(5, 20, Clock::Simulated(clock)).await;
-    let api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
+    let api = LocalApi::open_with(dir.path(), Clock::Simulated(clock), &["cadence"]).await;
     let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
     let settings = simulated.settings();
     let mut models: BTreeMap<&str, Model> = STORES.iter().map(|(host, _)| (*host, Model::default())).collect();
@@ -449,7 +449,7 @@ async fn suppressed_shops_are_hidden() {
     let clock = SimulatedClock::new(first, Clock::Fixed(first));
     let simulated = SimulatedUpstreams::start(5, 20, Clock::Simulated(clock)).await;
     STORES.iter().for_each(|(host, _)| simulated.sim.set_store_fault(host, None));
-    let mut api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
+    let mut api = LocalApi::open_with(dir.path(), Clock::Simulated(clock), &["cadence"]).await;
     let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
     for day in [0, 7, 15] {
         clock.move_to(first + SignedDuration::from_hours(24 * day));
@@ -579,7 +579,7 @@ async fn a_public_history_gives_its_restocks() {
         return;
     };
     let (dir, clock) = (tempfile::tempdir().unwrap(), fixed_clock());
-    let api = LocalApi::open(dir.path(), clock, None).await;
+    let api = LocalApi::open_with(dir.path(), clock, &["cadence"]).await;
     let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
     let (mut writer, mut ids) = (crate::api::Writer::default(), BTreeMap::<String, usize>::new());
     let mut id = move |text: &str| {

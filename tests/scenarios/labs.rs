@@ -50,7 +50,7 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         let clock = SimulatedClock::new(noon(FIRST), Clock::Fixed(noon(FIRST)));
         let simulated = SimulatedUpstreams::start(41, 60, Clock::Simulated(clock)).await;
-        let api = LocalApi::open(dir.path(), Clock::Simulated(clock), None).await;
+        let api = LocalApi::open_with(dir.path(), Clock::Simulated(clock), &["labs", "research"]).await;
         let stop = crate::concurrent_processes::run_heads_only(&api.engine).await;
         let mut this = {
             let http_api = HttpApi::with_terms(&api.engine, Clock::Simulated(clock));

@@ -299,7 +299,7 @@ async fn digests(api: &LocalApi) -> [String; 2] {
 
 /// Returns the digest of a new engine that gets the same facts.
 async fn digest_of_new_engine(api: &LocalApi, dir: &Path) -> String {
-    let fresh = LocalApi::open(dir, fixed_clock(), None).await;
+    let fresh = LocalApi::open_with(dir, fixed_clock(), &["awards"]).await;
     for partition in 0..AWARDS.partitions {
         copy(&*fresh.engine.log, &AWARDS, partition, &read_partition(&*api.engine.log, &AWARDS, partition).await).await;
     }
@@ -316,7 +316,10 @@ async fn digest_of_new_engine(api: &LocalApi, dir: &Path) -> String {
 async fn embedded_engine_matches_the_model() {
     let dir = tempfile::tempdir().unwrap();
     let (data, seed, steps_max) = (dir.path().join("data"), seed("MODEL_SEED", 1), number("MODEL_STEPS"));
-    println!("{}", run_steps(seed, dir.path(), RUN_TIME, steps_max, async || LocalApi::open(&data, fixed_clock(), None).await).await);
+    println!(
+        "{}",
+        run_steps(seed, dir.path(), RUN_TIME, steps_max, async || LocalApi::open_with(&data, fixed_clock(), &["awards"]).await).await
+    );
 }
 
 /// Proves that the engine matches the model on a real Kafka broker and a real CQL node, and that an embedded engine decides the same facts

@@ -186,7 +186,7 @@ async fn append_until(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resumed_streams_miss_and_repeat_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), moving_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let http_api = HttpApi::start(&api.engine, moving_clock(), None);
@@ -254,7 +254,7 @@ async fn resumed_streams_miss_and_repeat_nothing() {
 async fn cut_readers_miss_and_repeat_nothing() {
     const BEFORE: u64 = 5;
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), moving_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let http_api = HttpApi::start(&api.engine, moving_clock(), None);
@@ -302,7 +302,7 @@ async fn cut_readers_miss_and_repeat_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refused_streams_say_why() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), moving_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let http_api = HttpApi::start(&api.engine, moving_clock(), None);
@@ -354,7 +354,7 @@ fn read_on(address: SocketAddr, path: &str, key: &str, upto: u64) -> Vec<Value> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_poll_returns_when_a_change_is_appended() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), moving_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let http_api = HttpApi::start(&api.engine, moving_clock(), None);
@@ -395,7 +395,7 @@ async fn long_poll_returns_when_a_change_is_appended() {
 async fn stream_pages_count_as_calls() {
     let dir = tempfile::tempdir().unwrap();
     // No day ends, with its calls, while the test runs.
-    let mut api = LocalApi::open(dir.path(), fixed_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), fixed_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let http_api = HttpApi::start(&api.engine, fixed_clock(), None);
@@ -450,7 +450,7 @@ async fn stream_pages_count_as_calls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn revoked_key_ends_its_streams_and_long_polls() {
     let dir = tempfile::tempdir().unwrap();
-    let mut api = LocalApi::open(dir.path(), moving_clock(), None).await;
+    let mut api = LocalApi::open_with(dir.path(), moving_clock(), &["awards"]).await;
     let projector = Arc::clone(&api.engine.projector);
     api.engine.start(projector, "projector");
     let nodes = [(); 2].map(|()| HttpApi::start(&api.engine, moving_clock(), None));
