@@ -16,7 +16,7 @@ use crate::process::{Server, get, wait_for};
 pub(crate) const NODES: [(&str, &str); 6] =
     [("i1", "ingest"), ("i2", "ingest"), ("p1", "project"), ("p2", "project"), ("a1", "api"), ("a2", "api")];
 /// How long a node may take to start, over all attempts.
-const START_TIMEOUT: Duration = Duration::from_secs(90);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 /// The pause between two attempts.
 const START_RETRY_PAUSE: Duration = Duration::from_millis(200);
 
