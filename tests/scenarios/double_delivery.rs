@@ -58,7 +58,7 @@ async fn duplicates_on_kafka_change_nothing() {
     let api = cluster.start(&[("a1", "api")]).pop().unwrap();
 
     let log = cluster.log().await;
-    assert!(append_all_again(&*log).await > 400);
+    assert!(append_all_again(&*log).await > 250);
     log.close().await.unwrap();
     assert_eq!(digests(command), expected);
     assert!(answers(&api, &key) == wanted, "the answers changed");
@@ -111,7 +111,7 @@ async fn duplicates_on_the_embedded_log_change_nothing() {
     let expected = digests_of_server(command);
 
     let log = EmbeddedLog::open(&data.join("log"), Options::default()).unwrap();
-    assert!(append_all_again(&*log).await > 400);
+    assert!(append_all_again(&*log).await > 250);
     log.close().await.unwrap();
     drop(log);
     assert_eq!(digests_of_server(command), expected);
