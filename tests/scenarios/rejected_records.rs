@@ -76,7 +76,7 @@ async fn withdrawn(engine: &Engine) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn known_rejects_hide_no_withdrawal() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let mut all = notices(40);
     all[0]["field_recall_number"] = json!("");
     let (document, settings) = Document::serve(&all).await;
@@ -123,7 +123,7 @@ async fn known_rejects_hide_no_withdrawal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_vanished_field_stops_the_stream() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let all = notices(12);
     let (document, settings) = Document::serve(&all).await;
     run(&engine, &settings).await;
@@ -157,7 +157,7 @@ async fn a_vanished_field_stops_the_stream() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_order_appends_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let mut all = notices(5);
     let (document, settings) = Document::serve(&all).await;
     assert_eq!(run(&engine, &settings).await.appended, 5);

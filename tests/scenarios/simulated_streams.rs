@@ -38,7 +38,7 @@ fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
 async fn every_simulated_stream_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::without_bad_files(21, 300, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), &["recalls"]).await;
     let first = counts(engine.run_all(&simulated.settings()).await);
     let streams = upstream_names().into_iter().flat_map(|name| upstreams::by_name(name).unwrap().manifest().streams);
     assert_eq!(first.keys().copied().collect::<BTreeSet<_>>(), streams.map(|stream| stream.name).collect());
@@ -56,7 +56,7 @@ async fn every_simulated_stream_is_read() {
 
     // From a Friday to the next Monday.
     simulated.sim.set_today(date(2026, 11, 23));
-    let engine = Engine::open(dir.path(), Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap())).await;
+    let engine = Engine::open_with(dir.path(), Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap()), &["recalls"]).await;
     let third = counts(engine.run_all(&simulated.settings()).await);
     for stream in DAILY {
         assert!(third[stream].1 > 0, "{stream}: {:?}", third[stream]);
