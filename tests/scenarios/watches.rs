@@ -67,6 +67,9 @@ impl Client {
     }
 }
 
+/// The services that the engine decides: those three, and recalls, for which it waits after each sync.
+const SERVICES: &[&str] = &["awards", "filings", "recalls", "research"];
+
 /// The upstreams of the three services.
 const UPSTREAMS: &[&str] = &["clinical_trials", "edgar", "nih_reporter", "usaspending"];
 
@@ -99,7 +102,7 @@ fn has(change: &Value, fields: &[&str], text: &str) -> bool {
 async fn watches_match_later_changes() {
     let dir = tempfile::tempdir().unwrap();
     let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
-    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let engine = Engine::open_with(dir.path(), fixed_clock(), SERVICES).await;
     engine.run_some(UPSTREAMS, &simulated.settings()).await;
     wait_projected(&engine).await;
     let api = Client(HttpApi::start(&engine, fixed_clock(), None));
@@ -149,7 +152,7 @@ async fn watches_match_later_changes() {
     // From a Friday to the next Monday.
     simulated.sim.set_today(date(2026, 11, 23));
     let monday = Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap());
-    let engine = Engine::open(dir.path(), monday).await;
+    let engine = Engine::open_with(dir.path(), monday, SERVICES).await;
     engine.run_some(UPSTREAMS, &simulated.settings()).await;
     wait_projected(&engine).await;
     let api = Client(HttpApi::start(&engine, monday, None));
