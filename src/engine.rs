@@ -252,10 +252,10 @@ impl Engine {
     /// # Errors
     /// It is, and no other service needs it.
     pub(crate) fn check_projected(&self, service: &str) -> Result<(), Failure> {
-        match self.disabled.iter().find(|disabled| disabled.service == service && disabled.needed_by.is_none()) {
-            Some(_) => Err(Failure::new(format!("{service} is disabled: it has no view while services.{service}.enabled is false"))),
-            None => Ok(()),
+        if self.disabled.iter().any(|disabled| disabled.service == service && disabled.needed_by.is_none()) {
+            return Err(Failure::new(format!("{service} is disabled: it has no view while services.{service}.enabled is false")));
         }
+        Ok(())
     }
 
     /// The views that this process projects: the engine's and those of its services.
