@@ -1,6 +1,7 @@
 //! The counts of hours and phrases at a position. At the newest position they come from rows; as of an earlier one, and where rows do not
 //! suffice, from the index. Both give the same numbers.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::record::TABLES;
@@ -15,7 +16,7 @@ use velocity::calendar::{DAY_HOURS, HOUR_MS};
 use velocity::grams::has_exact_row;
 use velocity::hours::{DayRow, Hour, Hours};
 use velocity::measure::{Measure, PAST_WINDOWS, Question, Scale};
-use velocity::mentions::{KEPT_HOURS, Mentions};
+use velocity::mentions::{Counted, KEPT_HOURS, Mentions};
 use velocity::rows::{
     BOARD_KEY, BOARD_TERM, Board, CLOCK_KEY, Clock, DayEntry, HOURS_TERM, HourEntry, LOWEST_KEY, LOWEST_TERM, LowestRow, ViewsRow, day_key,
     gram_key, views_key, views_term, week, week_of_day,
@@ -29,6 +30,8 @@ use reads::last_entry::last_entry;
 const WEEKS_SEARCHED: i64 = 110;
 /// How many ledgers a process keeps.
 const LEDGERS_MAX: usize = 16;
+/// How many phrases a ledger keeps the counts of.
+const COUNTED_MAX: usize = 2_000;
 
 /// The hours before a position, as the windows of one length need them.
 pub(crate) struct Ledger {
@@ -39,6 +42,8 @@ pub(crate) struct Ledger {
     pub(crate) hours: Hours,
     /// The length of a window.
     window_hours: i64,
+    /// The windows of phrases that were counted from the index.
+    counted: Mutex<HashMap<String, Vec<Counted>>>,
 }
 
 /// What a ledger is kept by: generation, seq and length of a window.
@@ -66,7 +71,7 @@ impl Ledger {
             Some(found) => Some(found),
             None => Self::by_index(at, window_hours).await?,
         };
-        let ledger = read.map(|(newest, hours)| Arc::new(Self { at: at.clone(), newest, hours, window_hours }));
+        let ledger = read.map(|(newest, hours)| Arc::new(Self { at: at.clone(), newest, hours, window_hours, counted: Mutex::default() }));
         let mut all = ledgers.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(of, _)| *of != place);
         all.truncate(LEDGERS_MAX - 1);
@@ -124,13 +129,32 @@ impl Ledger {
         let scale = self.scale(question);
         let known = self.mentions_by_rows(phrases).await?;
         let measures = phrases.iter().zip(known).map(async |(phrase, known)| {
-            let mentions = match known {
-                Some(mentions) => mentions,
-                None => Mentions::of(index::mentions(&self.at, phrase, self.covered()).await?),
+            let windows = match known {
+                Some(mentions) => self.windows(&mentions),
+                None => self.counted(phrase).await?,
             };
-            Ok::<_, Problem>(scale.measure(&mentions))
+            Ok::<_, Problem>(scale.measure_windows(&windows))
         });
         try_join_all(measures).await
+    }
+
+    /// The windows of a phrase, counted from the index and kept.
+    async fn counted(&self, phrase: &str) -> Result<Vec<Counted>, Problem> {
+        let known = self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(phrase).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let windows = self.windows(&Mentions::of(index::mentions(&self.at, phrase, self.covered()).await?));
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.len() < COUNTED_MAX {
+            counted.insert(phrase.to_owned(), windows.clone());
+        }
+        Ok(windows)
+    }
+
+    /// The current window and those before it.
+    fn windows(&self, mentions: &Mentions) -> Vec<Counted> {
+        mentions.windows(self.newest, self.window_hours, PAST_WINDOWS + 1)
     }
 
     /// The mentions of phrases from their rows; `None` for a phrase whose row does not suffice.
