@@ -1,6 +1,6 @@
 //! The phrases that rise. For the default question decisions have listed them; for any other one all phrases of the window are counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use feed::position::Position;
@@ -11,7 +11,7 @@ use schemas::position::Seq;
 use velocity::grams::all_grams;
 use velocity::hours::Hours;
 use velocity::label::COUNT_MIN;
-use velocity::measure::{Measure, Question, Scale, longest_only};
+use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, Scale, WINDOW_DEFAULT, longest_only};
 use velocity::mentions::{Mention, Mentions};
 use velocity::rows::Posting;
 use velocity::words::is_blocked;
@@ -58,20 +58,37 @@ pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, questi
     if let Some(known) = known(&surveys.0.lock().unwrap_or_else(PoisonError::into_inner)) {
         return Ok(known);
     }
-    let (mut found, notes) = if question == Question::default() {
+    let (found, notes) = if question == Question::default() {
         (measure(ledger, ledger.board().await?, question).await?, Vec::new())
     } else {
         count(at, ledger, question).await?
     };
-    found.retain(|found| found.label().is_up());
-    found.sort_by(Measured::is_before);
-    let mut found = longest_only(found, |found| (found.phrase.as_str(), found.measure.counted.count));
-    found.truncate(SHOWN_MAX);
+    let mut found = listed(found);
+    if is_narrower(question) {
+        let usual = listed(measure(ledger, ledger.board().await?, Question::default()).await?);
+        let usual: HashSet<&str> = usual.iter().map(|one| one.phrase.as_str()).collect();
+        found.retain(|one| usual.contains(one.phrase.as_str()));
+    }
     let survey = Arc::new(Survey { phrases: shown(at, ledger, &found, question).await?, notes });
     let mut all = surveys.0.lock().unwrap_or_else(PoisonError::into_inner);
     all.truncate(SURVEYS_MAX - 1);
     all.insert(0, (place, Arc::clone(&survey)));
     Ok(survey)
+}
+
+/// The phrases that are shown, in their order.
+fn listed(mut found: Vec<Measured>) -> Vec<Measured> {
+    found.retain(|found| found.label().is_up());
+    found.sort_by(Measured::is_before);
+    let mut found = longest_only(found, |found| (found.phrase.as_str(), found.measure.counted.count));
+    found.truncate(SHOWN_MAX);
+    found
+}
+
+/// Whether a question can only have phrases of the default one: a larger multiple for the same window. Decisions list the phrases of rows, which leave
+/// some of long titles out; without them a larger multiple could show more.
+fn is_narrower(question: Question) -> bool {
+    question.window_hours == WINDOW_DEFAULT && question.min_multiple > MULTIPLE_DEFAULT
 }
 
 /// Measures all phrases of the window: those that may rise, and what was left out.
@@ -140,6 +157,14 @@ mod tests {
     use velocity::mentions::Poster;
 
     use super::*;
+
+    /// Proves which questions show only phrases that the default one shows.
+    #[test]
+    fn narrower_questions() {
+        for (window_hours, min_multiple, expected) in [(24, 10.0, true), (24, 3.0, false), (24, 2.0, false), (48, 10.0, false)] {
+            assert_eq!(is_narrower(Question { window_hours, min_multiple }), expected, "{window_hours} {min_multiple}");
+        }
+    }
 
     /// Proves that a phrase of four words at the end of titles of 16 words is counted in each of them.
     #[test]
