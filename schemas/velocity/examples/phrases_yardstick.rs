@@ -5,7 +5,7 @@
 //! - **Bursts**: 200 phrases with 0 to 5 mentions a day for 60 days, each with one burst of 6 to 60 stories within 24 hours, half of them in the first
 //!   three and a half: recall among bursts whose multiple reaches 4, the precision of labelled hours over the 60 days, F1, and the median delay from
 //!   the burst's first story. Kleinberg's automaton has the better precision here, because it weighs when the stories of a window were published. It
-//!   knows neither authors nor the stories of other hours. Given the counts of the windows alone, as the other methods are, it finds fewer bursts.
+//!   knows neither authors nor the stories of other hours. Given the counts of the windows alone, as the other methods are, it is less precise than RISING.
 //! - **Corpus**, if a directory is given: `stories.tsv` with one story a line, seconds since 1970, author, domain and title with tabs between them,
 //!   oldest first; and `events.tsv` with a phrase and a day `YYYY-MM-DD`. Each phrase must be RISING in some hour of its day and FLAT at every
 //!   hour of the day 30 days before.
