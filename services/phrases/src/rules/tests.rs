@@ -412,7 +412,7 @@ fn labels_equal_a_count_of_all_stories() {
     let (mut hours, mut compared, mut forgotten) = (Hours::default(), 0, 0);
     for hour in START..START + 24 * 18 {
         let ago = hour - START;
-        let stories = random.random_range(0..2) + if ago % 200 > 180 { 3 } else { 0 };
+        let stories = random.random_range(0..3) + if ago % 200 > 180 { 3 } else { 0 };
         for _ in 0..stories {
             let length = random.random_range(1..5);
             let title: Vec<&str> = (0..length).filter_map(|_| words.choose(&mut random).copied()).collect();
