@@ -355,7 +355,7 @@ impl Mentions {
 /// Writes the distance of an hour from the one before, and its stories: those up to 3 in the lowest bits of the distance.
 fn push_stories(out: &mut Vec<u8>, ago: i64, stories: u64) {
     let short = stories.clamp(1, STORIES_SHORT) - 1;
-    varint::push(out, u64::try_from(ago).unwrap_or_default() << 2 | short);
+    varint::push(out, (u64::try_from(ago).unwrap_or_default() << 2) | short);
     if short == STORIES_SHORT - 1 {
         varint::push(out, stories - STORIES_SHORT);
     }
