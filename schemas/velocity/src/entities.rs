@@ -42,7 +42,10 @@ fn reference(text: &str) -> Option<(Option<char>, usize)> {
         "lt" => '<',
         "gt" => '>',
         "quot" => '"',
-        "apos" => '\'',
+        "apos" | "lsquo" | "rsquo" => '\'',
+        "ldquo" | "rdquo" => '"',
+        "mdash" | "ndash" => '-',
+        "hellip" => '…',
         "nbsp" => ' ',
         _ => {
             let number = name.strip_prefix('#')?;
@@ -66,6 +69,7 @@ mod tests {
         for (text, expected) in [
             ("a &amp; b", "a & b"),
             ("TCP&#x2F;IP &#47; &quot;x&quot;", "TCP/IP / \"x\""),
+            ("Acme&rsquo;s &ldquo;plan&rdquo;&mdash;it&hellip;", "Acme's \"plan\"-it…"),
             ("a<b>bold</b>c", "a bold c"),
             ("1 < 2 > 0", "1 < 2 > 0"),
             ("a<b", "a<b"),

@@ -202,7 +202,7 @@ mod tests {
             ("Show HN: A C++20 coroutine library (2023) [pdf]", "show hn a c++20 coroutine library 2023 pdf"),
             ("GPT-4o vs. Llama-3.1-405B", "gpt 4o vs llama 3.1 405b"),
             ("Introducing GPT\u{2011}4o", "introducing gpt 4o"),
-            ("Ask HN: What's new in iOS 17.4.1?", "ask hn what new in ios 17.4.1"),
+            ("Ask HN: What's new in iOS 17.4.1?", "ask hn whats new in ios 17.4.1"),
             ("Google’s Gemini 1.5 Pro: “a million tokens” …", "google gemini 1.5 pro a million tokens"),
             ("ChatGPT/OpenAI outage—again", "chatgpt openai outage again"),
             ("Log4Shell: RCE 0-day in log4j2 (CVE-2021-44228)", "log4shell rce 0 day in log4j2 cve 2021 44228"),
@@ -249,6 +249,7 @@ mod tests {
             ("OpenAI's plan, C#’s end", "openai", true),
             ("OpenAI's plan, C#’s end", "c#", true),
             ("McDonald’s", "mcdonald's", true),
+            ("Lets Encrypt is here", "Let's Encrypt", true),
             ("OpenAIs", "openai", false),
             ("Notes on C++20 modules", "c++", false),
         ] {
