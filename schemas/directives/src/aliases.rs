@@ -29,12 +29,18 @@ pub struct Maker {
     /// Other names under which models of its series are known: "Hughes 269C", which Schweizer made later.
     #[serde(default)]
     pub sold_as: Vec<String>,
-    /// Marketing words that may stand before a designation: "Bonanza A36".
+    /// Marketing words that may stand before a designation, or after it: "Bonanza A36", "172 Skyhawk".
     pub words: Vec<String>,
+    /// Letters that people write before a designation of its series: the `C` of "C172".
+    #[serde(default)]
+    pub letters: Vec<String>,
     /// Series in compact form.
     pub series: Vec<String>,
     /// Marketing names of models, and the models, both in compact form.
     pub models: BTreeMap<String, String>,
+    /// Names that mean models of several series, and the beginnings of those models, all in compact form: `PW11` for `PW1100G`, `PA28` and `PA32` for `CHEROKEE`.
+    #[serde(default)]
+    pub families: BTreeMap<String, Vec<String>>,
 }
 
 impl Entry for Maker {
@@ -124,7 +130,7 @@ pub(crate) fn makes_of_model(make: &str, form: &str) -> Vec<String> {
     let mut keys: BTreeSet<String> = resolve_makes(make).into_iter().collect();
     let name = normal_form(make);
     let first = name.split(' ').next().unwrap_or_default();
-    if first.chars().count() < 2 {
+    if first.is_empty() {
         return keys.into_iter().collect();
     }
     for maker in &ALIASES.entries {
@@ -149,6 +155,7 @@ fn has_model(maker: &Maker, name: &str, form: &str) -> bool {
     let is_its = |form: &str| {
         maker.models.contains_key(form)
             || marketed(maker, form).is_some()
+            || family(maker, form).is_some()
             || maker.series.iter().any(|series| form.starts_with(series.as_str()))
     };
     std::iter::once(form).chain(without_name).chain(without_words).any(is_its)
@@ -165,6 +172,27 @@ fn marketed<'m>(maker: &'m Maker, form: &str) -> Option<(&'m str, &'m str)> {
 pub(crate) fn marketed_series(makes: &[String], form: &str) -> BTreeSet<String> {
     let makers = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()));
     makers.filter_map(|maker| marketed(maker, form)).map(|(_, model)| series_of(makes, model)).collect()
+}
+
+/// The longest family name that a compact form is, or that it begins with if neither the name nor the rest has a digit, and the beginnings of the models of
+/// that family.
+fn family<'m>(maker: &'m Maker, form: &str) -> Option<(&'m str, &'m [String])> {
+    let has_digit = |part: &str| part.bytes().any(|byte| byte.is_ascii_digit());
+    let is_named = |name: &str| form == name || (!has_digit(form) && form.starts_with(name));
+    let families = maker.families.iter().filter(|(name, _)| is_named(name.as_str()));
+    families.max_by_key(|(name, _)| name.len()).map(|(name, beginnings)| (name.as_str(), beginnings.as_slice()))
+}
+
+/// Returns the beginnings of the models that the name of a family means: `PW11` for `PW1100G`, `PA28` and `PA32` for `CHEROKEE`. A marketing name that has more
+/// of the form than the name of the family means its own model.
+pub(crate) fn family_of(makes: &[String], form: &str) -> BTreeSet<String> {
+    let makers = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()));
+    let families = makers.filter_map(|maker| {
+        let (name, beginnings) = family(maker, form)?;
+        let is_longest = marketed(maker, form).is_none_or(|(other, _)| other.len() <= name.len());
+        is_longest.then_some(beginnings)
+    });
+    families.flatten().cloned().collect()
 }
 
 /// Whether the data file knows one of the keys of a make, see [`resolve_makes`].
@@ -197,8 +225,8 @@ pub fn nearest_makes(make: &str) -> Vec<&'static str> {
     near.into_iter().filter(|(distance, _)| *distance * 2 <= name.chars().count().max(4)).map(|(_, key)| key).collect()
 }
 
-/// Returns the other compact forms of a model of some makes: without the name of the make and without marketing words before the designation,
-/// and the model that a marketing name means.
+/// Returns the other compact forms of a model of some makes: without the name of the make, without marketing words before or after the designation, without the
+/// letters that people write before it, and the model that a marketing name means.
 pub(crate) fn other_forms(makes: &[String], form: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     let makers: Vec<&Maker> = makes.iter().filter_map(|key| BY_KEY.get(key.as_str()).copied()).collect();
@@ -206,15 +234,39 @@ pub(crate) fn other_forms(makes: &[String], form: &str) -> BTreeSet<String> {
     let mut bare: BTreeSet<&str> = without_make.collect();
     bare.extend(makes.iter().filter_map(|key| rest_of(form, key)));
     bare.insert(form);
-    for form in &bare {
-        forms.insert((*form).to_owned());
+    for own in bare {
+        forms.insert(own.to_owned());
         for maker in &makers {
-            forms.extend(maker.models.get(*form).cloned());
-            forms.extend(maker.words.iter().filter_map(|word| rest_of(form, word)).map(str::to_owned));
+            for name in std::iter::once(own).chain(without_marketing(maker, own)) {
+                forms.insert(name.to_owned());
+                forms.extend(maker.models.get(name).cloned());
+                forms.extend(maker.words.iter().filter_map(|word| rest_of(name, word)).map(str::to_owned));
+                forms.extend(without_letters(maker, name).map(str::to_owned));
+            }
         }
     }
     forms.remove(form);
     forms
+}
+
+/// The rest of a compact form that ends with a marketing word or name of its maker: `902` of `902EXPLORER`, `PA28140` of `PA28140CHEROKEE`. `None` if the rest
+/// has no digit.
+fn without_marketing<'f>(maker: &Maker, form: &'f str) -> Option<&'f str> {
+    let letters = form.bytes().rev().take_while(u8::is_ascii_alphabetic).count();
+    if letters < MARKETING_BYTES_MIN || letters == form.len() {
+        return None;
+    }
+    let words = maker.words.iter().map(|word| compact_form(word)).filter(|word| word.len() >= MARKETING_BYTES_MIN);
+    let rest = words.filter_map(|word| form.strip_suffix(word.as_str())).min_by_key(|rest| rest.len());
+    let names = maker.models.keys().filter(|name| name.len() >= MARKETING_BYTES_MIN && name.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let rest = rest.or_else(|| names.filter_map(|name| form.strip_suffix(name.as_str())).min_by_key(|rest| rest.len()));
+    rest.filter(|rest| rest.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// The rests of a compact form without the letters that people write before a designation, where a series of the maker follows: `172S` of `C172S`.
+fn without_letters<'f>(maker: &'f Maker, form: &'f str) -> impl Iterator<Item = &'f str> {
+    let rests = maker.letters.iter().filter_map(move |letters| form.strip_prefix(letters.as_str()));
+    rests.filter(move |rest| maker.series.iter().any(|series| rest.starts_with(series.as_str())))
 }
 
 /// Returns the names and marketing words of a maker in compact form.
@@ -333,12 +385,18 @@ mod tests {
             }
             assert!(maker.also.iter().all(|key| is_known(key) && *key != maker.name), "{}", maker.name);
             assert!(maker.sold_as.iter().all(|name| normal_form(name) == *name), "{}", maker.name);
-            for list in [&maker.also, &maker.sold_as, &maker.words, &maker.series] {
+            for list in
+                [&maker.also, &maker.sold_as, &maker.words, &maker.letters, &maker.series].into_iter().chain(maker.families.values())
+            {
                 assert!(list.windows(2).all(|pair| pair[0] < pair[1]), "{}: {list:?}", maker.name);
             }
-            for form in maker.series.iter().chain(maker.models.keys()).chain(maker.models.values()) {
+            let of_families = maker.families.keys().chain(maker.families.values().flatten());
+            for form in maker.series.iter().chain(maker.models.keys()).chain(maker.models.values()).chain(&maker.letters).chain(of_families)
+            {
                 assert_eq!(&compact_form(form), form, "{}", maker.name);
             }
+            // The keys under which directives are found hold two signs.
+            assert!(maker.families.values().flatten().all(|beginning| beginning.len() >= 2), "{}", maker.name);
         }
     }
 
@@ -442,6 +500,12 @@ mod tests {
             ("Mitsubishi", "MU-2B-60", "MHI RJ", false),
             ("Aerospatiale", "TB-20", "DAHER", true),
             ("PZL", "SZD-50-3", "PZL BIELSKO", true),
+            ("Pratt & Whitney", "PW1100G", "IAE", true),
+            ("P&W", "PW1127G-JM", "IAE", true),
+            ("PW", "V2500", "IAE", true),
+            ("P&W", "PT6A-114A", "PRATT & WHITNEY CANADA", true),
+            ("GE", "LEAP", "CFM INTERNATIONAL", true),
+            ("Pratt & Whitney", "PW4056", "IAE", false),
         ] {
             let keys = makes_of_model(make, &compact_form(model));
             assert_eq!(keys.iter().any(|own| own == key), is_its, "{make} {model}: {keys:?}");
@@ -471,6 +535,40 @@ mod tests {
             assert_eq!(found.into_iter().collect::<Vec<_>>(), [series], "{make} {model}");
         }
         assert!(marketed_series(&piper, "CUBCRAFTERS").is_empty(), "a short name begins no longer one");
+        for (make, model, other) in [
+            ("MD Helicopters", "902 Explorer", Some("MD900")),
+            ("MD Helicopters", "MD 902 Explorer", Some("MD900")),
+            ("Piper", "PA-28-140 Cherokee", Some("PA28140")),
+            ("Cessna", "172 Skyhawk", Some("172")),
+            ("Cessna", "C172S", Some("172S")),
+            ("Cessna", "CE-525B", Some("525B")),
+            ("Boeing", "B737-800", Some("737800")),
+            ("Dassault", "F2000EX", Some("2000EX")),
+            ("Textron Aviation", "C90", None),
+            ("Textron Aviation", "C23", None),
+        ] {
+            let forms = other_forms(&resolve_makes(make), &compact_form(model));
+            assert!(other.map_or(forms.is_empty(), |form| forms.contains(form)), "{make} {model}: {forms:?}");
+        }
+    }
+
+    /// Proves what the names of families mean, and that a name with a longer one, or with a designation, is not that of a family.
+    #[test]
+    fn families() {
+        for (make, model, expected) in [
+            ("International Aero Engines", "PW1100G-JM", &["PW11"][..]),
+            ("International Aero Engines", "PW1127G-JM", &[]),
+            ("IAE", "V2500-A5", &["V25"]),
+            ("Rolls-Royce", "Trent 700", &["RB211TRENT7", "TRENT7"]),
+            ("Piper", "Cherokee", &["PA28", "PA32"]),
+            ("Piper", "Cherokee Six", &[]),
+            ("Piper", "Cherokee 140", &[]),
+            ("MD Helicopters", "MD 500", &["369", "500N"]),
+            ("Cessna", "172S", &[]),
+        ] {
+            let found = family_of(&resolve_makes(make), &compact_form(model));
+            assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{make} {model}");
+        }
     }
 
     /// Proves that the name of a maker is a part of the designation where its series begin with the name, whether it is given or not, and nowhere else.

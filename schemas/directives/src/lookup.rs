@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::aliases::tails;
 use crate::directive::{Directive, Product, UnreadReason};
-use crate::matching::{ResolvedAircraft, ResolvedModel};
+use crate::matching::{ResolvedAircraft, ResolvedModel, is_of_unknown_holder};
 
 /// The signs of a compact form that a key holds. Every relation between two models needs as many equal ones, or equal forms.
 const SIGNS: usize = 2;
@@ -52,7 +52,7 @@ pub fn keys_of(directive: &Directive) -> Vec<String> {
     if is_for_any {
         keys.insert(ANY_AIRCRAFT.to_owned());
     }
-    if directive.makes.is_empty() || directive.product != Product::Aircraft {
+    if directive.makes.is_empty() || directive.product != Product::Aircraft || is_of_unknown_holder(directive) {
         add_all(ANY_MAKE, &mut keys);
         keys.extend(directive.named_in_summary.iter().filter_map(|mention| signs_of(&mention.form)).map(|signs| key(ANY_MAKE, signs)));
     }
@@ -68,7 +68,7 @@ pub fn keys_for(aircraft: &ResolvedAircraft) -> Vec<String> {
 }
 
 fn keys_of_model(model: &ResolvedModel) -> BTreeSet<String> {
-    let own = model.forms.iter().chain(&model.series).map(String::as_str);
+    let own = model.forms.iter().chain(&model.series).chain(&model.families).map(String::as_str);
     let signs: BTreeSet<&str> = own.chain(model.forms.iter().flat_map(|form| tails(form))).filter_map(signs_of).collect();
     let makes = model.makes.iter().map(String::as_str).chain([ANY_MAKE]);
     makes.flat_map(|make| signs.iter().map(move |signs| key(make, signs)).chain([key(make, ANY_MODEL)])).collect()

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::aliases::{compact_form, designation_of, forms_with_name, makes_of_model, marketed_series, other_forms, series_of, tails};
+use crate::aliases::{
+    compact_form, designation_of, family_of, forms_with_name, is_known_make, makes_of_model, marketed_series, other_forms, series_of, tails,
+};
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
 /// An aircraft as its owner describes it.
@@ -38,6 +40,8 @@ pub struct ResolvedModel {
     pub designation: String,
     /// The series of each form.
     pub series: Vec<String>,
+    /// The beginnings of the models that the name of a family means: `PW11` for `PW1100G`.
+    pub families: Vec<String>,
 }
 
 impl ResolvedModel {
@@ -52,7 +56,15 @@ impl ResolvedModel {
         let marketed = forms.iter().flat_map(|form| marketed_series(&makes, form));
         let series: BTreeSet<String> =
             forms.iter().map(|form| series_of(&makes, form)).chain(marketed).filter(|series| series.len() >= 2).collect();
-        Self { makes, form, forms: forms.into_iter().collect(), designation, series: series.into_iter().collect() }
+        let families: BTreeSet<String> = forms.iter().flat_map(|form| family_of(&makes, form)).collect();
+        Self {
+            makes,
+            form,
+            forms: forms.into_iter().collect(),
+            designation,
+            series: series.into_iter().collect(),
+            families: families.into_iter().collect(),
+        }
     }
 }
 
@@ -282,11 +294,16 @@ fn by_appliance(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
 
 /// Compares the models that a directive names with one.
 fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>) -> Outcome {
+    let models = &directive.applicability.models;
     let is_make = directive.makes.is_empty() || directive.makes.iter().any(|make| wanted.makes.binary_search(make).is_ok());
     if !is_make || wanted.forms.is_empty() {
-        return Outcome::none(Reason::OtherMake);
+        // The holder of a modification of aircraft of other makers: "Acme Winglets: … Model 525B airplanes".
+        let is_modified = |model: &&NamedModel| model.role == Role::Applies && is_named(model, wanted);
+        return match models.iter().find(is_modified).filter(|_| is_of_unknown_holder(directive)) {
+            Some(model) => possible(directive, Reason::Mentioned, model.span, Some(CannotDecide::InstalledPart)),
+            None => Outcome::none(Reason::OtherMake),
+        };
     }
-    let models = &directive.applicability.models;
     let named = |role: Role| models.iter().enumerate().filter(move |(_, model)| model.role == role);
     let exact: Vec<usize> = named(Role::Applies).filter(|(_, model)| is_named(model, wanted)).map(|(at, _)| at).collect();
     let of_series: Vec<usize> = named(Role::Applies).filter(|(_, model)| is_of_series(model, wanted)).map(|(at, _)| at).collect();
@@ -336,6 +353,11 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
     }
 }
 
+/// Whether a directive for aircraft names only makes that the data file does not know. The holder may be that of a modification.
+pub(crate) fn is_of_unknown_holder(directive: &Directive) -> bool {
+    directive.product == Product::Aircraft && !directive.makes.is_empty() && !is_known_make(&directive.makes)
+}
+
 /// A possible outcome that no list of serial numbers narrows down: any limited one may be the one that counts.
 fn possible(directive: &Directive, reason: Reason, span: Span, cannot: Option<CannotDecide>) -> Outcome {
     let has_limited = directive.applicability.serials.iter().any(|list| !list.is_all);
@@ -372,12 +394,11 @@ fn is_named(model: &NamedModel, wanted: &ResolvedModel) -> bool {
 
 /// Whether the text names a series to which this model belongs.
 fn is_of_series(model: &NamedModel, wanted: &ResolvedModel) -> bool {
-    let names = || std::iter::once(&model.form).chain(&model.also);
     model.is_series
         && wanted
             .forms
             .iter()
-            .any(|form| names().any(|name| (name.len() >= 2 && form.starts_with(name.as_str())) || has_customer_code(name, form)))
+            .any(|form| names_of(model).any(|name| (name.len() >= 2 && form.starts_with(name.as_str())) || has_customer_code(name, form)))
 }
 
 /// Whether a model has a customer's code in the place of the zeros of a series: `737-8H4` of `737-800`, `767-3P6ER` of `767-300ER`.
@@ -398,6 +419,12 @@ fn is_related(model: &NamedModel, wanted: &ResolvedModel) -> bool {
         || wanted.forms.iter().any(|form| form.len() >= 2 && model.form.starts_with(form.as_str()))
         || wanted.forms.iter().any(|form| is_tail(&model.form, form) || is_tail(form, &model.form))
         || wanted.series.iter().any(|series| model.also.iter().any(|also| also.starts_with(series.as_str())))
+        || wanted.families.iter().any(|beginning| names_of(model).any(|name| name.starts_with(beginning.as_str())))
+}
+
+/// The compact forms under which a text names a model.
+fn names_of(model: &NamedModel) -> impl Iterator<Item = &String> {
+    std::iter::once(&model.form).chain(&model.also)
 }
 
 /// Whether a form is another one without its first letters or digits: `117A1` of `MBBBK117A1`, `190100` of `ERJ190100`.
@@ -411,7 +438,7 @@ fn mention_of(directive: &Directive, wanted: &ResolvedModel) -> Option<Span> {
         form.len() >= 2
             && (wanted.forms.iter().any(|own| own == form || (own.len() >= 3 && form.starts_with(own.as_str())))
                 || wanted.forms.iter().any(|own| is_tail(own, form) || is_tail(form, own))
-                || wanted.series.iter().any(|series| form.starts_with(series.as_str())))
+                || wanted.series.iter().chain(&wanted.families).any(|beginning| form.starts_with(beginning.as_str())))
     };
     directive.applicability.mentions.iter().find(|mention| is_of(&mention.form)).map(|mention| mention.span)
 }

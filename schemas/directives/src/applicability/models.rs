@@ -148,7 +148,9 @@ impl Reader<'_, '_> {
     /// The role of the models of a list, whose last word is `noun` in lower case.
     fn role_of(&self, list: &List, noun: &str) -> Role {
         let after = list.next + usize::from(self.tokens.text(list.next) == ",");
-        let is_conditional = self.tokens.is_any(after, EXCEPTED_IF);
+        // "except Model A320-214 post-mod 24591 airplanes".
+        let is_modified = ["post-", "pre-"].iter().any(|part| self.tokens.text(after).to_ascii_lowercase().starts_with(part));
+        let is_conditional = self.tokens.is_any(after, EXCEPTED_IF) || is_modified;
         // "except Model A330-841 airplanes, and Model A340-541 airplanes" may mean that the latter are affected.
         let is_second = self.depth == 0 && self.out.models.len() > self.before_exception;
         let is_aircraft = NOUNS.contains(&noun) && !PARTS_OF_AIRCRAFT.contains(&noun);

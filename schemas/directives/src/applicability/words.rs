@@ -101,6 +101,8 @@ pub(super) const EXCEPTED_IF: &[&str] = &[
     "msns",
     "on",
     "operated",
+    "post",
+    "pre",
     "produced",
     "s/n",
     "s/ns",

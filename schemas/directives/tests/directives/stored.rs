@@ -62,6 +62,7 @@ const PARAGRAPHS: &[(&str, &str, &str)] = &[
         "This AD applies to all Airbus Helicopters Deutschland GmbH MBB-BK 117 A-1, MBB-BK 117 A-3, and MBB-BK 117 C-1 helicopters.",
     ),
     ("Embraer S.A.", "Embraer S.A. Airplanes", "This AD applies to Embraer S.A. Model ERJ 190-100 STD and -100 LR airplanes."),
+    ("Acme Winglet Group", "Acme Winglet Group Airplanes", "This AD applies to Model 172S airplanes modified by STC SA1A."),
     (
         "Bombardier, Inc.",
         "Bombardier, Inc., Airplanes",
@@ -75,6 +76,10 @@ const AIRCRAFT: &[(&str, &str)] = &[
     ("Piper", "Cherokee 140"),
     ("Piper", "PA-28"),
     ("Piper", "PA-46-350P"),
+    ("Piper", "Cherokee"),
+    ("Cessna", "C172S"),
+    ("Airbus", "319"),
+    ("Airbus", "A320 family"),
     ("Airbus", "A319-112"),
     ("Airbus", "A319"),
     ("Boeing", "737-8H4"),

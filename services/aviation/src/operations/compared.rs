@@ -85,12 +85,6 @@ impl DirectiveLists {
                 }
             }
         }
-        // Of a make that nothing is known of, no directive is shown that may be for any aircraft, or that names only the model: the make is probably misspelt.
-        let is_of_make =
-            |one: &Compared| one.record.product == "aircraft" && one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
-        if !is_known_make(&aircraft.airframe.makes) && !found.iter().any(is_of_make) {
-            found.retain(Compared::is_of_named_part);
-        }
         found.sort_by(Compared::order);
         Ok(found)
     }
@@ -122,6 +116,16 @@ impl DirectiveLists {
 /// `unavailable`.
 pub async fn directives_for(reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Vec<Compared>, Problem> {
     DirectiveLists::default().directives_for(reader, aircraft).await
+}
+
+/// Drops, for a make that nothing is known of, the directives that may be for any aircraft or that name only the model: the make of a question is probably
+/// misspelt. An assessment of an aircraft shows them.
+pub fn drop_of_unknown_make(found: &mut Vec<Compared>, aircraft: &ResolvedAircraft) {
+    let is_of_make =
+        |one: &Compared| one.record.product == "aircraft" && one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
+    if !is_known_make(&aircraft.airframe.makes) && !found.iter().any(is_of_make) {
+        found.retain(Compared::is_of_named_part);
+    }
 }
 
 /// How an aircraft was understood.

@@ -9,7 +9,7 @@ use schemas::views::aviation::{DirectiveLimit, DirectiveModel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{Compared, ResolvedNames, directives_for};
+use super::compared::{Compared, ResolvedNames, directives_for, drop_of_unknown_make};
 use super::filter::{Filter, check_name};
 use super::followed::Aviation;
 use crate::{DISCLAIMER, rule};
@@ -212,6 +212,7 @@ impl Read for Arguments {
         check_name("model", &model)?;
         let aircraft = ResolvedAircraft::new(&Aircraft { make: &make, model: &model, ..Aircraft::default() });
         let mut found = directives_for(reader, &aircraft).await?;
+        drop_of_unknown_make(&mut found, &aircraft);
         found.retain(|one| status == ShownStatus::All || !one.record.is_superseded());
         let total = found.len();
         if total == 0 {

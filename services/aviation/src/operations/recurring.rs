@@ -135,7 +135,8 @@ impl Read for Arguments {
         reader.note((open > 0).then(|| {
             format!("{open} more directives do not say whether their actions recur; match_ads shows them, with recurring \"unknown\"")
         }));
-        if total == 0 {
+        // Of an unknown make only what may be for any aircraft is found.
+        if found.iter().all(|one| one.record.product == "appliance") {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
         found.truncate(reader.limit());
