@@ -24,6 +24,7 @@ pub mod folding;
 pub mod hash;
 pub mod i_json;
 pub mod json_type;
+pub mod masked_text;
 pub mod names;
 pub mod news;
 pub mod numbers;

@@ -4,7 +4,7 @@
 //! that a daily run reads 60 days again, and a full one five years. One row names all parcels of a permit and becomes a fact for each of them.
 //!
 //! What is unreliable: the parcels are a text of numbers joined by `|`, with repeats, with or without dashes, of 14 digits or the 10 of a building, or absent;
-//! numbers are texts, and costs are 0 or absurd. Contacts are not requested, and telephone numbers and e-mail addresses are removed from the description.
+//! numbers are texts, and costs are 0 or absurd. Contacts are not requested, and telephone numbers, e-mail addresses and names are removed from the description.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ pub struct LienFact {
     pub amount_cents: Option<i64>,
     /// Whether the publisher marks it as satisfied.
     pub is_satisfied: bool,
-    /// The last entry of the docket, as published.
+    /// The last entry of the docket, as published; of names in it the initials.
     pub last_entry: String,
     /// The municipality, as published.
     pub municipality: String,

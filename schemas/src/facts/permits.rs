@@ -39,7 +39,7 @@ pub struct PermitFact {
     pub job_code_secondary: String,
     /// The improvement codes of the assessor, as published.
     pub improvements: Vec<String>,
-    /// What is to be done, without telephone numbers and e-mail addresses.
+    /// What is to be done, without telephone numbers and e-mail addresses, and with the initials of names.
     pub description: String,
     /// The address of the work.
     pub address: String,

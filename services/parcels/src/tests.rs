@@ -9,6 +9,7 @@ use feed::redaction::Redaction;
 use operation::context::ServiceSettings;
 use schemas::event::FactKind;
 use schemas::facts::FactData;
+use schemas::facts::permits::PermitFact;
 use schemas::suppressed_keys::SuppressedKeys;
 use schemas::suppression::RECORD;
 use serde_json::{Value, json};
@@ -185,11 +186,11 @@ fn paid_calls() {
     }
 }
 
-/// The record of a lien whose assignee is given, from the row of the table to the fold.
+/// The record of a lien whose assignee is given and stands in its last entry, from the row of the table to the fold.
 fn lien_of(assignee: &str) -> Parcel {
     let row = json!({
         "pin": "0028F00194000000", "block_lot": "28F194", "filing_date": "2019-04-02", "tax_year": 2018.0, "dtd": "DTD-19-000777",
-        "lien_description": "Allegheny County Tax Lien", "last_docket_entry": "Tax Lien", "amount": 8_812.53, "assignee": assignee, "satisfied": false,
+        "lien_description": "Allegheny County Tax Lien", "last_docket_entry": format!("Suggestion of Bankruptcy - {assignee}"), "amount": 8_812.53, "assignee": assignee, "satisfied": false,
     });
     let body = json!({ "success": true, "result": { "records": [row], "total": 1 } }).to_string();
     let upstream = upstreams::by_name("allegheny").unwrap();
@@ -230,6 +231,47 @@ fn no_form_of_a_lien_names_a_person() {
     let company = lien_of("MTAG SERVICES LLC");
     assert!(serde_json::to_string(&company).unwrap().contains("MTAG SERVICES LLC"));
     assert!(forms(&company).iter().all(|form| !form.to_string().contains("MTAG")));
+}
+
+/// The record of a permit that was recorded with a description.
+fn permit_of(description: &str) -> Parcel {
+    let data = PermitFact {
+        stream: "cook.permits".into(),
+        pin: "16012160010000".into(),
+        number: "P1".into(),
+        issued: "2026-03-02".into(),
+        status: "OPEN".into(),
+        assessable: "Assessable".into(),
+        description: description.into(),
+        ..PermitFact::default()
+    };
+    let data = Some(ParcelsFact::Permit(Box::new(data)));
+    let fact = fold::testing::fact("cook.permits/16012160010000/P1/2026-03-02".to_owned(), FactKind::Observed, 1_795_176_000_000, data);
+    let mut engine: fold::testing::Folded<crate::rules::Parcels> = fold::testing::Folded::default();
+    engine.decide(&fact);
+    engine.records().into_values().find(|record| record.permit.is_some()).unwrap()
+}
+
+/// Proves over many names and places of a name that no form of a permit, whole or redacted, has a part of the name of a natural person, and that usual words stay.
+#[test]
+fn no_form_of_a_permit_names_a_person() {
+    for first in ["JOHN", "Mary-Ann", "Zo\u{eb}", "BILL", "Patricia"] {
+        for last in ["SMITH", "O'Neil", "de la Cruz", "Kowalski", "NGUYEN", "Wood", "Church-Hill"] {
+            for text in [
+                format!("REMODEL KITCHEN FOR {first} {last}"),
+                format!("OWNER: {last}, {first}. NEW PORCH"),
+                format!("{first} {last} RESIDENCE - NEW PORCH"),
+            ] {
+                let record = permit_of(&text);
+                let all = serde_json::to_string(&record).unwrap() + &forms(&record).iter().map(Value::to_string).collect::<String>();
+                let name = format!("{first} {last}");
+                for word in name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 2) {
+                    assert!(!all.contains(word), "{word} in {all}");
+                }
+                assert!(all.contains("KITCHEN") || all.contains("NEW PORCH"), "{all}");
+            }
+        }
+    }
 }
 
 /// What readers see of a record when a key is suppressed; `None` if nothing of it is hidden.

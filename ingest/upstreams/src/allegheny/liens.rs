@@ -5,6 +5,7 @@ use schemas::allegheny::{parse_pin, shown_name};
 use schemas::dollars::Dollars;
 use schemas::facts::FactData;
 use schemas::facts::liens::LienFact;
+use schemas::masked_text::masked_entry;
 use serde::Deserialize;
 
 use crate::json::{Field, Records};
@@ -67,7 +68,7 @@ pub(super) fn map(stream: &'static str, records: Records<'_>, today: Date, page:
         ("lien_description", |row| row.lien_description.is_filled()),
         ("satisfied", |row| row.satisfied.is_filled()),
     ];
-    let records = records.storing(StoredFields { requested: COLUMNS, personal: &["assignee"] });
+    let records = records.storing(StoredFields { requested: COLUMNS, personal: &["last_docket_entry", "assignee"] });
     let (observations, rejects) = records.map(stream, expected, |row: &Row<'_>| observe(stream, row, today))?;
     page.observations.extend(observations);
     page.rejects.extend(rejects);
@@ -105,7 +106,7 @@ fn observe(stream: &str, row: &Row<'_>, today: Date) -> Result<Observation, (Str
         filed: text::plausible_date(row.filing_date.text(), today),
         amount_cents: cents(&row.amount),
         is_satisfied: row.satisfied.flag() || row.satisfied.text().trim().eq_ignore_ascii_case("t"),
-        last_entry: short(&row.last_docket_entry),
+        last_entry: masked_entry(&short(&row.last_docket_entry)),
         municipality: short(&row.municipality),
         ward: short(&row.ward),
         assignee: shown_name(&short(&row.assignee)),

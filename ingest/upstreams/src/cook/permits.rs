@@ -2,13 +2,14 @@
 //!
 //! What is unreliable: a permit has no number of its own, or several rows; the number of the parcel is absent, has only the ten digits of a building, has
 //! dashes, or is several joined by `|`; some days of issue are centuries away. Applicants, contractors and mailing addresses are not requested, and telephone
-//! numbers and e-mail addresses are removed from what is to be done.
+//! numbers and e-mail addresses are removed from what is to be done; of names there the initials are left.
 
 use jiff::civil::Date;
 use schemas::cook::{PIN_DIGITS, published_pin};
 use schemas::facts::FactData;
 use schemas::facts::permits::PermitFact;
 use schemas::hash::Hash32;
+use schemas::masked_text::masked_work;
 use serde::Deserialize;
 
 use crate::json::{Field, Records};
@@ -81,7 +82,7 @@ fn pin(text: &str) -> Option<Pin> {
     published_pin(&digits).map(|pin| Pin { pin, is_padded: false })
 }
 
-/// What is to be done, without telephone numbers and e-mail addresses.
+/// What is to be done, without telephone numbers, e-mail addresses and names of persons.
 pub(crate) fn description(field: &Field<'_>) -> String {
     let cleaned = field.clean();
     let words: Vec<&str> = cleaned.split(' ').filter(|word| !word.contains('@')).collect();
@@ -101,7 +102,7 @@ pub(crate) fn description(field: &Field<'_>) -> String {
             }
         }
     }
-    text::cut(kept.join(" "), DESCRIPTION_CHARS_MAX)
+    text::cut(masked_work(&kept.join(" ")), DESCRIPTION_CHARS_MAX)
 }
 
 /// A part of a key.
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!((pins.len(), unreadable), (PINS_MAX, 100));
     }
 
-    /// Proves that telephone numbers and e-mail addresses are removed from descriptions, and that measures, years and numbers of permits stay.
+    /// Proves that telephone numbers, e-mail addresses and names are removed from descriptions, and that measures, years and numbers of permits stay.
     #[test]
     fn descriptions_have_no_contacts() {
         for (text, expected) in [
@@ -280,6 +281,7 @@ mod tests {
             ("CALL (312) 555-0100 FOR ACCESS", "CALL FOR ACCESS"),
             ("CALL 312.555.0100, PAT@EXAMPLE.COM", "CALL"),
             ("CONTACT 1 312 555 0100 NOW", "CONTACT NOW"),
+            ("KITCHEN FOR JOHN SMITH, 312-555-0100", "KITCHEN FOR J. S.,"),
             ("25 X 100 LOT, 2026 CODE, PERMIT 100987654", "25 X 100 LOT, 2026 CODE, PERMIT 100987654"),
             ("", ""),
         ] {

@@ -25,7 +25,7 @@ use reads::read::{Read, Reader};
 /// The name of the tool.
 pub const NAME: &str = "lien_bundle_report";
 /// The name of the rule, with its version.
-const RULE: &str = "tax-liens/1";
+const RULE: &str = "tax-liens/2";
 /// The most liens of a report.
 const LIENS_MAX: usize = 500;
 /// A lien that is open after so many years is to be reviewed.
@@ -66,7 +66,7 @@ pub struct BundledLien {
     pub survives: Option<bool>,
     /// Which entry or field says so.
     pub why: String,
-    /// The last entry of the docket, as published.
+    /// The last entry of the docket. Of words that are not usual in dockets, such as names, the initials are shown.
     pub last_entry: String,
     /// Who bought the lien: a company, or the initials of a person; empty if nobody did.
     pub assignee: String,

@@ -70,7 +70,8 @@ pub struct PermitLead {
     pub window: Window,
     /// The job code by which the length of the window is learned.
     pub job_code: String,
-    /// What is to be done, without telephone numbers and e-mail addresses; empty if unknown.
+    /// What is to be done, without telephone numbers and e-mail addresses; empty if unknown. Of words that are not usual in permits, such as names, the initials
+    /// are shown.
     pub description: String,
     /// The address of the work, or of the parcel; empty if unknown.
     pub address: String,

@@ -37,7 +37,7 @@ pub struct Lien {
     pub status: String,
     /// Which entry or field says so.
     pub why: String,
-    /// The last entry of the docket, as published.
+    /// The last entry of the docket. Of words that are not usual in dockets, such as names, the initials are shown.
     pub last_entry: String,
     /// Who bought the lien: a company, or the initials of a person.
     pub assignee: String,

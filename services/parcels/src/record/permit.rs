@@ -44,7 +44,7 @@ pub struct Permit {
     pub amount: Option<i64>,
     /// The job code by which the length of the window is learned: `COMMERCIAL PERMIT: NEW BUILDING`.
     pub job_code: String,
-    /// What is to be done, without telephone numbers and e-mail addresses.
+    /// What is to be done, without telephone numbers and e-mail addresses. Of words that are not usual in permits, such as names, the initials are shown.
     pub description: String,
     /// The city or village that issued it.
     pub municipality: String,

@@ -10,6 +10,7 @@ use crate::record::lien::{Lien, OPEN, PARTIAL, SATISFIED, STRUCK};
 use schemas::allegheny::{COUNTY, pins_of_block_lot};
 use schemas::facts::liens::LienFact;
 use schemas::hash::Hash32;
+use schemas::masked_text::masked_entry;
 use serde::{Deserialize, Serialize};
 
 use super::roll::Roll;
@@ -17,8 +18,12 @@ use super::{ParcelsRules, State, roll_key};
 use fold::records::Read;
 use fold::undecided::{Undecided, all};
 
-/// Entries that satisfy a lien for every body, in capitals.
-const FULL: [&str; 5] = ["SATISFACTION", "SATISFIED", "EXONERATION", "EXONERATION OF TAX LIEN", "LIEN ENTERED IN ERROR BY FILER"];
+/// What entries begin with that satisfy a lien, in capitals.
+const FULL: [&str; 4] = ["SATISFACTION", "SATISFIED", "EXONERATION", "LIEN ENTERED IN ERROR"];
+/// Words of an entry that limit a satisfaction to a part.
+const PARTS: [&str; 3] = ["PARTIAL", "PART", "ONLY"];
+/// Words of an entry that take a satisfaction back.
+const TAKEN_BACK: [&str; 7] = ["NOT", "REVERSED", "STRICKEN", "VACATE", "VACATED", "VOID", "WITHDRAWN"];
 /// The words of a description, in capitals, and the taxing body that they name. The first one of a body that occurs counts.
 const BODIES: [(&str, &str); 9] = [
     ("ALLEGHENY COUNTY", "County"),
@@ -41,12 +46,14 @@ const UNKNOWN_BODY: &str = "Unknown";
 enum Entry {
     /// The lien is satisfied for every body.
     Full,
-    /// It is satisfied for a body.
-    Body(&'static str),
+    /// It is satisfied for some bodies.
+    Bodies(Vec<&'static str>),
     /// It is exonerated in part.
     Part,
     /// It was struck off.
     Struck,
+    /// A satisfaction is taken back.
+    TakenBack,
     /// It decides nothing.
     Other,
 }
@@ -68,29 +75,41 @@ struct Seen {
     waiting: Option<LienFact>,
 }
 
-/// The taxing bodies that a description names, in the order of [`BODIES`].
-fn bodies(description: &str) -> Vec<&'static str> {
-    let text = description.to_uppercase();
+/// The taxing bodies that a text in capitals names, in the order of [`BODIES`].
+fn bodies_in(text: &str) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = Vec::new();
     for (words, body) in BODIES {
         if text.contains(words) && !found.contains(&body) {
             found.push(body);
         }
     }
+    found
+}
+
+/// The taxing bodies that a description names.
+fn bodies(description: &str) -> Vec<&'static str> {
+    let found = bodies_in(&description.to_uppercase());
     if found.is_empty() { vec![UNKNOWN_BODY] } else { found }
 }
 
-/// Reads an entry of a docket.
+/// Reads an entry of a docket: by what it begins with, so that "Satisfaction of Lien" satisfies one as "Satisfaction" does.
 fn entry(text: &str) -> Entry {
-    let text = text.to_uppercase();
-    if let Some(rest) = text.strip_prefix("SATISFIED AS TO ") {
-        return BODIES.iter().find(|(words, _)| rest.starts_with(words)).map_or(Entry::Part, |(_, body)| Entry::Body(body));
+    let text = text.trim().to_uppercase();
+    let has = |wanted: &[&str]| text.split(|letter: char| !letter.is_alphanumeric()).any(|word| wanted.contains(&word));
+    let rest = text.strip_prefix("PARTIAL").unwrap_or(&text).trim_start();
+    let is_struck = ["TAX LIEN STRIKE-OFF", "TAX LIEN STRIKE OFF", "STRIKE-OFF", "STRIKE OFF"].iter().any(|words| text.starts_with(words));
+    if has(&TAKEN_BACK) {
+        return if rest.starts_with("SATISF") { Entry::TakenBack } else { Entry::Other };
     }
-    match text.as_str() {
-        text if text.starts_with("PARTIAL EXONERATION") => Entry::Part,
-        text if text.starts_with("TAX LIEN STRIKE-OFF") => Entry::Struck,
-        text if FULL.contains(&text) => Entry::Full,
-        _ => Entry::Other,
+    match rest {
+        _ if is_struck => Entry::Struck,
+        rest if !FULL.iter().any(|words| rest.starts_with(words)) => Entry::Other,
+        rest => match rest.split_once(" AS TO ").map(|(_, named)| bodies_in(named)) {
+            Some(named) if !named.is_empty() => Entry::Bodies(named),
+            Some(_) => Entry::Part,
+            None if has(&PARTS) => Entry::Part,
+            None => Entry::Full,
+        },
     }
 }
 
@@ -102,9 +121,14 @@ impl Seen {
             Entry::Full => text_of(&mut self.satisfied),
             Entry::Struck => text_of(&mut self.struck),
             Entry::Part => text_of(&mut self.part),
-            Entry::Body(body) => {
-                self.bodies.insert(body.to_owned());
+            Entry::Bodies(bodies) => {
+                self.bodies.extend(bodies.into_iter().map(str::to_owned));
                 text_of(&mut self.part);
+            }
+            Entry::TakenBack => {
+                self.satisfied.clear();
+                self.part.clear();
+                self.bodies.clear();
             }
             Entry::Other => {}
         }
@@ -163,6 +187,8 @@ pub(super) fn waiting_key(pin: &str) -> String {
 
 /// Decides the record of a lien.
 pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &LienFact) -> Result<(), Undecided> {
+    // Facts that were recorded earlier can have names.
+    let fact = &LienFact { last_entry: masked_entry(&fact.last_entry), ..fact.clone() };
     let seen_key = seen_key(key);
     let mut seen: Seen = state.source(&seen_key)?.unwrap_or_default();
     seen.take(&fact.last_entry);
@@ -278,6 +304,16 @@ mod tests {
             ("School District Tax Lien", "Satisfied as to School ONLY", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "Satisfaction", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "satisfied", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Satisfaction of Lien", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Satisfaction of Tax Lien.", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Satisfied - Tax Lien", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Exoneration - Tax Lien", SATISFIED, &[], whole),
+            ("City & School Tax Lien", "Satisfaction as to School ONLY", PARTIAL, &["City"], None),
+            ("City & School Tax Lien", "Satisfied as to City and School", SATISFIED, &[], whole),
+            ("Allegheny County Tax Lien", "Partial Satisfaction", PARTIAL, &["County"], None),
+            ("Allegheny County Tax Lien", "Satisfied in Part", PARTIAL, &["County"], None),
+            ("Allegheny County Tax Lien", "Satisfaction Vacated", OPEN, &["County"], whole),
+            ("Allegheny County Tax Lien", "Notice of Satisfaction", OPEN, &["County"], whole),
             ("Allegheny County Tax Lien", "Exoneration of Tax Lien", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "Lien Entered in Error by Filer", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "Tax Lien Strike-off", STRUCK, &[], whole),
@@ -297,6 +333,18 @@ mod tests {
         assert_eq!(status(folded(vec![flagged])).0, SATISFIED);
     }
 
+    /// Proves that the record of a fact with names in its entry has their initials, in the entry and in what it decided.
+    #[test]
+    fn entries_name_no_person() {
+        let record = folded(vec![
+            lien("School District Tax Lien", "Satisfaction, John Kowalski"),
+            lien("School District Tax Lien", "Notice to SMITH"),
+        ]);
+        let lien = record.lien.unwrap();
+        assert_eq!((lien.status.as_str(), lien.last_entry.as_str()), (SATISFIED, "Notice to S."));
+        assert_eq!(lien.why, "the earlier entry \"Satisfaction, J. K.\", which \"Notice to S.\" hides");
+    }
+
     /// Proves that an entry which decides is remembered when a later one hides it, and that what it decided is said.
     #[test]
     fn later_entries_hide_nothing() {
@@ -307,6 +355,7 @@ mod tests {
         let both = ["Satisfied as to School ONLY", "Notice", "Satisfied as to City ONLY"];
         let both = folded(both.iter().map(|entry| lien("City & School Tax Lien", entry)).collect());
         assert_eq!(status(both), (SATISFIED.to_owned(), Vec::new(), Some(120_000)));
+        assert_eq!(status(of(&["Satisfaction", "Satisfaction Vacated", "Mail Returned"])).0, OPEN);
         // A flag that was set in error is taken back: no entry says so.
         let flagged = LienFact { is_satisfied: true, ..lien("School District Tax Lien", "Tax Lien") };
         assert_eq!(status(folded(vec![flagged, lien("School District Tax Lien", "Tax Lien")])).0, OPEN);

@@ -9,6 +9,7 @@ use crate::record::permit::{Building, Permit};
 use jiff::civil::Date;
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::permits::PermitFact;
+use schemas::masked_text::masked_work;
 use serde::{Deserialize, Serialize};
 
 /// The projects that are kept of a parcel, those that were issued last.
@@ -147,7 +148,8 @@ impl Permits {
             major: is_city_new || assessor.is_some_and(is_major),
             job_code: job_code(assessor, city),
             amount: reported.filter(|amount| *amount <= AMOUNT_MAX),
-            description: first(|fact| &fact.description),
+            // Facts that were recorded earlier can have names.
+            description: masked_work(&first(|fact| &fact.description)),
             municipality: first(|fact| &fact.municipality),
             parcels: both().filter_map(|fact| fact.parcels).max(),
             building: self.building(issued.parse().ok()),
