@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::data_file::{DataFile, WordGroup};
+use crate::data_file::{DataFile, ShownFile, WordGroup};
 
 /// The most letters next to digits that are shown: `2ND`, `100AMP`.
 const LETTERS_WITH_DIGITS_MAX: usize = 4;
 
 /// The words of this version of the program.
-pub static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
+static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     DataFile::parse(include_str!("../data/usual_words.json")).unwrap_or_default()
 });
@@ -27,6 +27,12 @@ static WORK: LazyLock<HashSet<String>> = LazyLock::new(|| {
 static ENTRY: LazyLock<HashSet<String>> = LazyLock::new(|| group("common").iter().chain(group("docket")).cloned().collect());
 static NAMES_TOO: LazyLock<HashSet<String>> = LazyLock::new(|| group("names too").iter().cloned().collect());
 static PERSONS: LazyLock<HashSet<String>> = LazyLock::new(|| group("persons").iter().cloned().collect());
+
+/// The data file of usual words as documents show it.
+#[must_use]
+pub fn shown_words() -> ShownFile {
+    WORDS.shown("usual_words")
+}
 
 /// The words of a group; none if the file has no such group.
 fn group(name: &str) -> &'static [String] {

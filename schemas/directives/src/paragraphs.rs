@@ -59,8 +59,38 @@ pub(crate) fn parts(tokens: &Tokens<'_>) -> Parts {
     if markers.len() >= 3 && mentions_application(tokens, markers[2], markers.get(3).copied()) {
         lettered(tokens, &markers)
     } else {
-        older(tokens)
+        applicability_first(tokens, &markers).unwrap_or_else(|| older(tokens))
     }
+}
+
+/// The layout of directives for rotorcraft from 2012 to 2020: (a) applicability, (b) unsafe condition, (c) affected directives or effective date, and so on.
+fn applicability_first(tokens: &Tokens<'_>, markers: &[usize]) -> Option<Parts> {
+    let (first, second) = (*markers.first()?, *markers.get(1)?);
+    if !contains_words(&heading(tokens, first), "applicability") {
+        return None;
+    }
+    let mut parts = Parts { layout: Some(Layout::Lettered), applicability: tokens.span(first, second - 1), ..Parts::default() };
+    for (index, at) in markers.iter().enumerate().skip(1) {
+        let paragraph = tokens.span(*at, markers.get(index + 1).copied().unwrap_or(tokens.len()).saturating_sub(1));
+        let heading = heading(tokens, *at);
+        let is_one_of = |wanted: &[&str]| wanted.iter().any(|words| contains_words(&heading, words));
+        let place = match () {
+            () if is_one_of(&["effective date"]) => &mut parts.effective,
+            () if is_one_of(&["affected ads", "affected ad"]) => &mut parts.affected,
+            () if is_one_of(&["unsafe condition", "reason"]) => &mut parts.unsafe_condition,
+            () if is_one_of(&["subject", "code", "ata"]) => &mut parts.subject,
+            () => {
+                if !is_one_of(NO_ACTIONS) {
+                    parts.actions.push(paragraph);
+                }
+                continue;
+            }
+        };
+        if *place == Span::default() {
+            *place = paragraph;
+        }
+    }
+    Some(parts)
 }
 
 /// The layout of the years around 2000, whose lettered paragraphs are questions: "(a) What airplanes are affected by this AD?". It counts as an older one:
@@ -272,6 +302,16 @@ mod tests {
         let found = parts(&tokens);
         assert!(found.unsafe_condition.of(text).contains("could crack"));
         assert_eq!(found.actions.iter().map(|span| span.of(text).contains("Do it")).collect::<Vec<_>>(), [true]);
+
+        // The applicability is the first paragraph.
+        let text = "2019-01-02 Acme: Amendment 39-1; Docket No. 1.\n\n(a) Applicability\n\nThis AD applies to the following helicopters:\n\n(1) Model X-1.\n\n\
+            (2) Model X-2.\n\n(b) Unsafe Condition\n\nIt could crack.\n\n(c) Affected ADs\n\nThis AD supersedes AD 2018-01-02.\n\n(d) Effective Date\n\nThis AD \
+            becomes effective May 1, 2019.\n\n(e) Compliance\n\nComply.\n\n(f) Required Actions\n\nDo it.\n\n(g) Alternative Methods of Compliance (AMOCs)\n\nNone.";
+        let tokens = Tokens::of(text, 0..text.len());
+        let found = parts(&tokens);
+        assert_eq!((found.layout, found.actions.len()), (Some(Layout::Lettered), 2));
+        assert!(found.applicability.of(text).contains("Model X-2") && found.unsafe_condition.of(text).contains("could crack"));
+        assert!(found.effective.of(text).contains("May 1, 2019") && found.affected.of(text).contains("2018-01-02"));
 
         let text = "95-01-02 Acme: Amendment 39-1. Docket 94-NM-1-AD. Applicability: Model X-1 airplanes.\n\nCompliance: Required as indicated.\n\n(a) Within 10 days.";
         let tokens = Tokens::of(text, 0..text.len());

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
+use schemas::company_names::folded;
 use schemas::dates::{self, Precision};
 
-use crate::aliases::{compact_form, is_known, resolve_makes};
+use crate::aliases::{compact_form, is_known, is_known_make, resolve_makes};
 use crate::applicability;
 use crate::compliance;
 use crate::designations::{NOUNS, is_designation, last_noun};
@@ -165,6 +166,18 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     };
     unread.extend(more);
     let layout = parts.layout.unwrap_or(Layout::Older);
+    // "All airplanes, with a winch of Acme installed": the holder is that of something that aircraft of any maker can have.
+    let names_holder = || {
+        let text = folded(parts.applicability.of(text));
+        makes.iter().any(|make| text.contains(make.as_str()))
+    };
+    let is_for_any = product == Product::Aircraft
+        && layout == Layout::Lettered
+        && applicability.models.is_empty()
+        && applicability.mentions.is_empty()
+        && !is_known_make(&makes)
+        && !names_holder();
+    let makes = if is_for_any { Vec::new() } else { makes };
     if layout == Layout::Older {
         unread.push(Unread { reason: UnreadReason::OlderLayout, span: found.span });
     }

@@ -8,8 +8,8 @@ pub mod rules;
 
 use crate::operations::{check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled};
 use crate::record::{Parcel, RULE, TABLES};
-use schemas::cook;
 use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES};
+use schemas::{cook, masked_text};
 use serde_json::json;
 
 use feed::Source;
@@ -91,6 +91,7 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::operations::<Parcel>(SOURCE))
     .with_data(cook::shown_classes())
+    .with_data(masked_text::shown_words())
 }
 
 #[cfg(test)]
