@@ -143,6 +143,11 @@ pub(crate) fn makes_of_model(make: &str, form: &str) -> Vec<String> {
     keys.into_iter().collect()
 }
 
+/// Returns the keys of the makers that have a model by its compact form alone, sorted.
+pub(crate) fn makers_of_form(form: &str) -> Vec<String> {
+    ALIASES.entries.iter().filter(|maker| has_model(maker, "", form)).map(|maker| maker.name.clone()).collect()
+}
+
 /// Whether a name begins with the words of another one.
 fn is_beginning(words: &str, name: &str) -> bool {
     name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

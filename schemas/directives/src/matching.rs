@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases::{
-    compact_form, designation_of, family_of, forms_with_name, is_known_make, makes_of_model, marketed_series, other_forms, series_of, tails,
+    compact_form, designation_of, family_of, forms_with_name, is_known_make, makers_of_form, makes_of_model, marketed_series, other_forms,
+    series_of, tails,
 };
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
@@ -21,16 +22,16 @@ pub struct Aircraft<'a> {
     pub model: &'a str,
     /// The serial number.
     pub serial: Option<&'a str>,
-    /// Make and model of the engine.
+    /// Make and model of the engine. An empty make is any.
     pub engine: Option<(&'a str, &'a str)>,
-    /// Make and model of the propeller.
+    /// Make and model of the propeller. An empty make is any.
     pub propeller: Option<(&'a str, &'a str)>,
 }
 
 /// A make and model under all names by which a directive can name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedModel {
-    /// The keys of the make, sorted.
+    /// The keys of the make, sorted. None for an engine or a propeller of any make.
     pub makes: Vec<String>,
     /// The compact form of the model.
     pub form: String,
@@ -48,15 +49,17 @@ impl ResolvedModel {
     fn new(make: &str, model: &str) -> Self {
         let form = compact_form(without_label(model));
         let makes = makes_of_model(make, &form);
-        let mut forms = other_forms(&makes, &form);
-        forms.extend(forms_with_name(&makes, &form));
-        let designation = designation_of(&makes, &form, &forms);
+        // Without a make the names of its model are those of every maker that has it.
+        let naming = if makes.is_empty() { makers_of_form(&form) } else { makes.clone() };
+        let mut forms = other_forms(&naming, &form);
+        forms.extend(forms_with_name(&naming, &form));
+        let designation = designation_of(&naming, &form, &forms);
         forms.insert(form.clone());
         forms.retain(|form| !form.is_empty());
-        let marketed = forms.iter().flat_map(|form| marketed_series(&makes, form));
+        let marketed = forms.iter().flat_map(|form| marketed_series(&naming, form));
         let series: BTreeSet<String> =
-            forms.iter().map(|form| series_of(&makes, form)).chain(marketed).filter(|series| series.len() >= 2).collect();
-        let families: BTreeSet<String> = forms.iter().flat_map(|form| family_of(&makes, form)).collect();
+            forms.iter().map(|form| series_of(&naming, form)).chain(marketed).filter(|series| series.len() >= 2).collect();
+        let families: BTreeSet<String> = forms.iter().flat_map(|form| family_of(&naming, form)).collect();
         Self {
             makes,
             form,
@@ -295,7 +298,8 @@ fn by_appliance(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
 /// Compares the models that a directive names with one.
 fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>) -> Outcome {
     let models = &directive.applicability.models;
-    let is_make = directive.makes.is_empty() || directive.makes.iter().any(|make| wanted.makes.binary_search(make).is_ok());
+    let is_any = directive.product != Product::Aircraft && wanted.makes.is_empty();
+    let is_make = is_any || directive.makes.is_empty() || directive.makes.iter().any(|make| wanted.makes.binary_search(make).is_ok());
     if !is_make || wanted.forms.is_empty() {
         // The holder of a modification of aircraft of other makers: "Acme Winglets: … Model 525B airplanes".
         let is_modified = |model: &&NamedModel| model.role == Role::Applies && is_named(model, wanted);
@@ -347,7 +351,8 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
         matches!(unread.reason, UnreadReason::NoApplicability | UnreadReason::NoModels | UnreadReason::TooLong)
             || (unread.reason == UnreadReason::OlderLayout && directive.layout == Layout::Older)
     });
-    match unread {
+    // Of an engine or a propeller of any make only models that are named are found.
+    match unread.filter(|_| !is_any) {
         Some(unread) => possible(directive, Reason::Unread, unread.span, Some(CannotDecide::Unparsed)),
         None => Outcome::none(Reason::OtherModel),
     }

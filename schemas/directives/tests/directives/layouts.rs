@@ -92,6 +92,10 @@ fn engines_and_propellers() {
     };
     assert_eq!(with(Some(("Textron Lycoming", "O320-E2A")), "PA-28-140").verdict, Verdict::Match);
     assert_eq!(with(Some(("Continental Motors", "O-200-A")), "PA-28-140").verdict, Verdict::None);
+    // Without its make an engine is found by its model.
+    assert_eq!(with(Some(("", "O320-E2A")), "PA-28-140").verdict, Verdict::Match);
+    assert_eq!(with(Some(("", "O-320")), "PA-28-140").verdict, Verdict::Possible);
+    assert_eq!(with(Some(("", "O-200-A")), "PA-28-140").verdict, Verdict::None);
     let unknown = with(None, "PA-28-140");
     assert_eq!((unknown.verdict, unknown.cannot_decide.as_slice()), (Verdict::Possible, &[CannotDecide::EngineUnknown][..]));
     assert_eq!(with(None, "PA-46-350P").verdict, Verdict::None);

@@ -103,7 +103,7 @@ const AIRCRAFT: &[(&str, &str)] = &[
 fn stored_directives_compare_like_their_texts() {
     let (mut found, usage) = (0, Usage { hours: Hours::new(1_262.5), cycles: Some(7), date: date(2026, 11, 20) });
     let done = Record { date: Some(date(2026, 3, 10)), hours: Hours::new(1_200.0), ..Record::default() };
-    let engines = [None, Some(("Lycoming Engines", "O-320-E3D")), Some(("Lycoming", "IO-540"))];
+    let engines = [None, Some(("Lycoming Engines", "O-320-E3D")), Some(("Lycoming", "IO-540")), Some(("", "O-320"))];
     for (holder, title, applicability) in PARAGRAPHS {
         let title = format!("Airworthiness Directives; {title}");
         let actions = "Within 50 hours TIS after the effective date, inspect the spar. Repeat the inspection thereafter at intervals not to exceed 100 \

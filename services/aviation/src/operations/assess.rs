@@ -122,7 +122,10 @@ fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<Str
         ];
         let missing = parts.into_iter().filter(|(product, ..)| !has(product));
         let notes = missing.filter_map(|(_, make, model)| unknown_make_of(make?, model?));
-        notes.map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
+        let without = [("engineMake", &item.engine_model, &item.engine_make), ("propMake", &item.prop_model, &item.prop_make)];
+        let without = without.into_iter().filter(|(_, model, make)| model.is_some() && make.is_none());
+        let without = without.map(|(field, ..)| format!("without {field} directives whose models could not be read are left out"));
+        notes.chain(without).map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
     };
     let all: Vec<String> = checked.iter().zip(assessed).flat_map(unknown).collect();
     let more = all.len().saturating_sub(UNKNOWN_SHOWN_MAX);
@@ -130,7 +133,7 @@ fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<Str
     match (shown.is_empty(), more) {
         (true, _) => None,
         (false, 0) => Some(shown),
-        (false, more) => Some(format!("{shown}. {more} more are not known either")),
+        (false, more) => Some(format!("{shown}. The same holds for {more} more")),
     }
 }
 
@@ -201,7 +204,7 @@ fn definition() -> Definition {
         summary: "The directives that may apply to each aircraft of a fleet: one-time or recurring, next due by hours, cycles and date, and what is undecided.",
         description: "A call assesses up to 5 aircraft with a key of tier pro, 50 of fleet, 200 of fleet_plus, and 25 for a payment. Next due is the last \
             record of compliance plus the interval. Without a record a directive is `DUE_UNKNOWN`. Superseded directives are `CLOSED`. Engines and \
-            propellers are compared if their make and model are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
+            propellers are compared if their models are given. A fleet is stored under its name with a key of tier fleet or above, encrypted, until \
             it is deleted; of other calls nothing is stored. Unpaid calls get counts only.",
         surface: Surface::Route,
         price: Price::PerCall { micros: PRICE_MICROS, free_from: Tier::Pro },
@@ -287,7 +290,9 @@ mod tests {
         let noted = note(vec![of("N1", "Piper", None), of("N2", "Pipper", Some("Lycomming"))]).unwrap();
         assert!(noted.starts_with("N2: the make \"Pipper\" is not known; the nearest known makes are PIPER"), "{noted}");
         assert!(noted.contains("\"Lycomming\"") && noted.contains("LYCOMING") && !noted.contains("N1"), "{noted}");
+        let without = FleetItem { engine_model: Some("O-320-E2A".to_owned()), ..of("N3", "Piper", None) };
+        assert!(note(vec![without]).unwrap().starts_with("N3: without engineMake directives"));
         let many = (1..=9).map(|number| of(&format!("N{number}"), "Qqqqqqqqqq", None)).collect();
-        assert!(note(many).unwrap().ends_with("4 more are not known either"));
+        assert!(note(many).unwrap().ends_with("The same holds for 4 more"));
     }
 }

@@ -66,11 +66,11 @@ pub struct FleetItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10_000_000))]
     pub cycles: Option<u32>,
-    /// The make of the engine, together with `engineModel`.
+    /// The make of the engine; it needs `engineModel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 80))]
     pub engine_make: Option<String>,
-    /// The model of the engine.
+    /// The model of the engine. Without `engineMake` the directives of all makes that name it are found, and none whose models could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 80))]
     pub engine_model: Option<String>,
@@ -78,11 +78,11 @@ pub struct FleetItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 200_000))]
     pub engine_hours: Option<f64>,
-    /// The make of the propeller, together with `propModel`.
+    /// The make of the propeller; it needs `propModel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 80))]
     pub prop_make: Option<String>,
-    /// The model of the propeller.
+    /// The model of the propeller. Without `propMake` the directives of all makes that name it are found, and none whose models could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 80))]
     pub prop_model: Option<String>,
@@ -170,13 +170,12 @@ fn hours_of(at: usize, field: &str, hours: Option<f64>) -> Result<Option<Hours>,
     hours.map(read).transpose()
 }
 
-/// A pair of make and model, of which both or none are given.
-fn pair<'a>(at: usize, fields: [&str; 2], make: Option<&'a str>, model: Option<&'a str>) -> Result<Option<(&'a str, &'a str)>, Problem> {
+/// Make and model of an engine or a propeller: of a model without a make it is empty, a make needs a model.
+fn pair<'a>(at: usize, field: &str, make: Option<&'a str>, model: Option<&'a str>) -> Result<Option<(&'a str, &'a str)>, Problem> {
     match (make, model) {
-        (Some(make), Some(model)) => Ok(Some((make, model))),
+        (make, Some(model)) => Ok(Some((make.unwrap_or_default(), model))),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(refused(at, fields[1], "is needed with its make")),
-        (None, Some(_)) => Err(refused(at, fields[0], "is needed with its model")),
+        (Some(_), None) => Err(refused(at, field, "is needed with its make")),
     }
 }
 
@@ -213,8 +212,8 @@ impl CheckedItem {
             make: &item.make,
             model: &item.model,
             serial: item.serial.as_deref(),
-            engine: pair(at, ["engineMake", "engineModel"], item.engine_make.as_deref(), item.engine_model.as_deref())?,
-            propeller: pair(at, ["propMake", "propModel"], item.prop_make.as_deref(), item.prop_model.as_deref())?,
+            engine: pair(at, "engineModel", item.engine_make.as_deref(), item.engine_model.as_deref())?,
+            propeller: pair(at, "propModel", item.prop_make.as_deref(), item.prop_model.as_deref())?,
         });
         let mut records = BTreeMap::new();
         for given in &item.compliance {
@@ -407,5 +406,9 @@ mod tests {
             assert!(problem.detail.contains(field), "{} names {field}", problem.detail);
         }
         assert_eq!(check_items(vec![item("N1"), item("N-2")]).unwrap().len(), 2);
+        // The model of an engine alone is enough.
+        let engine = FleetItem { engine_model: Some("O-320-E2A".to_owned()), ..item("N1") };
+        let engine = check_items(vec![engine]).unwrap().remove(0).aircraft.engine.unwrap();
+        assert_eq!((engine.makes.is_empty(), engine.form.as_str()), (true, "O320E2A"));
     }
 }

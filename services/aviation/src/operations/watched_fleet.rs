@@ -60,8 +60,8 @@ pub(crate) fn aircraft_of(fleet: &StoredFleet) -> Result<Vec<ResolvedAircraft>, 
             make: &names.make,
             model: &names.model,
             serial: names.serial.as_deref(),
-            engine: names.engine_make.as_deref().zip(names.engine_model.as_deref()),
-            propeller: names.prop_make.as_deref().zip(names.prop_model.as_deref()),
+            engine: names.engine_model.as_deref().map(|model| (names.engine_make.as_deref().unwrap_or_default(), model)),
+            propeller: names.prop_model.as_deref().map(|model| (names.prop_make.as_deref().unwrap_or_default(), model)),
         })
     };
     Ok(all.iter().map(resolved).collect())
