@@ -14,7 +14,7 @@ use super::Areas;
 use crate::json::{Field, Records};
 use crate::rolls::{self, code, dollars, short};
 use crate::stored_fields::{StoredFields, postal_code};
-use crate::{Observation, Page, UpstreamError, text};
+use crate::{Observation, Page, UpstreamError, text, us_states};
 
 /// How many years before the current one are read of sales.
 const SALE_YEARS: i16 = 5;
@@ -182,7 +182,7 @@ fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String
         return Err(refuse("MUNICODE is absent"));
     }
     let is_homestead = row.homesteadflag.text().trim().eq_ignore_ascii_case("HOM");
-    let (mailing_city, mailing_state) = city_and_state(&short(&row.changenoticeaddress3));
+    let (mailing_city, mailing_state) = city_and_state([&short(&row.changenoticeaddress3), &short(&row.changenoticeaddress4)]);
     let number = short(&row.propertyhousenum);
     let house = if number == "0" { "" } else { number.as_str() };
     Ok(ParcelFact {
@@ -225,15 +225,19 @@ fn class(class: &str, use_code: &str) -> String {
     format!("{}{code}", letter.to_ascii_uppercase())
 }
 
-/// The city and the state of a line such as `PITTSBURGH PA  `.
-fn city_and_state(line: &str) -> (String, String) {
+/// The city and the state of the last of two lines that has both, such as `PITTSBURGH PA  `; empty if none has. A line without a state can be the name of who
+/// receives the mail.
+fn city_and_state(lines: [&str; 2]) -> (String, String) {
+    lines.into_iter().rev().find_map(city_of).unwrap_or_default()
+}
+
+fn city_of(line: &str) -> Option<(String, String)> {
     let line = line.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == ' ');
-    match line.rsplit_once([' ', ',']) {
-        Some((city, state)) if state.len() == 2 && state.bytes().all(|letter| letter.is_ascii_alphabetic()) => {
-            (city.trim_end_matches([' ', ',']).to_ascii_uppercase(), state.to_ascii_uppercase())
-        }
-        _ => (line.to_ascii_uppercase(), String::new()),
-    }
+    let (city, state) = line.rsplit_once([' ', ','])?;
+    let state = us_states::letters(state).filter(|_| state.len() == 2)?;
+    let city = city.trim_end_matches([' ', ',']).to_ascii_uppercase();
+    let is_city = !city.is_empty() && city.chars().all(|letter| letter.is_alphabetic() || " .'-".contains(letter));
+    (is_city && !city.starts_with("ATTN")).then(|| (city, state.to_owned()))
 }
 
 /// A hash of a mailing address, by which parcels with the same one are found. Where it is, beyond the city, is not stored.
@@ -322,12 +326,14 @@ mod tests {
         let code_of = |text: &str| padded(code(&Field::Text(text.to_owned().into())));
         assert_eq!(["104", "104.0", "10.0", "010", " ", "10.5"].map(code_of), ["104", "104", "010", "010", "", "10.5"]);
         for (line, city, state) in [
-            ("PITTSBURGH PA  ", "PITTSBURGH", "PA"),
-            ("Boca Raton, fl 33431", "BOCA RATON", "FL"),
-            ("MT LEBANON", "MT LEBANON", ""),
-            ("", "", ""),
+            (["PITTSBURGH PA  ", "15213"], "PITTSBURGH", "PA"),
+            (["Boca Raton, fl 33431", ""], "BOCA RATON", "FL"),
+            (["C/O JOHN SMITH", "PITTSBURGH PA 15213"], "PITTSBURGH", "PA"),
+            (["JOHN SMITH", "15213"], "", ""),
+            (["C/O JOHN SMITH PA", ""], "", ""),
+            (["", ""], "", ""),
         ] {
-            assert_eq!(city_and_state(line), (city.to_owned(), state.to_owned()), "{line}");
+            assert_eq!(city_and_state(line), (city.to_owned(), state.to_owned()), "{line:?}");
         }
     }
 

@@ -22,7 +22,7 @@ use reads::read::{Read, Reader};
 /// The name of the tool.
 pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
-const RULE: &str = "exemptions/1";
+const RULE: &str = "exemptions/2";
 /// Why there are none in Cook County.
 const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so none can be flagged";
 

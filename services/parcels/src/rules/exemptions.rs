@@ -77,9 +77,10 @@ fn found(details: &Details, shared: usize) -> Vec<(&'static str, String, Vec<Str
     let owner = field("OWNERDESC", &details.owner_kind);
     if !details.homestead_since.is_empty() {
         let (city, state) = (&details.mailing_city, &details.mailing_state);
-        let is_elsewhere = (!state.is_empty() && !details.state.is_empty() && *state != details.state)
+        let is_elsewhere = (!details.state.is_empty() && *state != details.state)
             || (!city.is_empty() && !details.city.is_empty() && !city.eq_ignore_ascii_case(&details.city));
-        if is_elsewhere {
+        // A line without a state can be a name, which facts that were recorded earlier have.
+        if is_elsewhere && !state.is_empty() {
             let places = format!("a mailing address in {city} {state}, and the parcel in {} {}", details.city, details.state);
             let evidence =
                 vec![homestead.clone(), field("CHANGENOTICEADDRESS3", &format!("{city} {state}")), field("PROPERTYCITY", &details.city)];
@@ -290,6 +291,7 @@ mod tests {
         assert_eq!(of(|fact| fact.mailing_city = "BOCA RATON".into()), ["X1"]);
         assert_eq!(of(|fact| fact.mailing_state = "OH".into()), ["X1"]);
         assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = (String::new(), String::new())), none);
+        assert_eq!(of(|fact| (fact.mailing_city, fact.mailing_state) = ("C/O JOHN SMITH".into(), String::new())), none);
         assert_eq!(of(|fact| fact.owner_kind = "CORPORATION".into()), ["X3"]);
         assert_eq!(of(|fact| (fact.owner_kind, fact.sale_date) = ("CORPORATION".into(), "2026-12-01".into())), ["X3", "X5"]);
         assert_eq!(of(|fact| fact.sale_date = "2026-12-01".into()), none);
