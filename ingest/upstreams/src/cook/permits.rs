@@ -84,6 +84,11 @@ fn pin(text: &str) -> Option<Pin> {
 
 /// What is to be done, without telephone numbers, e-mail addresses and names of persons.
 pub(crate) fn description(field: &Field<'_>) -> String {
+    masked_work(&without_contacts(field))
+}
+
+/// What is to be done, without telephone numbers and e-mail addresses.
+fn without_contacts(field: &Field<'_>) -> String {
     let cleaned = field.clean();
     let words: Vec<&str> = cleaned.split(' ').filter(|word| !word.contains('@')).collect();
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
@@ -102,7 +107,7 @@ pub(crate) fn description(field: &Field<'_>) -> String {
             }
         }
     }
-    text::cut(masked_work(&kept.join(" ")), DESCRIPTION_CHARS_MAX)
+    text::cut(kept.join(" "), DESCRIPTION_CHARS_MAX)
 }
 
 /// A part of a key.
@@ -221,7 +226,7 @@ fn permit(stream: &str, row: &Row<'_>, today: Date) -> PermitFact {
         job_code: short(&row.job_code_primary),
         job_code_secondary: short(&row.job_code_secondary),
         improvements: codes.into_iter().map(short).filter(|code| !code.is_empty()).collect(),
-        description: description(&row.work_description),
+        description: without_contacts(&row.work_description),
         address: short(&row.property_address),
         municipality: short(&row.municipality),
         township: short(&row.township),
@@ -229,7 +234,8 @@ fn permit(stream: &str, row: &Row<'_>, today: Date) -> PermitFact {
     };
     let number = short(&row.permit_number);
     let number = if number.is_empty() { hash(&fact) } else { number };
-    PermitFact { number, ..fact }
+    // The hash is that of the text with names, as it was before they were masked, so that keys stay.
+    PermitFact { number, description: masked_work(&fact.description), ..fact }
 }
 
 /// What stands for the number of a permit that has none: its local number, or the hash of what does not change while it is worked on.
