@@ -216,7 +216,8 @@ impl Read for Arguments {
         found.retain(|one| status == ShownStatus::All || !one.record.is_superseded());
         let total = found.len();
         if total == 0 {
-            reader.note(unknown_make(&make, &aircraft));
+            let dropped = "directives for appliances that any aircraft may have are not shown; an assessment shows them";
+            reader.note(unknown_make(&make, &aircraft).map(|note| format!("{note}. {dropped}")));
         }
         let limit = reader.limit();
         let mut rest = rest_after(found, after.as_deref())?;
