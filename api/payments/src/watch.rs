@@ -8,7 +8,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use feed::filter::Element;
 use feed::internal::{latest_seq, read_next};
