@@ -80,6 +80,10 @@ fn signer_note(pubkeys: &[String]) -> &'static str {
 
 /// Says whether a document has the hash that it states and, if it has a receipt, whether the receipt is valid and commits to the hash.
 fn verify_document(document: &Value, found: &Verified, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
+    if !found.is_valid && document.get("note").is_some() {
+        output
+            .note("older versions put a note into answers, which is not hashed: remove the field `note` from the file and verify it again");
+    }
     let Some(receipt) = document.get(evidence::RECEIPT).filter(|receipt| !receipt.is_null()) else {
         return verify_hash(found, pubkeys, output);
     };

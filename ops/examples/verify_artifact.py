@@ -8,7 +8,7 @@ import hashlib
 import json
 import sys
 
-NOT_HASHED = ("artifactHash", "permalink", "receipt", "note")
+NOT_HASHED = ("artifactHash", "permalink", "receipt")
 
 # The curve of Ed25519.
 P = 2**255 - 19

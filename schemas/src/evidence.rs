@@ -18,10 +18,9 @@ pub const ARTIFACT_HASH: &str = "artifactHash";
 pub const PERMALINK: &str = "permalink";
 /// The field with the receipt for an artifact.
 pub const RECEIPT: &str = "receipt";
-/// The field with what an answer says about itself, such as the limits of the caller.
-pub const NOTE: &str = "note";
-/// The fields of an artifact that are not hashed: they depend on its hash, or are about the answer that shows it.
-pub const NOT_HASHED: [&str; 4] = [ARTIFACT_HASH, PERMALINK, RECEIPT, NOTE];
+/// The fields of an artifact that are not hashed: they depend on its hash. An answer with an artifact has no further field of its own, so its note is next to
+/// it and not in it.
+pub const NOT_HASHED: [&str; 3] = [ARTIFACT_HASH, PERMALINK, RECEIPT];
 /// The field with the hash of a source.
 pub const SOURCE_HASH: &str = "verifyHash";
 /// The field with the hashed object of a source.
@@ -190,8 +189,9 @@ mod tests {
         backwards.extend(example().as_object().unwrap().iter().rev().map(|(name, value)| (name.clone(), value.clone())));
         backwards.insert(RECEIPT.to_owned(), json!({"id": "x"}));
         backwards.insert(ARTIFACT_HASH.to_owned(), json!("another"));
-        backwards.insert(NOTE.to_owned(), json!("about the answer"));
         assert_eq!(Artifact::new(&backwards).unwrap(), artifact);
+        backwards.insert("note".to_owned(), json!("about the answer"));
+        assert_ne!(Artifact::new(&backwards).unwrap(), artifact, "only three fields are not hashed");
         assert!(Artifact::new(&json!([1])).is_err() && Artifact::new(&json!("text")).is_err());
     }
 

@@ -22,6 +22,7 @@ use operation::problem::{Challenge, Problem};
 use operation::redaction::hide_keys;
 use operation::{Answer, AnswerFuture, Body, Stage};
 use schemas::error_code::ErrorCode;
+use schemas::evidence::ARTIFACT_HASH;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::receipt::commitment;
@@ -188,11 +189,21 @@ where
         let text: String =
             read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
         let text = document_receipt::complete(ctx, text).await?;
-        Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 }
+        Answer { body: recorded(text), etag: String::new(), next_cursor: String::new(), has_more: false, status: 200 }
     } else {
         run(Stage::Paid(payment.id), arguments).await?
     };
     Ok((answer, settlement))
+}
+
+/// The body of a recorded answer. One that states its own hash is a value, because its note is shown next to it.
+fn recorded(text: String) -> Body {
+    if text.contains(ARTIFACT_HASH)
+        && let Ok(value) = serde_json::from_str(&text)
+    {
+        return Body::Json(value);
+    }
+    Body::Parts(vec![Bytes::from(text)])
 }
 
 /// The free preview; null if there is none.

@@ -18,6 +18,7 @@ use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Operation};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use schemas::error_code::ErrorCode;
+use schemas::evidence::ARTIFACT_HASH;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -142,6 +143,10 @@ impl<A: JsonSchema> JsonSchema for Noted<A> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = A::json_schema(generator);
+        // An answer that states its own hash is shown without its note, which is next to it.
+        if properties_of(&mut schema).contains_key(ARTIFACT_HASH) {
+            return schema;
+        }
         let note = json_schema!({ "type": "string", "description": "What to know about the answer: limits that apply to it, values that nothing recorded has, and upstreams that did not answer. Left out if there is nothing to say." });
         properties_of(&mut schema).insert("note".to_owned(), note.to_value());
         schema

@@ -19,6 +19,7 @@ mod limits;
 mod live;
 mod mcp;
 mod mounted;
+mod note;
 pub(crate) mod openapi;
 mod operators;
 pub mod pages;

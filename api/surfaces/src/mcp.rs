@@ -45,7 +45,7 @@ use warp::reply::Response;
 use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
-use crate::{MCP_ONLY, Request, body, credentials, hosts, reply, response, rest};
+use crate::{MCP_ONLY, Request, body, credentials, hosts, note, reply, response, rest};
 use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
@@ -365,14 +365,14 @@ impl Tools {
         }
     }
 
-    /// Validates, admits and runs a tool call.
+    /// Validates, admits and runs a tool call. Returns its answer, the note next to it (see [`note`]) and the settlement of its payment.
     async fn call(
         &self,
         index: usize,
         arguments: Result<Map<String, Value>, Problem>,
         payment: Option<GivenPayment>,
         parts: Option<&http::request::Parts>,
-    ) -> Result<(Value, Option<Settlement>), Problem> {
+    ) -> Result<(Value, Option<String>, Option<Settlement>), Problem> {
         let parts = parts.ok_or_else(headless)?;
         let address = caller_address(Some(parts))?;
         // Clients that are configured with a URL only put the key there.
@@ -390,8 +390,9 @@ impl Tools {
             resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
         let arguments = arguments.and_then(|arguments| self.mounted.checkers[index].tool(arguments));
-        let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
-        Ok((value(answer)?, admitted.settlement))
+        let (mut answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
+        let note = note::take(&mut answer.body);
+        Ok((value(answer)?, note, admitted.settlement))
     }
 }
 
@@ -512,8 +513,9 @@ impl ServerHandler for Tools {
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {
-            Ok((value, settlement)) => {
+            Ok((value, note, settlement)) => {
                 let mut result = CallToolResult::structured(value);
+                result.content.extend(note.map(|note| ContentBlock::text(format!("Note: {note}"))));
                 if let Some(settlement) = settlement {
                     let paid = [
                         (PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2)),

@@ -9,10 +9,12 @@ use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price, Service};
 use payments::repeats;
 use schemas::error_code::ErrorCode;
+use schemas::evidence::ARTIFACT_HASH;
 use serde_json::{Map, Value, json};
 
 use crate::atom::ATOM;
 use crate::events::EVENTS;
+use crate::note;
 use crate::prices;
 use crate::reply::NDJSON;
 use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
@@ -282,6 +284,9 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
             good["headers"][name] = header(name);
         }
     }
+    if operation.named_output.schema.pointer(&format!("/properties/{ARTIFACT_HASH}")).is_some() {
+        good["headers"][note::HEADER] = header(note::HEADER);
+    }
     if operation.is_durable_stream {
         good["content"][EVENTS] = json!({"schema": {"type": "string"}});
         for name in STREAM_HEADERS {
@@ -342,6 +347,7 @@ fn headers() -> Value {
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
         "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
+        (note::HEADER): {"description": "What to know about the answer, which states its own hash and therefore has no field `note`.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
     })
 }

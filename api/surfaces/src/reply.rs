@@ -19,6 +19,7 @@ use warp::reply::Response;
 
 use crate::atom;
 use crate::files::{self, PartRequest};
+use crate::note;
 use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
 use crate::tables::{self, Table};
@@ -26,7 +27,7 @@ use crate::tables::{self, Table};
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, Answer-Note, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
                        Accept, Allow, WWW-Authenticate, Stream-Next-Offset, Stream-Up-To-Date, Stream-Cursor, MCP-Protocol-Version";
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Payment-Repeat-Token, Content-Type, Accept, Idempotency-Key, X-Watch-Token, If-None-Match, Range, If-Range, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
@@ -139,7 +140,8 @@ pub(crate) struct Rendering<'a> {
 
 /// Renders an answer.
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
-    let Answer { body, etag, mut next_cursor, has_more, status } = answer;
+    let Answer { mut body, etag, mut next_cursor, has_more, status } = answer;
+    let note = note::take(&mut body);
     let is_revalidated = rendering.read && !rendering.paid;
     let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering) } else { (body, etag) };
     let etag = match &rendering.table {
@@ -191,6 +193,9 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     }
     if !next_cursor.is_empty() {
         set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
+    }
+    if let Some(note) = note {
+        set_text(&mut response, HeaderName::from_static("answer-note"), &note::header_value(&note));
     }
     let caching = match (rendering.read, rendering.keyed) {
         _ if rendering.paid => "private, no-store",

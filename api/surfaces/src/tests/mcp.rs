@@ -69,6 +69,10 @@ async fn protocol_2026() {
     assert_eq!(called["structuredContent"], json!({"changes": [{"seq": 1}, {"seq": 2}]}));
     assert_eq!(serde_json::from_str::<Value>(called["content"][0]["text"].as_str().unwrap()).unwrap(), called["structuredContent"]);
     assert_eq!(called["resultType"], "complete");
+    let hashed = result(&fixture, new("tools/call", "one", json!({"name": "one", "arguments": {"id": "hashed"}}))).await;
+    assert_eq!(hashed["structuredContent"], json!({"id": "hashed", "artifactHash": "sha256:00"}), "its note is next to it");
+    let texts: Vec<&str> = hashed["content"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap()).collect();
+    assert_eq!((texts.len(), texts[1]), (2, "Note: a short history (\u{2026})"));
     let torn = new("tools/call", "find", json!({"name": "page", "arguments": {}}));
     let read = send(&fixture, torn).await;
     assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(-32020)), "header and body differ");

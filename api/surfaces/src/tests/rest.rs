@@ -351,6 +351,16 @@ async fn headers_are_exposed() {
     }
 }
 
+/// Proves that the note of an answer that states its own hash is a header, so that it is no part of what is hashed.
+#[tokio::test]
+async fn notes_of_hashed_answers() {
+    let fixture = Fixture::new(|_| {});
+    let read = get(&fixture, "/fake/api/items/hashed").await;
+    assert_eq!(read.json(), json!({"id": "hashed", "artifactHash": "sha256:00"}));
+    assert_eq!(read.header("answer-note"), "a short history (...)");
+    assert_eq!(get(&fixture, "/fake/api/items/7").await.header("answer-note"), "");
+}
+
 /// Proves that scripts of any origin may read, and may send preflight requests.
 #[tokio::test]
 async fn cross_origin() {
@@ -363,6 +373,7 @@ async fn cross_origin() {
         "Retry-After",
         "ETag",
         "Next-Cursor",
+        "Answer-Note",
         "PAYMENT-REQUIRED",
         "PAYMENT-RESPONSE",
         "X-PAYMENT-RESPONSE",

@@ -59,7 +59,7 @@ pub struct Document {
     /// The artifact.
     #[serde(flatten)]
     pub artifact: Artifact,
-    /// `sha256:` and the SHA-256 of the canonical form (RFC 8785) of this object without `artifactHash`, `permalink`, `receipt` and `note`, as hex digits.
+    /// `sha256:` and the SHA-256 of the canonical form (RFC 8785) of this object without `artifactHash`, `permalink` and `receipt`, as hex digits.
     pub artifact_hash: String,
     /// Where the same artifact can be read again by everybody, without its receipt; empty without a UEI.
     pub permalink: String,
@@ -148,7 +148,8 @@ fn definition() -> Definition {
         description: "`EXCLUDED_WHILE_ACTIVE` needs an active exclusion and a running award under one UEI or CAGE code; a name alone gives \
             `NAME_MATCH_ONLY`. `split` says how many of the running awards were signed after the exclusion; those from before may lawfully continue. \
             `artifactHash` can be computed again by anybody, and `permalink` shows the same artifact again. With `receipt` it has a signed receipt \
-            over `artifactHash`. Unpaid calls get the payment terms with a preview: signal and summary.",
+            over `artifactHash`. What to know about the answer is not in it: over REST it is the header `Answer-Note`, over MCP a second text. \
+            Unpaid calls get the payment terms with a preview: signal and summary.",
         price: Price::PerCall { micros: ENTITY_WATCH_MICROS, free_from: SAVED_ITEMS_MIN_TIER },
         errors: &[ErrorCode::AsOfInvalid],
         ..Definition::read()
@@ -233,6 +234,16 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_value::<RouteArguments>(given.clone()).unwrap().receipt, wanted);
             assert_eq!(serde_json::from_value::<ToolArguments>(given).unwrap().receipt, wanted);
+        }
+    }
+
+    /// Proves that no answer with an artifact has a field for a note, which would have to be hashed.
+    #[test]
+    fn artifacts_have_no_note() {
+        let again = reads::read::operation::<super::super::permalink::Arguments>();
+        for operation in [reads::read::operation::<RouteArguments>(), reads::read::operation::<ToolArguments>(), again] {
+            let properties = operation.output.pointer("/properties").unwrap();
+            assert!(properties.get("artifactHash").is_some() && properties.get("note").is_none(), "{}", operation.name);
         }
     }
 

@@ -1,5 +1,5 @@
 //! Contracts of an excluded entity that USAspending shows and that are not recorded here, for example because they are older than the history. They are no
-//! part of the artifact, which everybody can make again of what is recorded: a note of the answer names them.
+//! part of the artifact, which everybody can make again of what is recorded: a note next to the artifact names them.
 
 use std::collections::BTreeSet;
 

@@ -174,7 +174,7 @@ fn the_earlier_form_has_awards_that_ended() {
     assert_eq!((now.federal_awards.len(), now), (1, earlier));
 }
 
-/// Proves that the hash is that of the artifact, also with the hash, the link and a note next to it, and that it changes with the evidence.
+/// Proves that the hash is that of the artifact, also with the hash, the link and a receipt next to it, and that it changes with the evidence.
 #[test]
 fn hashes() {
     let found = artifact(vec![exclusion("2026-10-01")], BY_UEI, vec![award("OLD", "2024-01-01", "2027-01-01")]);
@@ -182,7 +182,7 @@ fn hashes() {
     let mut document = serde_json::to_value(&found).unwrap();
     document["artifactHash"] = json!(hashed.hash());
     document["permalink"] = json!("/x");
-    document["note"] = json!("a note of the answer");
+    document["receipt"] = json!({ "id": "rcpt_" });
     assert!(evidence::verify(&document).unwrap().is_valid);
     document["summary"]["activeAwardsNow"] = json!(7);
     assert!(!evidence::verify(&document).unwrap().is_valid);
@@ -207,8 +207,10 @@ fn the_python_example_verifies() {
     let found = artifact(vec![exclusion("2026-10-01")], BY_UEI, awards);
     assert_eq!(found.summary.total_active_dollars_at_risk, Dollars { cents: 1_740_812_792 + 10 });
     let mut document = evidence::Artifact::new(&found).unwrap().document("/v1/artifact/x");
-    document["note"] = json!("about the answer");
     assert!(is_valid(&document));
+    let mut noted = document.clone();
+    noted["note"] = json!("about the answer");
+    assert!(!is_valid(&noted), "only three fields are not hashed");
     document["summary"]["activeAwardsNow"] = json!(3);
     assert!(!is_valid(&document));
 }

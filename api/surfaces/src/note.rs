@@ -1,0 +1,59 @@
+//! The note of an answer that states its own hash, see `schemas::evidence`. All other fields of such an answer are hashed, so its note is not one of them: over
+//! REST it is a header of the response, and over MCP a further text of the result.
+
+use operation::Body;
+use schemas::evidence::ARTIFACT_HASH;
+use serde_json::Value;
+
+/// The header with the note.
+pub(crate) const HEADER: &str = "Answer-Note";
+/// The field with the note in the answer of an operation.
+const NOTE: &str = "note";
+
+/// Takes the note out of an answer that states its own hash. `None` if there is none; the note of any other answer stays in it.
+pub(crate) fn take(body: &mut Body) -> Option<String> {
+    let Body::Json(Value::Object(fields)) = body else { return None };
+    if !fields.contains_key(ARTIFACT_HASH) {
+        return None;
+    }
+    let note = fields.remove(NOTE)?;
+    note.as_str().map(str::to_owned)
+}
+
+/// A note as the value of a header, which has printable ASCII only.
+pub(crate) fn header_value(note: &str) -> String {
+    let mut value = String::with_capacity(note.len());
+    for letter in note.chars() {
+        match letter {
+            ' '..='~' => value.push(letter),
+            '…' => value.push_str("..."),
+            _ => value.push('?'),
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that the note is taken out of an answer with a hash of its own, and out of no other one.
+    #[test]
+    fn notes_next_to_answers() {
+        let mut hashed = Body::Json(json!({ "artifactHash": "sha256:00", "note": "short", "signal": "NO_SIGNAL" }));
+        assert_eq!((take(&mut hashed).as_deref(), take(&mut hashed)), (Some("short"), None));
+        assert_eq!(hashed.into_value(), Some(json!({ "artifactHash": "sha256:00", "signal": "NO_SIGNAL" })));
+        let mut other = Body::Json(json!({ "items": [], "note": "short" }));
+        assert_eq!((take(&mut other), take(&mut Body::Parts(vec![Bytes::from_static(b"{}")]))), (None, None));
+        assert_eq!(other.into_value(), Some(json!({ "items": [], "note": "short" })));
+    }
+
+    /// Proves that a note of any letters is a valid value of a header.
+    #[test]
+    fn notes_as_headers() {
+        assert_eq!(header_value("2 contracts (B, …); a \"ß\"\n"), "2 contracts (B, ...); a \"?\"?");
+    }
+}
