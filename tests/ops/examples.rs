@@ -13,6 +13,16 @@ fn webhook_guide_shows_the_examples() {
     }
 }
 
+/// Proves that the guide to agents shows the example programs as they are. `ops/checks/http-clients` runs them.
+#[test]
+fn agents_guide_shows_the_examples() {
+    let guide = text("ops/docs/guides/agents.md");
+    for (language, extension) in [("python", "py"), ("js", "mjs")] {
+        let path = format!("ops/examples/agent.{extension}");
+        assert!(guide.contains(&format!("```{language}\n{}```\n", text(&path))), "the guide does not show {path}");
+    }
+}
+
 /// Whether a text contains a date in the form YYYY-MM-DD.
 fn has_date(text: &str) -> bool {
     let is_date =
