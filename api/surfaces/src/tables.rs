@@ -96,14 +96,15 @@ fn not_written() -> Problem {
     Problem::new(ErrorCode::Internal, "the answer could not be written as a table")
 }
 
-/// The schema with one object in place of several forms of an object: callers below some tier see records in a redacted form, with other fields. A field
-/// with different types in them is any JSON value.
+/// The schema with one object in place of several forms of an object: callers below some tier see records in a redacted form, with other fields, and a
+/// change may be one of several kinds of records next to fields that all have. A field with different types in them is any JSON value.
 fn in_one_form(schema: &Value) -> Value {
-    let forms = schema["anyOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let forms: Vec<Value> = schema["anyOf"].as_array().into_iter().flatten().map(in_one_form).collect();
     let objects: Vec<&Map<String, Value>> = forms.iter().filter_map(|form| form["properties"].as_object()).collect();
-    if objects.len() > 1 {
+    let common = schema["properties"].as_object();
+    if objects.len() + usize::from(common.is_some()) > 1 {
         let mut properties: Map<String, Value> = Map::new();
-        for (name, own) in objects.into_iter().flatten() {
+        for (name, own) in common.into_iter().chain(objects).flatten() {
             let own = in_one_form(own);
             let own = match properties.get(name) {
                 Some(known) if Kind::of_schema(known) == Kind::of_schema(&own) => continue,
@@ -152,6 +153,25 @@ mod tests {
             let parquet = table(&items, Format::Parquet).file(rows).unwrap();
             assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
         }
+    }
+
+    /// Proves that the fields that all kinds of items have are columns next to those of each kind, at any depth.
+    #[test]
+    fn common_fields_of_several_forms() {
+        let kinds = json!([
+            { "type": "object", "properties": { "amount": { "type": "integer" } } },
+            { "type": "object", "properties": { "phase": { "type": "string" }, "seq": { "type": "integer" } } },
+        ]);
+        let of = |kinds: &Value| json!({ "type": "object", "properties": { "seq": { "type": "integer" } }, "anyOf": kinds });
+        let rows = || vec![json!({ "seq": 1, "amount": 5 }), json!({ "seq": 2, "phase": "2" })];
+        assert_eq!(table(&of(&kinds), Format::Csv).file(rows()).unwrap(), "amount,phase,seq\r\n5,,1\r\n,2,2\r\n");
+        let one = of(&json!([kinds[0], { "type": "null" }]));
+        assert_eq!(table(&one, Format::Csv).file(rows()).unwrap(), "amount,seq\r\n5,1\r\n,2\r\n");
+        // Each form may have several forms itself.
+        let redacted = json!({ "type": "object", "properties": { "amount": { "type": "integer" } } });
+        let nested = json!({ "type": "object", "properties": { "record": { "anyOf": [of(&kinds), redacted] } } });
+        let rows = vec![json!({ "record": { "seq": 3, "phase": "1" } })];
+        assert_eq!(table(&nested, Format::Csv).file(rows).unwrap(), "record.amount,record.phase,record.seq\r\n,1,3\r\n");
     }
 
     /// Proves that items that are no objects have one column, and that each form of a page has its own ETag.
