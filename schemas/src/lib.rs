@@ -31,7 +31,6 @@ pub mod numbers;
 pub mod phrases;
 pub mod plain_words;
 pub mod position;
-pub mod possessive;
 pub mod reason;
 pub mod receipt;
 pub mod suppressed_keys;

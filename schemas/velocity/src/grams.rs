@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use schemas::possessive::without_possessives;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -34,15 +33,14 @@ pub enum NoPhrase {
     TooManyWords,
 }
 
-/// Returns the normal form of a text: tags and character references resolved, compatibility characters unified (NFKC), lower case, possessives
-/// (`acme's` is `acme`), quotation marks and apostrophes dropped, and words separated by one blank. A word is a run of letters and digits, with `.` or `&` between two of them
+/// Returns the normal form of a text: tags and character references resolved, compatibility characters unified (NFKC), lower case, quotation
+/// marks and apostrophes dropped, and words separated by one blank. A word is a run of letters and digits, with `.` or `&` between two of them
 /// (`node.js`, `at&t`), with `+` and `#` at its end (`c++`, `f#`), and with `++` within it (`c++20`). Anything else separates words, the hyphen too.
 #[must_use]
 pub fn normal(text: &str) -> String {
     let text: String = resolved(text).chars().take(TITLE_CHARS_MAX).collect();
     // What is dropped may have stood between a letter and its accent, so the last step joins them.
-    let lower: String = text.nfkc().flat_map(char::to_lowercase).nfkc().filter(|c| !is_ignored(*c)).collect();
-    let chars: Vec<char> = without_possessives(&lower).chars().filter(|c| !is_quote(*c)).nfkc().collect();
+    let chars: Vec<char> = text.nfkc().flat_map(char::to_lowercase).nfkc().filter(|c| !is_quote(*c) && !is_ignored(*c)).nfkc().collect();
     let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric() || is_combining_mark(*c));
     let mut out = String::with_capacity(text.len());
     for (at, c) in chars.iter().enumerate() {
@@ -203,7 +201,7 @@ mod tests {
             ("GPT-4o vs. Llama-3.1-405B", "gpt 4o vs llama 3.1 405b"),
             ("Introducing GPT\u{2011}4o", "introducing gpt 4o"),
             ("Ask HN: What's new in iOS 17.4.1?", "ask hn whats new in ios 17.4.1"),
-            ("Google’s Gemini 1.5 Pro: “a million tokens” …", "google gemini 1.5 pro a million tokens"),
+            ("Google’s Gemini 1.5 Pro: “a million tokens” …", "googles gemini 1.5 pro a million tokens"),
             ("ChatGPT/OpenAI outage—again", "chatgpt openai outage again"),
             ("Log4Shell: RCE 0-day in log4j2 (CVE-2021-44228)", "log4shell rce 0 day in log4j2 cve 2021 44228"),
             ("xz-utils/liblzma: backdoor in 5.6.0, 5.6.1", "xz utils liblzma backdoor in 5.6.0 5.6.1"),
@@ -212,18 +210,18 @@ mod tests {
             ("Launch HN: Acme (YC W24) – “Notepad++” for g++", "launch hn acme yc w24 notepad++ for g++"),
             ("Yahoo! + AOL = Oath; a+b", "yahoo aol oath a b"),
             ("Node.js 20.0.0 released!", "node.js 20.0.0 released"),
-            ("Intel’s ‘Raptor Lake’ 13900KS @ 6GHz | 50% faster", "intel raptor lake 13900ks 6ghz 50 faster"),
+            ("Intel’s ‘Raptor Lake’ 13900KS @ 6GHz | 50% faster", "intels raptor lake 13900ks 6ghz 50 faster"),
             ("Pokémon GO", "pokémon go"),
             ("Пожар в Москве: «Крокус»", "пожар в москве крокус"),
             ("深度求索 DeepSeek‑R1 发布", "深度求索 deepseek r1 发布"),
-            ("\u{1f680} Starship’s 4th flight: IFT-4", "starship 4th flight ift 4"),
+            ("\u{1f680} Starship’s 4th flight: IFT-4", "starships 4th flight ift 4"),
         ] {
             assert_eq!(normal(title), expected, "{title}");
         }
     }
 
     /// Proves which titles have a phrase as it is asked for, and that each such phrase is found by one that is counted in the title; a plural, another
-    /// spelling and a part of a version are other words, a possessive is not.
+    /// spelling and a part of a version are other words.
     #[test]
     fn phrases_as_they_are_asked_for() {
         for (title, asked, is_there) in [
@@ -246,11 +244,7 @@ mod tests {
             ("Bun v1.0", "bun 1.0", false),
             ("Chromebooks for schools", "chromebook", false),
             ("Llama 3.10", "llama 3.1", false),
-            ("OpenAI's plan, C#’s end", "openai", true),
-            ("OpenAI's plan, C#’s end", "c#", true),
-            ("McDonald’s", "mcdonald's", true),
-            ("Lets Encrypt is here", "Let's Encrypt", true),
-            ("OpenAIs", "openai", false),
+            ("OpenAI's plan", "openai", false),
             ("Notes on C++20 modules", "c++", false),
         ] {
             let (title, phrase) = (normal(title), phrase(asked).unwrap());
@@ -264,7 +258,7 @@ mod tests {
     #[test]
     fn normal_forms_are_stable() {
         let mut random = StdRng::seed_from_u64(1);
-        let alphabet: Vec<char> = "aZs09 .,-_&+#'\"’“<>;:/()[]éßİıǅﬁΣς\u{301}日本हि\u{200d}½①\u{1f600}$%@!?ｱ"
+        let alphabet: Vec<char> = "aZ09 .,-_&+#'\"’“<>;:/()[]éßİıǅﬁΣς\u{301}日本हि\u{200d}½①\u{1f600}$%@!?ｱ"
             .chars()
             .chain(['\u{a0}', '\u{2003}', '\t'])
             .collect();

@@ -1,12 +1,8 @@
 //! The mentions of one phrase by hour, as the row of the phrase holds them.
 //!
 //! Of the last 72 hours the row knows who mentioned the phrase, so that at most 3 stories of one author count. Of earlier hours it knows the number
-//! of stories, and the authors only of those who mentioned the phrase more than 3 times within two days: nobody else can exceed 3 in any window of
-//! those hours. So counts are exact although the row is small. What is older than 30 days is dropped.
-//!
-//! A row has at most [`ROW_BYTES_MAX`] bytes. That of a frequent phrase would have more, so it forgets: authors of hours before the last day first,
-//! then in which hour of a block of hours the stories before the last 72 hours were, then authors of the last day. The row remembers up to which hour it forgot
-//! something, so that answers count such windows from the index of stories. Labels are decided with what the row knows.
+//! of stories, and the authors only of those who mentioned the phrase more than 3 times: nobody else can exceed 3 in any window of those hours. So
+//! counts are exact although the row is small. What is older than 30 days is dropped.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,20 +23,8 @@ pub const NAMED_HOURS: i64 = 72;
 pub const KEPT_HOURS: i64 = 30 * DAY_HOURS;
 /// The most authors and domains of one hour that the row knows.
 pub const PAIRS_MAX: usize = 32;
-/// The most bytes of a row as it is stored: a text in quotation marks.
-pub const ROW_BYTES_MAX: usize = 600;
-/// What a row in the present form begins with; one without it has the form of earlier versions.
-const FORM: char = '~';
-/// The most bytes of a row before they become a text: three of them are four characters, besides two quotation marks and the sign of the form.
-const BYTES_MAX: usize = (ROW_BYTES_MAX - 3) / 4 * 3;
-/// An author of earlier hours is known if so many hours have more than [`AUTHOR_MAX`] stories of the author: the longest window that rows cover.
-const WINDOW_MAX: i64 = 2 * DAY_HOURS;
-/// The blocks of hours that stories of earlier hours are counted in if the row is too long otherwise. Each length divides the next one.
-const BLOCKS: [i64; 4] = [2, 4, 8, DAY_HOURS];
 /// The most hours that a row holds. Only a damaged row has more.
 const HOURS_MAX: u64 = 2_000;
-/// From so many stories on, the number follows the hour.
-const STORIES_SHORT: u64 = 4;
 /// The most stories of an hour. Only a damaged row has more.
 const STORIES_MAX: u64 = u32::MAX as u64;
 
@@ -87,8 +71,6 @@ pub struct Mentions {
     unnamed: Vec<(i64, u64)>,
     /// Mentions with their number of stories, sorted.
     named: Vec<(Mention, u64)>,
-    /// The last hour of which something was forgotten because the row would be too long; 0 if nothing was.
-    forgotten: i64,
 }
 
 /// The stories of a window.
@@ -109,7 +91,7 @@ impl Mentions {
         let mut mentions: Vec<Mention> = mentions.into_iter().collect();
         mentions.sort_unstable();
         let named = mentions.chunk_by(PartialEq::eq).filter_map(|equal| Some((*equal.first()?, equal.len() as u64))).collect();
-        Self { unnamed: Vec::new(), named, forgotten: 0 }
+        Self { unnamed: Vec::new(), named }
     }
 
     /// Whether there are none.
@@ -133,32 +115,26 @@ impl Mentions {
 
     /// Takes a mention back; `newest` is the newest complete hour. A mention that is not there changes nothing.
     pub fn remove(&mut self, mention: Mention, newest: i64) {
-        if !remove_story(&mut self.named, mention) && !remove_story(&mut self.unnamed, mention.hour) && mention.hour <= self.forgotten {
-            // The story may be counted at the end of its block of hours.
-            let later = self.unnamed.get(self.unnamed.partition_point(|(hour, _)| *hour <= mention.hour)).map(|(hour, _)| *hour);
-            if let Some(later) = later.filter(|later| *later < mention.hour + DAY_HOURS) {
-                remove_story(&mut self.unnamed, later);
-            }
+        if !remove_story(&mut self.named, mention) {
+            remove_story(&mut self.unnamed, mention.hour);
         }
         self.settle(newest);
     }
 
-    /// Drops what is too old for the newest complete hour, the authors that are not needed any more, and what the row has no room for.
+    /// Drops what is too old for the newest complete hour, and the authors that are not needed any more.
     pub fn settle(&mut self, newest: i64) {
         let first_kept = newest - KEPT_HOURS + 1;
         self.unnamed.drain(..self.unnamed.partition_point(|(hour, _)| *hour < first_kept));
         self.named.drain(..self.named.partition_point(|(mention, _)| mention.hour < first_kept));
         let first_named = newest - NAMED_HOURS + 1;
         let mut dropped = Vec::new();
-        // A mention less may leave the author's next ones with few stories around them.
-        let mut known = usize::MAX;
-        while self.named.len() < known && self.named.first().is_some_and(|(mention, _)| mention.hour < first_named) {
-            known = self.named.len();
-            let frequent = self.frequent();
-            let mut at = 0;
+        if self.named.first().is_some_and(|(mention, _)| mention.hour < first_named) {
+            let mut totals: BTreeMap<u32, u64> = BTreeMap::new();
+            for (mention, stories) in &self.named {
+                *totals.entry(mention.poster.author).or_default() += stories;
+            }
             self.named.retain(|(mention, stories)| {
-                let is_needed = mention.hour >= first_named || frequent.get(at).copied().unwrap_or_default();
-                at += 1;
+                let is_needed = mention.hour >= first_named || totals.get(&mention.poster.author).is_some_and(|total| *total > AUTHOR_MAX);
                 if !is_needed {
                     dropped.push((mention.hour, *stories));
                 }
@@ -166,78 +142,23 @@ impl Mentions {
             });
         }
         let (mut last, mut pairs) = (None, 0);
-        let mut forgotten = self.forgotten;
         self.named.retain(|(mention, stories)| {
             pairs = if last == Some(mention.hour) { pairs + 1 } else { 1 };
             last = Some(mention.hour);
             if pairs > PAIRS_MAX {
                 dropped.push((mention.hour, *stories));
-                forgotten = forgotten.max(mention.hour);
             }
             pairs <= PAIRS_MAX
         });
-        self.forgotten = if forgotten < first_kept { 0 } else { forgotten };
         for (hour, stories) in dropped {
             add_stories(&mut self.unnamed, hour, stories);
         }
-        self.shorten(newest);
     }
 
-    /// For each mention with an author: whether the author has more than [`AUTHOR_MAX`] stories within the longest window before or after it.
-    fn frequent(&self) -> Vec<bool> {
-        let mut of: BTreeMap<u32, Vec<(i64, u64)>> = BTreeMap::new();
-        for (mention, stories) in &self.named {
-            of.entry(mention.poster.author).or_default().push((mention.hour, *stories));
-        }
-        let near = |mention: &Mention| -> u64 {
-            let all = of.get(&mention.poster.author).map_or(&[][..], Vec::as_slice);
-            all.iter().filter(|(hour, _)| (hour - mention.hour).abs() < WINDOW_MAX).map(|(_, stories)| stories).sum()
-        };
-        self.named.iter().map(|(mention, _)| near(mention) > AUTHOR_MAX).collect()
-    }
-
-    /// Forgets until the row is short enough: authors before the last day, the hours of stories before the last 72 hours, then further authors.
-    fn shorten(&mut self, newest: i64) {
-        let mut blocks = BLOCKS.iter();
-        while self.to_bytes().len() > BYTES_MAX {
-            if self.forget_author(newest - DAY_HOURS) {
-                continue;
-            }
-            if let Some(block) = blocks.next() {
-                self.merge_hours(*block, newest - NAMED_HOURS);
-            } else if !self.forget_author(i64::MAX) {
-                break;
-            }
-        }
-    }
-
-    /// Forgets the author of one mention of the oldest hour with authors, if that is at most `upto`: of those with few stories first. Returns whether
-    /// there was one.
-    fn forget_author(&mut self, upto: i64) -> bool {
-        let Some((Mention { hour, .. }, _)) = self.named.first().copied().filter(|(mention, _)| mention.hour <= upto) else { return false };
-        let of_hour = self.named.partition_point(|(mention, _)| mention.hour <= hour);
-        let few = self.named[..of_hour].iter().rposition(|(_, stories)| *stories <= AUTHOR_MAX);
-        let (_, stories) = self.named.remove(few.unwrap_or(of_hour - 1));
-        // No window counts more of them.
-        add_stories(&mut self.unnamed, hour, stories.min(AUTHOR_MAX));
-        self.forgotten = self.forgotten.max(hour);
-        true
-    }
-
-    /// Counts the stories without authors up to an hour in blocks of so many hours, each at its last hour.
-    fn merge_hours(&mut self, block: i64, upto: i64) {
-        let later = self.unnamed.split_off(self.unnamed.partition_point(|(hour, _)| *hour <= upto));
-        for (hour, stories) in std::mem::replace(&mut self.unnamed, later) {
-            let end = hour.div_euclid(block) * block + block - 1;
-            self.forgotten = self.forgotten.max(end.min(upto));
-            add_stories(&mut self.unnamed, if end <= upto { end } else { hour }, stories);
-        }
-    }
-
-    /// Whether counts of all windows from the hour `first` up to the newest are exact.
+    /// Whether the authors of all mentions of the last 72 hours are known, so that counts are exact.
     #[must_use]
-    pub fn is_exact(&self, newest: i64, first: i64) -> bool {
-        self.forgotten < first && self.unnamed.last().is_none_or(|(hour, _)| *hour <= newest - NAMED_HOURS)
+    pub fn is_exact(&self, newest: i64) -> bool {
+        self.unnamed.last().is_none_or(|(hour, _)| *hour <= newest - NAMED_HOURS)
     }
 
     /// The stories without authors, and the mentions, of the hours after `from` and up to `to`.
@@ -287,52 +208,42 @@ impl Mentions {
         near.range(..=hour).any(|(from, _)| of_run(*from) >= stories)
     }
 
-    /// The row as bytes: up to where something was forgotten, the hours without authors, then the mentions. An hour is its distance from the one before.
+    /// The row as bytes: for each hour its distance from the one before, the stories without authors, and those with.
     fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(8 + 2 * self.unnamed.len() + 10 * self.named.len());
-        varint::push(&mut out, u64::try_from(self.forgotten).unwrap_or_default());
-        varint::push(&mut out, self.unnamed.len() as u64);
-        let mut last = 0;
-        for (hour, stories) in &self.unnamed {
-            push_stories(&mut out, hour - last, *stories);
-            last = *hour;
-        }
-        last = 0;
-        for (Mention { hour, poster }, stories) in &self.named {
-            push_stories(&mut out, hour - last, *stories);
-            last = *hour;
-            out.extend_from_slice(&poster.author.to_be_bytes());
-            out.extend_from_slice(&poster.domain.to_be_bytes());
+        let (mut out, mut last) = (Vec::with_capacity(4 * self.unnamed.len() + 12 * self.named.len()), 0);
+        let (mut unnamed, mut named) = (self.unnamed.as_slice(), self.named.as_slice());
+        while let Some(hour) =
+            [unnamed.first().map(|(hour, _)| *hour), named.first().map(|(mention, _)| mention.hour)].into_iter().flatten().min()
+        {
+            varint::push(&mut out, u64::try_from(hour - last).unwrap_or_default());
+            last = hour;
+            let stories = match unnamed.split_first() {
+                Some(((at, stories), rest)) if *at == hour => {
+                    unnamed = rest;
+                    *stories
+                }
+                _ => 0,
+            };
+            varint::push(&mut out, stories);
+            let pairs = named.iter().take_while(|(mention, _)| mention.hour == hour).count();
+            varint::push(&mut out, pairs as u64);
+            let (of_hour, rest) = named.split_at(pairs);
+            named = rest;
+            for (Mention { poster, .. }, stories) in of_hour {
+                out.extend_from_slice(&poster.author.to_be_bytes());
+                out.extend_from_slice(&poster.domain.to_be_bytes());
+                varint::push(&mut out, *stories);
+            }
         }
         out
     }
 
     fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
-        let forgotten = i64::try_from(varint::take(&mut bytes)?).ok()?;
-        let hours = varint::take(&mut bytes).filter(|hours| *hours <= HOURS_MAX)?;
-        let (mut out, mut last) = (Self { forgotten, ..Self::default() }, 0_i64);
-        for _ in 0..hours {
-            let (ago, stories) = take_stories(&mut bytes)?;
-            last = last.checked_add(ago)?;
-            out.unnamed.push((last, stories));
+        fn word(bytes: &mut &[u8]) -> Option<u32> {
+            let (word, rest) = bytes.split_first_chunk::<4>()?;
+            *bytes = rest;
+            Some(u32::from_be_bytes(*word))
         }
-        last = 0;
-        while !bytes.is_empty() {
-            let (ago, stories) = take_stories(&mut bytes)?;
-            last = last.checked_add(ago)?;
-            let poster = Poster { author: word(&mut bytes)?, domain: word(&mut bytes)? };
-            out.named.push((Mention { hour: last, poster }, stories));
-        }
-        out.sorted()
-    }
-
-    /// The row, if it is in the order that every other function relies on.
-    fn sorted(self) -> Option<Self> {
-        (self.unnamed.is_sorted_by(|a, b| a.0 < b.0) && self.named.is_sorted_by(|a, b| a.0 < b.0)).then_some(self)
-    }
-
-    /// Reads the form of earlier versions: for each hour its distance from the one before, the stories without authors, and those with.
-    fn from_earlier_bytes(mut bytes: &[u8]) -> Option<Self> {
         let (mut out, mut last, mut hours) = (Self::default(), 0_i64, 0);
         while !bytes.is_empty() {
             hours += 1;
@@ -348,30 +259,10 @@ impl Mentions {
                 out.named.push((Mention { hour: last, poster }, stories));
             }
         }
-        out.sorted()
+        // The order is what every other function relies on.
+        let is_sorted = out.unnamed.is_sorted_by(|a, b| a.0 < b.0) && out.named.is_sorted_by(|a, b| a.0 < b.0);
+        is_sorted.then_some(out)
     }
-}
-
-/// Writes the distance of an hour from the one before, and its stories: those up to 3 in the lowest bits of the distance.
-fn push_stories(out: &mut Vec<u8>, ago: i64, stories: u64) {
-    let short = stories.clamp(1, STORIES_SHORT) - 1;
-    varint::push(out, (u64::try_from(ago).unwrap_or_default() << 2) | short);
-    if short == STORIES_SHORT - 1 {
-        varint::push(out, stories - STORIES_SHORT);
-    }
-}
-
-fn take_stories(bytes: &mut &[u8]) -> Option<(i64, u64)> {
-    let both = varint::take(bytes)?;
-    let short = both % 4 + 1;
-    let stories = if short == STORIES_SHORT { varint::take(bytes)?.checked_add(short)? } else { short };
-    Some((i64::try_from(both >> 2).ok()?, Some(stories).filter(|stories| *stories <= STORIES_MAX)?))
-}
-
-fn word(bytes: &mut &[u8]) -> Option<u32> {
-    let (word, rest) = bytes.split_first_chunk::<4>()?;
-    *bytes = rest;
-    Some(u32::from_be_bytes(*word))
 }
 
 /// Adds stories to the number of a key in a sorted list.
@@ -395,17 +286,15 @@ fn remove_story<K: Copy + Ord>(list: &mut Vec<(K, u64)>, key: K) -> bool {
 
 impl Serialize for Mentions {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{FORM}{}", URL_SAFE_NO_PAD.encode(self.to_bytes())))
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.to_bytes()))
     }
 }
 
 impl<'de> Deserialize<'de> for Mentions {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let present = text.strip_prefix(FORM);
-        let bytes = URL_SAFE_NO_PAD.decode(present.unwrap_or(&text).as_bytes()).map_err(serde::de::Error::custom)?;
-        let read = if present.is_some() { Self::from_bytes(&bytes) } else { Self::from_earlier_bytes(&bytes) };
-        read.ok_or_else(|| serde::de::Error::custom("the mentions of a phrase are cut"))
+        let bytes = URL_SAFE_NO_PAD.decode(text.as_bytes()).map_err(serde::de::Error::custom)?;
+        Self::from_bytes(&bytes).ok_or_else(|| serde::de::Error::custom("the mentions of a phrase are cut"))
     }
 }
 

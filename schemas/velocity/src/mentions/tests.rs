@@ -37,7 +37,6 @@ fn random_mentions(random: &mut StdRng, n: usize, authors: u32) -> Vec<Mention> 
 #[test]
 fn windows_are_exact() {
     let mut random = StdRng::seed_from_u64(3);
-    let mut exact = 0;
     for round in 0..300 {
         let (n, authors) = (random.random_range(0..120), random.random_range(1..30));
         let mut all = random_mentions(&mut random, n, authors);
@@ -48,13 +47,10 @@ fn windows_are_exact() {
             row.add(*one, one.hour - 1);
         }
         row.settle(NEWEST);
+        assert!(row.is_exact(NEWEST));
         for hours in [6, 12, 24, 48] {
             let windows = row.windows(NEWEST, hours, 15);
             for (n, window) in (0_i64..).zip(&windows) {
-                if !row.is_exact(NEWEST, NEWEST - (n + 1) * hours + 1) {
-                    continue;
-                }
-                exact += 1;
                 let expected = brute(&all, NEWEST - (n + 1) * hours, NEWEST - n * hours);
                 assert_eq!(window.count, expected.count, "round {round}, window {n} of {hours} hours");
                 if (n + 1) * hours <= NAMED_HOURS {
@@ -64,8 +60,6 @@ fn windows_are_exact() {
             assert_eq!(row.window(NEWEST, hours), windows[0]);
         }
     }
-    // Of 18,000 windows only some of phrases of few authors with many stories are not.
-    assert!(exact > 16_000, "{exact}");
 }
 
 /// Proves that mentions in any order give the same row.
@@ -124,7 +118,7 @@ fn rows_read_back() {
             assert!(json.len() <= 600, "{} bytes", json.len());
         }
     }
-    for wrong in ["\"!\"", "\"gA\"", "\"AQAB\"", "7", "\"~!\"", "\"~gA\"", "\"~AQAB\"", "\"~\""] {
+    for wrong in ["\"!\"", "\"gA\"", "\"AQAB\"", "7"] {
         assert!(serde_json::from_str::<Mentions>(wrong).is_err(), "{wrong}");
     }
 }
@@ -134,7 +128,7 @@ fn rows_read_back() {
 fn rows_are_bounded() {
     let mut row = Mentions::of((0..10_000).map(|n| mention(NEWEST, n)));
     row.settle(NEWEST);
-    assert!(!row.is_exact(NEWEST, NEWEST) && !row.is_exact(NEWEST + NAMED_HOURS, NEWEST) && row.is_exact(NEWEST + NAMED_HOURS, NEWEST + 1));
+    assert!(!row.is_exact(NEWEST) && row.is_exact(NEWEST + NAMED_HOURS));
     assert_eq!(row.window(NEWEST, 24).count, 10_000);
     assert_eq!(row.window(NEWEST, 24).authors, PAIRS_MAX);
     assert!(serde_json::to_string(&row).unwrap().len() < 600);
@@ -160,89 +154,3 @@ fn posters() {
     assert_eq!(Poster::new("a", "x.example").author, a.author);
     assert_eq!(Poster::new("a", "x.example").domain, Poster::new("b", "x.example").domain);
 }
-
-/// Proves for phrases of every frequency, up to one in each second story of the site, that a row never has more than 600 bytes in 90 days and keeps the
-/// counts of the last 72 hours and of days, and that it says where its counts are not exact.
-#[test]
-fn rows_of_frequent_phrases_are_bounded() {
-    let mut random = StdRng::seed_from_u64(10);
-    for (a_day, is_always_exact) in [(1, true), (6, true), (20, false), (90, false), (600, false)] {
-        let (mut row, mut longest, mut all, mut exact) = (Mentions::default(), 0, Vec::new(), 0);
-        let first = NEWEST - if a_day > 100 { 35 } else { 90 } * DAY_HOURS + 1;
-        for hour in first..=NEWEST {
-            // As many stories on each day, in hours at random.
-            let stories = (0..a_day).filter(|_| random.random_range(0..DAY_HOURS) == 0).count();
-            for _ in 0..stories {
-                let one = mention(hour, random.random_range(0..1_000_000));
-                row.add(one, hour - 1);
-                all.push(one);
-                longest = longest.max(serde_json::to_string(&row).unwrap().len());
-            }
-            row.settle(hour);
-            exact += i64::from(row.is_exact(hour, hour - 15 * DAY_HOURS + 1));
-        }
-        let json = serde_json::to_string(&row).unwrap();
-        longest = longest.max(json.len());
-        assert!(longest <= ROW_BYTES_MAX, "{a_day} a day: {longest} bytes");
-        assert_eq!(serde_json::from_str::<Mentions>(&json).unwrap(), row);
-        assert_eq!(exact == NEWEST - first + 1, is_always_exact, "{a_day} a day: exact in {exact} hours");
-        // Nobody has more than three stories, so that all of them count, and those of the last 72 hours in their hour.
-        for hours in [1, 6, 24, 72] {
-            let (found, expected) = (row.window(NEWEST, hours), brute(&all, NEWEST - hours, NEWEST));
-            assert_eq!(found.count, expected.count, "{a_day} a day, {hours} hours");
-            assert!(found.authors.min(2) == expected.authors.min(2) || expected.authors < 2, "{a_day} a day, {hours} hours: {found:?}");
-        }
-        let (kept, past) = (row.windows(NEWEST, DAY_HOURS, 15), |n: i64| brute(&all, NEWEST - (n + 1) * DAY_HOURS, NEWEST - n * DAY_HOURS));
-        for (n, window) in (0_i64..).zip(&kept) {
-            // A block of hours counts on the day of its last hour.
-            let (found, expected) = (window.count as f64, past(n).count as f64);
-            assert!((found - expected).abs() <= 0.25 * expected + 12.0, "{a_day} a day, {n} days ago: {found} for {expected}");
-        }
-        let total: u64 = row.windows(NEWEST, 27 * DAY_HOURS, 1).iter().map(|window| window.count).sum();
-        let expected = brute(&all, NEWEST - 27 * DAY_HOURS, NEWEST).count;
-        assert!(total.abs_diff(expected) <= expected / 20 + 10, "{a_day} a day: {total} for {expected}");
-    }
-}
-
-/// Proves that the stories of a frequent phrase, in any order within their hour, give the same row, and that one that is taken back is not counted.
-#[test]
-fn rows_of_frequent_phrases_do_not_depend_on_the_order() {
-    let mut random = StdRng::seed_from_u64(11);
-    for _ in 0..20 {
-        let (mut row, mut other, mut authors) = (Mentions::default(), Mentions::default(), 0..u32::MAX);
-        for hour in NEWEST - 10 * DAY_HOURS..NEWEST {
-            let mut stories: Vec<Mention> =
-                (0..random.random_range(0..9)).filter_map(|_| authors.next()).map(|author| mention(hour, author)).collect();
-            for one in &stories {
-                row.add(*one, hour - 1);
-            }
-            stories.shuffle(&mut random);
-            for one in &stories {
-                other.add(*one, hour - 1);
-            }
-            assert_eq!(row, other);
-        }
-        for hours in [1, 30, 100, 200] {
-            let one = mention(NEWEST - hours, authors.next().unwrap());
-            let before = row.window(NEWEST, 240).count;
-            row.add(one, NEWEST);
-            assert_eq!(row.window(NEWEST, 240).count, before + 1);
-            row.remove(one, NEWEST);
-            assert_eq!(row.window(NEWEST, 240).count, before, "{hours} hours ago");
-        }
-    }
-}
-
-/// Proves that a row that an earlier version wrote is read, with the same counts.
-#[test]
-fn rows_of_earlier_versions_are_read() {
-    let row: Mentions = serde_json::from_str(EARLIER).unwrap();
-    let expected = Mentions { unnamed: vec![(100, 2)], named: vec![(mention(160, 9), 1), (mention(163, 8), 5)], forgotten: 0 };
-    assert_eq!(row, expected);
-    let json = serde_json::to_string(&row).unwrap();
-    assert!(json.starts_with("\"~") && json.len() < EARLIER.len());
-    assert_eq!(serde_json::from_str::<Mentions>(&json).unwrap(), expected);
-}
-
-/// Hour 100 with two stories without authors, 160 with one of author 9, 163 with five of author 8.
-const EARLIER: &str = "\"ZAIAPAABAAAACQAAAAIBAwABAAAACAAAAAEF\"";

@@ -170,7 +170,7 @@ impl Ledger {
             return Ok(nothing());
         }
         let suffices = |(phrase, row): (&String, Option<Mentions>)| {
-            Some(row.unwrap_or_default()).filter(|row| has_exact_row(phrase) && row.is_exact(self.newest, *self.covered().start()))
+            Some(row.unwrap_or_default()).filter(|row| has_exact_row(phrase) && row.is_exact(self.newest))
         };
         Ok(phrases.iter().zip(found).map(suffices).collect())
     }

@@ -19,7 +19,7 @@ use reads::read::{Completeness, Read, Reader};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The phrase: 1 to 6 words, in any case. Hyphens are blanks, a possessive is the word itself, and a match is a run of whole words.
+    /// The phrase: 1 to 6 words, in any case. Hyphens are blanks, and a match is a run of whole words.
     #[schemars(length(min = 1, max = 100))]
     pub phrase: String,
     /// The length of the window, in hours.

@@ -13,7 +13,7 @@ use velocity::calendar::{day_text, hour_text, time};
 use velocity::hours::Hours;
 use velocity::label::Label;
 use velocity::measure::{Question, Scale};
-use velocity::mentions::{Mention, Mentions, Poster, ROW_BYTES_MAX};
+use velocity::mentions::{Mention, Mentions, Poster};
 use velocity::rows::{BOARD_KEY, Board, DocRow, record_id};
 use velocity::words::is_blocked;
 
@@ -343,8 +343,6 @@ fn the_state_does_not_grow() {
     // Of 31 days: five phrases of each hour's own and the one of all hours, a list of each hour's stories, and the lists of days.
     assert_eq!(sizes[0], sizes[1]);
     assert_eq!((sizes[1][0], sizes[1][1]), (5 * 31 * 24 + 1, 31 * 24));
-    // The phrase of each hour has a row that is no longer than any other.
-    assert!(world.longest("g/") <= ROW_BYTES_MAX && world.mentions("topic").window(START + 50 * 24 - 1, 24).count == 24);
 }
 
 /// The rows and bytes of phrases after so many days, and the bytes of the longest row: titles of eight words, few of which are frequent.
@@ -361,15 +359,13 @@ fn rows_of_phrases(stories_an_hour: u32, days: i64) -> (usize, usize, usize) {
     (world.keys("g/").len(), world.bytes("g/"), world.longest("g/"))
 }
 
-/// Proves the bound of the state after 90 days: it is that of 45 days, no row of a phrase has more than 600 bytes, there are no more rows than the stories of
-/// 31 days have phrases, and five times as many stories give at most five times the bytes. So ten times the stories of the site, 500 an hour, give
-/// at most 25 times those of 20 an hour, which this prints.
+/// Proves the bound of the state after 90 days: it is that of 45 days, there are no more rows than the stories of 31 days have phrases, and five times as many
+/// stories give at most five times the bytes. So ten times the stories of the site, 500 an hour, give at most 25 times those of 20 an hour, which this prints.
 #[test]
 fn ninety_days_are_bounded() {
     let (few, earlier, many) = (rows_of_phrases(4, 90), rows_of_phrases(20, 45), rows_of_phrases(20, 90));
     for (name, (rows, bytes, longest)) in [("4 an hour", few), ("20 an hour, 45 days", earlier), ("20 an hour", many)] {
         println!("{name}: {rows} rows of phrases with {bytes} bytes, the longest {longest}");
-        assert!(longest <= ROW_BYTES_MAX, "{name}: {longest}");
     }
     println!("500 an hour: at most {} bytes", many.1 * 25);
     let phrases_of_a_story = 8 + 7 + 6 + 5;
@@ -403,20 +399,20 @@ fn views_of_earlier_articles_are_deleted() {
 }
 
 /// Proves for random stories, with edits and removals, that every label equals the one computed from all stories, that rows hold the same
-/// counts unless they had no room for them, and that no change repeats a label.
+/// counts, and that no change repeats a label.
 #[test]
 fn labels_equal_a_count_of_all_stories() {
     let mut random = StdRng::seed_from_u64(8);
     let words = ["alpha", "beta", "gamma", "delta", "the", "of", "mesh", "agent"];
     let mut world = World::default();
-    let (mut hours, mut compared, mut forgotten) = (Hours::default(), 0, 0);
+    let mut hours = Hours::default();
     for hour in START..START + 24 * 18 {
         let ago = hour - START;
-        let stories = random.random_range(0..3) + if ago % 200 > 180 { 3 } else { 0 };
+        let stories = random.random_range(0..4) + if ago % 200 > 180 { 4 } else { 0 };
         for _ in 0..stories {
             let length = random.random_range(1..5);
             let title: Vec<&str> = (0..length).filter_map(|_| words.choose(&mut random).copied()).collect();
-            world.story(hour, &format!("a{}", random.random_range(0..20)), &title.join(" "));
+            world.story(hour, &format!("a{}", random.random_range(0..12)), &title.join(" "));
         }
         let ids: Vec<u32> = world.docs.keys().rev().take(60).copied().collect();
         if let (Some(id), 0) = (ids.choose(&mut random), random.random_range(0..3)) {
@@ -443,11 +439,6 @@ fn labels_equal_a_count_of_all_stories() {
         let scale = Scale::new(&hours, hour, Question::default());
         for (gram, mentions) in of {
             let (row, mentions) = (world.mentions(&gram), Mentions::of(mentions));
-            if !row.is_exact(hour, hour - 15 * DAY_HOURS + 1) {
-                forgotten += 1;
-                continue;
-            }
-            compared += 1;
             assert_eq!(scale.measure(&row), scale.measure(&mentions), "{gram} at {ago}");
             let measure = scale.measure(&mentions);
             if measure.counted.count > 0 && !is_blocked(&gram) {
@@ -455,7 +446,6 @@ fn labels_equal_a_count_of_all_stories() {
             }
         }
     }
-    assert!(compared > 4 * forgotten, "{compared} compared, {forgotten} without room");
     let labels = [Label::Rising, Label::Warming, Label::Cooling, Label::Flat]
         .map(|label| world.changes.iter().filter(|(_, known)| known == label.as_str()).count());
     assert!(labels.iter().all(|changes| *changes > 0), "{labels:?}");
