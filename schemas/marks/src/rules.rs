@@ -5,17 +5,21 @@
 //! words of its own, `S13` finds translations, and `S12` (the same first word) is gone. With version 5, `P8` needs at least four consonants in common,
 //! or three that are all, and `P13` the same letters where only three sounds rhyme: fewer are in common by chance.
 //!
+//! With version 6, fewer marks are strong, for what decisions that held such marks different say: `S6` and `S8` do not hold where each mark has words of
+//! its own, `S5` and `S9` not where an everyday word follows other words, and rules of letters and sound not where the words that differ are everyday
+//! words of other meanings (`P16` lists these). `S13` needs a word that is translated, and finds two words or more of which some describe.
+//!
 //! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
 //! matter carries little weight. Every rule is symmetric.
 
 use crate::edits::edits;
 use crate::mark::{Mark, singular, spelled};
 use crate::near::{are_near, edits_max};
-use crate::sound::weighted_distance;
-use crate::words::{is_descriptive, is_function_word, meaning};
+use crate::sound::{self, weighted_distance};
+use crate::words::{is_descriptive, is_everyday, is_function_word, meaning};
 
 /// The version of the rules.
-pub const RULES_VERSION: u32 = 5;
+pub const RULES_VERSION: u32 = 6;
 
 /// How alike a name and a mark are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,6 +178,8 @@ rules! {
     P14 Partial,
     /// A distinctive word of one is part of the other, joined with a descriptive word.
     P15 Partial,
+    /// Letters or sounds as for a strong rule, but the words that differ have other meanings, or each mark has words of its own.
+    P16 Partial,
 }
 
 /// A set of rules.
@@ -247,20 +253,26 @@ fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
         return Some(Rule::S2);
     }
     let limit = edits_max(min);
-    if limit > 0 && max - min <= limit && edits(text, longer) <= limit {
+    if limit > 0 && max - min <= limit && edits(text, longer) <= limit && other_meanings(one, other).is_none() {
         return Some(Rule::S3);
     }
     if !one.is_latin() || !other.is_latin() {
         return None;
     }
     let holds = |rule: Rule| match rule {
-        Rule::S4 => same_key(one, other),
-        Rule::S5 => !one.stripped().is_empty() && one.stripped() == other.stripped() && one_has_all_words(one, other),
-        Rule::S6 => are_near(text, longer),
+        Rule::S4 => same_key(one, other) && other_meanings(one, other).is_none(),
+        Rule::S5 => {
+            let is_same = !one.stripped().is_empty() && one.stripped() == other.stripped();
+            is_same && one_has_all_words(one, other) && !follows_other_words(one, other)
+        }
+        Rule::S6 => are_near(text, longer) && other_meanings(one, other).is_none() && !begin_alike_and_differ(one, other),
         Rule::S7 => one.stems().len() >= 2 && one.stems() == other.stems(),
-        Rule::S8 => begins_with_all(one, other) || begins_with_all(other, one),
-        Rule::S9 => (contains_most(one, other) || contains_most(other, one)) && one_has_all_words(one, other),
-        Rule::S10 => sounds_alike(one, other),
+        Rule::S8 => (begins_with_all(one, other) || begins_with_all(other, one)) && one_has_all_words(one, other),
+        Rule::S9 => {
+            let is_most = contains_most(one, other) || contains_most(other, one);
+            is_most && one_has_all_words(one, other) && !follows_other_words(one, other)
+        }
+        Rule::S10 => sounds_alike(one, other) && other_meanings(one, other).is_none(),
         Rule::S11 => joined(one, other),
         Rule::S13 => same_in_translation(one, other),
         _ => false,
@@ -298,6 +310,7 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<R
         Rule::P13 => rhyme(one).is_some_and(|end| Some(end) == rhyme(other)),
         Rule::P14 => min >= 5 && text.get(..5) == longer.get(..5) && common_beginning(text, longer) * 2 >= min,
         Rule::P15 => long_parts(one).any(|part| long_parts(other).any(|its| its == part)),
+        Rule::P16 => (other_meanings(one, other).is_some() || begin_alike_and_differ(one, other)) && near_letters(one, other),
         _ => false,
     };
     Rule::ALL.iter().copied().find(|rule| rule.tier() == Tier::Partial && rules.has(*rule) && (known.has(*rule) || holds(*rule)))
@@ -344,6 +357,51 @@ fn contains_most(one: &Mark, other: &Mark) -> bool {
 fn one_has_all_words(one: &Mark, other: &Mark) -> bool {
     let lacks = |mark: &Mark, of: &Mark| of.singular().iter().any(|word| !is_function_word(word) && !mark.singular().contains(word));
     !(lacks(one, other) && lacks(other, one))
+}
+
+/// The only word of each mark that differs, if both are everyday words that neither mean nor sound the same and are no forms of one word. Then a letter
+/// changes what the mark says, as in two phrases of which one has a word in jest.
+fn other_meanings<'a>(one: &'a Mark, other: &'a Mark) -> Option<(&'a str, &'a str)> {
+    if one.singular().len() != other.singular().len() {
+        return None;
+    }
+    let mut words = one.singular().iter().zip(other.singular()).filter(|(word, its)| word != its);
+    let (Some((word, its)), None) = (words.next(), words.next()) else { return None };
+    let is_translated = meaning(word).is_some() && meaning(word) == meaning(its);
+    if !is_everyday(word) || !is_everyday(its) || is_translated || common_beginning(word, its) >= FORM_LETTERS_MIN {
+        return None;
+    }
+    let keys = sound::keys(its);
+    let sounds_same = sound::keys(word).iter().any(|key| keys.contains(key));
+    (!sounds_same).then_some((word.as_str(), its.as_str()))
+}
+
+/// The letters with which forms of one word begin alike.
+const FORM_LETTERS_MIN: usize = 4;
+
+/// Whether the only distinctive word of the mark with fewer words is an everyday word, and the other mark begins with a word that this one lacks: the first
+/// word dominates, and many marks have such a word in them.
+fn follows_other_words(one: &Mark, other: &Mark) -> bool {
+    let (short, long) = if one.tokens().len() <= other.tokens().len() { (one, other) } else { (other, one) };
+    let fewer = if short.distinctive().count() <= long.distinctive().count() { short } else { long };
+    let mut words = fewer.distinctive();
+    let (Some(word), None) = (words.next(), words.next()) else { return false };
+    let first = long.singular().first().filter(|first| !is_function_word(first));
+    short.tokens().len() < long.tokens().len() && is_everyday(word) && first.is_some_and(|first| Some(first) != short.singular().first())
+}
+
+/// Whether both marks begin with the same word and each has words of its own: then that word makes most letters the same.
+fn begin_alike_and_differ(one: &Mark, other: &Mark) -> bool {
+    let has_words = one.tokens().len() > 1 && other.tokens().len() > 1;
+    has_words && one.singular().first() == other.singular().first() && !one_has_all_words(one, other)
+}
+
+/// `P16`. The letters of `S3` and `S6`, or the sounds of `S4` and `S10`, whatever the words mean.
+fn near_letters(one: &Mark, other: &Mark) -> bool {
+    let (text, longer) = (one.spelled(), other.spelled());
+    let limit = edits_max(text.len().min(longer.len()));
+    let has_few_edits = limit > 0 && edits(text, longer) <= limit;
+    has_few_edits || same_key(one, other) || are_near(text, longer) || sounds_alike(one, other)
 }
 
 /// `S10`.
@@ -412,19 +470,32 @@ pub(crate) fn without_joined(mark: &Mark) -> impl Iterator<Item = &str> {
     splits.flat_map(move |(start, end)| [is_joined(end).then_some(start), is_joined(start).then_some(end)]).flatten()
 }
 
-/// `S13`. The whole marks have one meaning, or their distinctive words do, in any order. What the data file of words does not know means itself.
+/// `S13`. The whole marks have one meaning, or their distinctive words do, or all words of which there are at least two, in any order. What the data file
+/// of words does not know means itself.
 fn same_in_translation(one: &Mark, other: &Mark) -> bool {
-    let of_words = |mark: &Mark| {
+    let whole = meaning(one.compact());
+    whole.is_some() && whole == meaning(other.compact())
+        || are_translated(one.distinctive().collect(), other.distinctive().collect())
+        || content_words(one).count() >= 2 && are_translated(content_words(one).collect(), content_words(other).collect())
+}
+
+/// Whether words are not the same and have the same meanings.
+fn are_translated(mut words: Vec<&str>, mut others: Vec<&str>) -> bool {
+    let meanings = |words: &[&str]| {
         // The sign keeps a word apart from a meaning of the same letters.
-        let of_word = |word: &str| meaning(word).map_or_else(|| word.to_owned(), |meaning| format!("={meaning}"));
-        let mut meanings: Vec<String> = mark.distinctive().map(of_word).collect();
+        let of_word = |word: &&str| meaning(word).map_or_else(|| (*word).to_owned(), |meaning| format!("={meaning}"));
+        let mut meanings: Vec<String> = words.iter().map(of_word).collect();
         meanings.sort_unstable();
         meanings
     };
-    let whole = meaning(one.compact());
-    let (meanings, others) = (of_words(one), of_words(other));
-    whole.is_some() && whole == meaning(other.compact())
-        || !meanings.is_empty() && meanings == others && one.distinctive().any(|word| meaning(word).is_some())
+    words.sort_unstable();
+    others.sort_unstable();
+    words != others && meanings(&words) == meanings(&others)
+}
+
+/// The words other than function words, in the singular.
+fn content_words(mark: &Mark) -> impl Iterator<Item = &str> {
+    mark.singular().iter().map(String::as_str).filter(|word| !is_function_word(word))
 }
 
 /// Distinctive words of at least four letters, and what remains of a mark without a joined descriptive word.
@@ -533,6 +604,10 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
         Rule::P13 => "only the first consonants differ to the ear".to_owned(),
         Rule::P14 => "the same beginning".to_owned(),
         Rule::P15 => "a distinctive word in common, joined with a descriptive word".to_owned(),
+        Rule::P16 => match other_meanings(name, mark) {
+            Some((word, its)) => format!("few letters differ, but {word} and {its} have other meanings"),
+            None => "most letters are the same, but each has words of its own".to_owned(),
+        },
     }
 }
 

@@ -41,6 +41,22 @@ fn worked_examples() {
         ("Marlow Chicken", "MARLOW", Some(Rule::S5)),
         ("Marlow Chicken", "THE MARLOW CHICKEN HOUSE", Some(Rule::S5)),
         ("Tamarind Shield", "BALSAM TAMARIND", Some(Rule::P2)),
+        // Also where the word in common has a translation, or one of the own words is descriptive.
+        ("Star Chicken", "STAR PIZZA", Some(Rule::P2)),
+        ("Liberty Savings", "LIBERTY REALTY", Some(Rule::P2)),
+        ("Merriam Collegiate", "MERRIAM COLLEGE", Some(Rule::P2)),
+        // An everyday word after another one, and one before it.
+        ("Logic", "GLOBAL LOGIC", Some(Rule::P1)),
+        ("Logic", "LOGIC GLOBAL", Some(Rule::S5)),
+        ("Kressco", "GLOBAL KRESSCO", Some(Rule::S5)),
+        // Everyday words of other meanings, of the same sound, of the same meaning, and forms of one word.
+        ("Boston Tea Party", "BOSTON SEA PARTY", Some(Rule::P2)),
+        ("Day Snow", "DAY SHOW", Some(Rule::P16)),
+        ("Peach Day", "BEACH DAY", Some(Rule::S3)),
+        ("Kressco Lite", "KRESSCO LIGHT", Some(Rule::S4)),
+        ("Marino Inn", "MARINO INT", Some(Rule::S3)),
+        ("Roach Motel", "ROACH INN", Some(Rule::S13)),
+        ("City Woman", "CITY GIRL", Some(Rule::S13)),
         ("Nikon", "IKON", Some(Rule::P13)),
         // Four consonants in common, or three that are all; three of four are in common by chance.
         ("Mictine", "MICTURIN", Some(Rule::P8)),
@@ -56,6 +72,7 @@ fn worked_examples() {
     let of = |text| Mark::new(text).unwrap();
     assert_eq!((distance(&of("Turcool"), &of("TRUCOOL")), distance(&of("Seiko"), &of("SEYCOS"))), (1, 3));
     assert_eq!(why(Rule::P3, &of("Lutexal"), &of("LUTEX")), "LUTEX is inside LUTEXAL");
+    assert_eq!(why(Rule::P16, &of("Day Snow"), &of("DAY SHOW")), "few letters differ, but SNOW and SHOW have other meanings");
     assert_eq!(why(Rule::S3, &of("Turcool"), &of("TRUCOOL")), "one letter differs of 7 letters");
 }
 

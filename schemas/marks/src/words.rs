@@ -13,6 +13,7 @@ pub static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
 
 static DESCRIPTIVE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| of_kind("descriptive: ").chain(of_kind("function words")).collect());
 static FUNCTION: LazyLock<HashSet<&'static str>> = LazyLock::new(|| of_kind("function words").collect());
+static EVERYDAY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| of_kind("everyday words").collect());
 static LEGAL: LazyLock<HashSet<&'static str>> = LazyLock::new(|| of_kind("legal words").collect());
 static MEANINGS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let groups = WORDS.entries.iter().filter_map(|group| Some((group.name.strip_prefix("meaning: ")?, group)));
@@ -39,6 +40,11 @@ pub fn shown() -> ShownFile {
 /// Whether a word in capitals describes goods, services or their quality, or has no meaning of its own.
 pub(crate) fn is_descriptive(word: &str) -> bool {
     DESCRIPTIVE.contains(word)
+}
+
+/// Whether a word in capitals is one of everyday language, which many marks have and whose meaning is plain.
+pub(crate) fn is_everyday(word: &str) -> bool {
+    EVERYDAY.contains(word) || is_descriptive(word) || meaning(word).is_some()
 }
 
 /// Whether a word in capitals only joins others.
@@ -69,6 +75,8 @@ mod tests {
         assert!(descriptive.len() >= 400 && descriptive.iter().collect::<HashSet<_>>().len() == descriptive.len());
         let meanings: Vec<&str> = of_kind("meaning: ").collect();
         assert!(meanings.len() == MEANINGS.len() && meanings.len() > 200);
+        let everyday: Vec<&str> = of_kind("everyday words").collect();
+        assert!(everyday.len() >= 400 && everyday.iter().all(|word| !is_descriptive(word)), "a word is in one of the groups");
         let is_plain = |word: &String| word.bytes().all(|byte| byte.is_ascii_uppercase());
         assert!(WORDS.entries.iter().flat_map(|group| &group.words).all(is_plain));
         let legal: Vec<&str> = of_kind("legal words").collect();

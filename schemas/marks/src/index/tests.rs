@@ -13,8 +13,8 @@ use crate::similar;
 /// Marks of the tests that run each time.
 const MARKS: u32 = 3_000;
 
-/// Pairs of marks that are similar by rules of which random marks may have none: sound, order, plural, other forms of words.
-const ALIKE: [&str; 12] = [
+/// Pairs of marks that are similar by rules of which random marks may have none: sound, order, plural, other forms of words, translation, meaning.
+const ALIKE: [&str; 20] = [
     "DABO",
     "NUBO",
     "FOSTANEL",
@@ -27,6 +27,14 @@ const ALIKE: [&str; 12] = [
     "NEWPORT",
     "BUST RUST",
     "RUST BUSTER",
+    "DAY SNOW",
+    "DAY SHOW",
+    "CREST CAREER IMAGES",
+    "CAREER IMAGE",
+    "EL GALLO",
+    "ROOSTER",
+    "BENGAL LANCER",
+    "BENGAL",
 ];
 
 /// Words of the labelled decisions, and random letters: marks among which every rule holds.
