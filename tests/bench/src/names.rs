@@ -1,6 +1,8 @@
 //! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, the candidates that they
-//! compare, its snapshot, the changes of a day, and the watches that these changes are compared with; next to a comparison with all marks, and PostgreSQL
-//! with an index of trigrams, whose share of the strong marks is printed. `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
+//! compare, its snapshot, the changes of a day, and the watches that these changes are compared with; next to a comparison with all marks, and to
+//! tantivy's fuzzy queries and PostgreSQL with an index of trigrams, whose shares of the strong marks are printed. `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
+
+mod fuzzy;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -43,7 +45,7 @@ const WATCHES_S_MAX: f64 = 20.0;
 const SCANNED_WATCHES: usize = 10;
 /// Names that PostgreSQL is asked for.
 const TRIGRAM_NAMES: usize = 200;
-/// The seed of the marks, which the rows of PostgreSQL are drawn from again.
+/// The seed of the marks, which those of the peers are drawn from again.
 const SEED: u64 = 25;
 
 /// Builds the index and asks it.
@@ -95,6 +97,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     ratio("restart with 6 million, s", restart_s, restart_s <= RESTART_S_MAX && again.versions() == index.versions(), "<= 5");
     std::fs::remove_file(&file)?;
     follow(&index, &mut random);
+    let mut again = StdRng::seed_from_u64(SEED);
+    fuzzy::compare(&index, (1..=count).map(|seq| (seq, text(&mut again, seq))), &names)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(trigrams(&index, count, &names))
 }
@@ -183,8 +187,7 @@ async fn trigrams(index: &Index, count: u32, names: &[Mark]) -> Result<(), Failu
     let mut table = PeerTable::create(cluster.socket(), "marks", "serial int primary key, text text").await?;
     let mut random = StdRng::seed_from_u64(SEED);
     for seq in 1..=count {
-        let text = change(&mut random, seq).after.map(|entry| entry.text).unwrap_or_default();
-        table.add(&[seq.to_string(), text])?;
+        table.add(&[seq.to_string(), text(&mut random, seq)])?;
     }
     let bytes = table.finish(&["create index on marks using gin (text gin_trgm_ops)"]).await?;
     figure("bytes a mark, PostgreSQL", format!("{:.0}", bytes as f64 / f64::from(count)));
@@ -237,6 +240,11 @@ fn change(random: &mut StdRng, seq: u32) -> Change {
     let classes = Classes::of(&[random.random_range(1..46)]);
     let entry = Entry { text, pseudo_marks: Vec::new(), classes, is_live: true };
     Change { seq, serial: seq, is_new: true, was_live: false, after: Some(entry) }
+}
+
+/// The text of a mark, drawn as [`change`] draws it.
+fn text(random: &mut StdRng, seq: u32) -> String {
+    change(random, seq).after.map(|entry| entry.text).unwrap_or_default()
 }
 
 /// A coined word of two to four syllables, with letters about as frequent as in English.
