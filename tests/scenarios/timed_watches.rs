@@ -1,5 +1,5 @@
 //! Watches with an end, which are sold: bought by x402 with and without an account, created with a key, renewed, read, cancelled, and over at their end.
-//! The awards service, which does not sell its watches, sells them here.
+//! The awards service, which does not sell its watches, sells them here; the names service, which does, sells its own.
 
 use std::sync::Arc;
 
@@ -9,6 +9,8 @@ use feed::filter::{Element, Filter as _};
 use feed::query::Feed;
 use feed::watchable::WatchableFeed;
 use jiff::Timestamp;
+use names::operations::register::Register;
+use operation::context::Part;
 use operation::problem::Problem;
 use operation::{Answer as OperationAnswer, Call, Service};
 use reads::registration::Registration;
@@ -16,6 +18,7 @@ use reads::yearly::{self, SoldWatches};
 use schemas::clock::{Clock, SimulatedClock, rfc3339};
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
+use schemas::facts::marks::{MarkClass, MarkFact};
 use schemas::tables::ViewDef;
 use schemas::views::accounts::Tier;
 use schemas::views::awards::{Award, TABLES};
@@ -172,6 +175,19 @@ impl Fixture {
             ..AwardFact::default()
         };
         self.record(&format!("usaspending.awards/{id}"), &FactData::Award(Box::new(fact)), TABLES.view).await;
+    }
+
+    /// Records a trademark of a class with a status code of the register, and waits until it is projected.
+    async fn mark(&mut self, serial: &str, mark: &str, status_code: &str, class: &str) {
+        let fact = MarkFact {
+            serial: serial.to_owned(),
+            mark: mark.to_owned(),
+            status_code: status_code.to_owned(),
+            owners: vec!["Hill Foods LLC".to_owned()],
+            classes: vec![MarkClass { code: class.to_owned(), status_code: "6".to_owned(), ..MarkClass::default() }],
+            ..MarkFact::default()
+        };
+        self.record(&format!("uspto_trademarks/{serial}"), &FactData::Mark(fact), names::record::TABLES.view).await;
     }
 
     /// Records a fact, and waits until a view has it.
@@ -445,9 +461,93 @@ async fn accounts_own_watches() {
     // An operator erases what a token opens, by the id of the watch.
     let (_, held) = fixture.buy(3, &[], &json!({ "contractor": "acme" }));
     let context = &fixture.api.context;
-    let erased = <access::Access as operation::context::Part>::of(context).erase(context, text(&held, "id")).await.unwrap();
+    let erased = <access::Access as Part>::of(context).erase(context, text(&held, "id")).await.unwrap();
     assert_eq!((erased.keys, erased.saved_items), (0, 1));
     let own = [("x-watch-token", text(&held, "token"))];
     assert_eq!(fixture.ask("GET", &format!("{PATH}/{}", text(&held, "id")), &own, &Value::Null).0, 404);
+    fixture.end().await;
+}
+
+const NAMES_PATH: &str = "/names/api/watch";
+
+/// Proves the watches of names: the preview is the answer of the check; a bought watch gets each similar mark once, also one that revives, and no mark of
+/// another class, no dead and no other one; its token renews it; a key lists its watches and cancels one; and after the end nothing is delivered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn similar_marks_reach_who_watches_a_name() {
+    let services: fn() -> Vec<Service> = || vec![names::service().service];
+    let mut fixture = Fixture::with_services(services, Matchers::new(vec![names::service().matcher.unwrap()]), NAMES_PATH).await;
+    let context = Arc::clone(&fixture.api.context);
+    let indexing = tokio::spawn(Register::of(&context).follow(Arc::clone(&context.store), None));
+    fixture.mark("97000001", "VELTRAXON", "630", "009").await;
+    let start_ms = fixture.now_ms();
+
+    let wanted = json!({ "name": "Vetlraxon", "class": [9] });
+    let (status, terms) = fixture.ask("POST", NAMES_PATH, &[], &wanted);
+    assert_eq!((status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!("5000000")), "{terms}");
+    assert_eq!((&terms["preview"]["verdict"], &terms["preview"]["counts"]["strong"]), (&json!("CAUTION"), &json!(1)), "{terms}");
+    let params = json!({ "name": "watch_portfolio", "arguments": wanted });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let (_, offered) = fixture.ask("POST", "/names/mcp", &[("accept", "application/json, text/event-stream")], &call);
+    assert_eq!(offered["result"]["structuredContent"]["preview"]["verdict"], "CAUTION", "{offered}");
+
+    let body = json!({ "name": "Vetlraxon", "class": [9], "webhook": fixture.receiver.url("hook") });
+    let (status, made) = fixture.buy(1, &[], &body);
+    let until_ms = months_after(start_ms, 12).unwrap();
+    assert_eq!((status, text(&made, "until"), &made["minTier"]), (201, &*rfc3339(until_ms), &json!("strong")), "{made}");
+    let (id, token, secret) = (text(&made, "id"), text(&made, "token"), text(&made, "secret"));
+    let own = [("x-watch-token", token)];
+
+    // A key lists its watches, and another watch of the account finds its own marks.
+    let key = fixture.api.key(Tier::Pro).await;
+    let by_key = [("x-api-key", key.as_str())];
+    let other = fixture.ask("POST", NAMES_PATH, &by_key, &json!({ "name": "Morvanda", "minTier": "exact" }));
+    assert_eq!((other.0, other.1.get("token")), (201, None), "{}", other.1);
+    let other = text(&other.1, "id").to_owned();
+    let (_, listed) = fixture.ask("GET", NAMES_PATH, &by_key, &Value::Null);
+    assert_eq!(
+        (&listed["count"], &listed["watches"][0]["id"], &listed["watches"][0]["name"]),
+        (&json!(1), &json!(other), &json!("Morvanda"))
+    );
+
+    for (serial, mark, status_code, class) in [
+        ("97000002", "VELTRAXEN", "630", "009"),
+        ("97000003", "VELTRAXAN", "630", "025"),
+        ("97000004", "VELTRAXIN", "602", "009"),
+        ("97000005", "QUILLBRISK", "630", "009"),
+        ("97000006", "MORVANDA", "630", "030"),
+        // The same again is no change, and the dead mark revives.
+        ("97000002", "VELTRAXEN", "630", "009"),
+        ("97000004", "VELTRAXIN", "616", "009"),
+    ] {
+        fixture.mark(serial, mark, status_code, class).await;
+    }
+    let found = |fixture: &Fixture| -> Vec<Value> {
+        fixture.delivered("hook", secret).iter().flat_map(|message| message["marks"].as_array().unwrap().clone()).collect()
+    };
+    let marks = wait("two similar marks", || Some(found(&fixture)).filter(|marks| marks.len() >= 2));
+    let shown: Vec<(&str, &str, &str)> = marks.iter().map(|mark| (text(mark, "serial"), text(mark, "event"), text(mark, "tier"))).collect();
+    assert_eq!(shown, [("97000002", "new", "strong"), ("97000004", "modified", "strong")]);
+    let message = &fixture.delivered("hook", secret)[0];
+    let of_watch = json!({ "name": "Vetlraxon", "class": [9], "id": id, "until": rfc3339(until_ms) });
+    assert_eq!((&message["event"], &message["watch"]), (&json!("names.similar"), &of_watch));
+    assert_eq!(fixture.matches(id, &own, "serial"), ["97000002", "97000004"]);
+    assert_eq!(fixture.matches(&other, &by_key, "serial"), ["97000006"]);
+
+    let (status, renewed) = fixture.buy(2, &own, &json!({ "name": "VETLRAXON, Inc.", "class": 9 }));
+    let until_ms = months_after(until_ms, 12).unwrap();
+    assert_eq!((status, &renewed["id"], text(&renewed, "until")), (201, &json!(id), &*rfc3339(until_ms)), "{renewed}");
+    let cancelled = fixture.ask("DELETE", &format!("{NAMES_PATH}/{other}"), &by_key, &Value::Null);
+    assert_eq!(cancelled, (200, json!({ "id": other, "cancelled": true })));
+
+    fixture.move_to(until_ms + 1);
+    fixture.mark("97000007", "VELTRAXUN", "630", "009").await;
+    // A watch that is made after it shows that the sender has passed it.
+    let body = json!({ "name": "Nimbarro", "webhook": fixture.receiver.url("newer") });
+    let newer = fixture.ask("POST", NAMES_PATH, &by_key, &body).1;
+    fixture.mark("97000008", "NIMBARRO", "630", "042").await;
+    wait("the message of the newer watch", || (!fixture.delivered("newer", text(&newer, "secret")).is_empty()).then_some(()));
+    assert_eq!(found(&fixture).len(), 2, "nothing is delivered after the end");
+    assert_eq!(fixture.matches(id, &own, "serial").len(), 2);
+    indexing.abort();
     fixture.end().await;
 }

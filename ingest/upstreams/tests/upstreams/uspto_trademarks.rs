@@ -251,7 +251,9 @@ fn damaged_archives() {
     assert_eq!(pages.next_page().unwrap().observations.len(), 0);
     let error = pages.next_page().unwrap_err();
     assert!(error.to_string().contains("declares entities"), "{error}");
+    let bomb = zipped(&whole.replacen("</action-keys>", &" ".repeat(20 << 20), 1));
     for (bytes, record, reason) in [
+        (&bomb[..], 0, "more than is accepted"),
         (&b"<!DOCTYPE html><html></html>"[..], 0, "not a whole zip"),
         (&zipped(&whole)[..500], 0, "not a whole zip"),
         (&zipped(&whole), 101, "fewer than the 101 records"),
@@ -259,6 +261,19 @@ fn damaged_archives() {
         let error = open(bytes, record).map(drop).unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
     }
+}
+
+/// Proves that a record with 26,000 events is read, and the records before and after it with it.
+#[test]
+fn a_record_of_many_events_loses_nothing() {
+    let event =
+        "<case-file-event-statement><code>CHAN</code><type>I</type><date>20200101</date><number>1</number></case-file-event-statement>";
+    let events = format!("<case-file-event-statements>{}</case-file-event-statements>", event.repeat(26_000));
+    let long = record(97_000_002, 630).replacen("<case-file-header>", &format!("{events}<case-file-header>"), 1);
+    let archive = zipped(&document(&[record(97_000_001, 630), long, record(97_000_003, 630)]));
+    let page = open(&archive, 0).unwrap().next_page().unwrap();
+    let serials: Vec<&str> = (0..page.observations.len()).map(|index| mark(&page, index).serial.as_str()).collect();
+    assert_eq!((serials, page.rejects.len()), (vec!["97000001", "97000002", "97000003"], 0));
 }
 
 /// Proves that a file in which most records have lost their number stops the stream, because the format has changed.

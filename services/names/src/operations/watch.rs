@@ -102,9 +102,52 @@ impl SoldWatches for Names {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
     use feed::filter::Filter as _;
 
     use super::*;
+
+    /// Proves in small what a day does: of many watches and many changes, the keys find each pair that a comparison of all with all finds, once, and few
+    /// others.
+    #[test]
+    fn a_day_reaches_each_watch_once() {
+        const STARTS: [&str; 8] = ["VEL", "MOR", "NIM", "QUIL", "TAS", "BREN", "KOR", "LUT"];
+        const ENDS: [&str; 8] = ["TRAXON", "VANDA", "BARRO", "BRISK", "ELLIN", "DOVAR", "AXAL", "UMINO"];
+        let word = |at: usize| format!("{}{}", STARTS[at % 8], ENDS[at / 8 % 8]);
+        let watched: Vec<Option<Wanted>> =
+            (0..64).map(|at| Names::prepare(&Filter { name: Some(word(at)), ..Filter::default() }.normalize().unwrap())).collect();
+        let changes: Vec<Element<Trademark>> = (0..256)
+            .map(|at| {
+                // The words of the watches, as they are, with another last letter, in another mark, and two in one.
+                let mark = match at / 64 {
+                    0 => word(at),
+                    1 => format!("{}U", word(at)),
+                    2 => format!("GLOBAL {} TECH", word(at)),
+                    _ => format!("{} {}", word(at), word(at * 7 + 3)),
+                };
+                let status = if at % 5 == 0 { "dead" } else { "live" };
+                let record = json!({ "serial": format!("{:08}", 97_000_000 + at), "mark": mark, "status": status });
+                serde_json::from_value(json!({ "event": "new", "seq": at + 1, "recordedAt": "", "record": record })).unwrap()
+            })
+            .collect();
+        let mut by_key: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (at, wanted) in watched.iter().enumerate() {
+            for key in Names::filter_keys(wanted).unwrap() {
+                by_key.entry(key).or_default().push(at);
+            }
+        }
+        let (mut compared, mut matched, mut expected) = (0, Vec::new(), Vec::new());
+        for change in &changes {
+            let candidates: BTreeSet<usize> =
+                Names::change_keys(change).iter().filter_map(|key| by_key.get(key)).flatten().copied().collect();
+            compared += candidates.len();
+            matched.extend(candidates.into_iter().filter(|at| Names::selects(&watched[*at], change)).map(|at| (change.seq, at)));
+            expected.extend((0..watched.len()).filter(|at| Names::selects(&watched[*at], change)).map(|at| (change.seq, at)));
+        }
+        assert_eq!(matched, expected);
+        assert!(matched.len() >= 200 && compared < watched.len() * changes.len() / 2, "{} of {compared}", matched.len());
+    }
 
     /// Proves that the keys by which watches are found lose no match, whatever the length of the name: of one word, of many, and of the longest
     /// that is allowed.
