@@ -9,6 +9,7 @@ pub mod classes;
 mod edits;
 pub mod index;
 mod mark;
+mod meanings;
 mod near;
 mod rules;
 mod sound;

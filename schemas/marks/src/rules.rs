@@ -7,16 +7,20 @@
 //!
 //! With version 6, fewer marks are strong, for what decisions that held such marks different say: `S6` and `S8` do not hold where each mark has words of
 //! its own, `S5` and `S9` not where an everyday word follows other words, and rules of letters and sound not where the words that differ are everyday
-//! words of other meanings (`P16` lists these). `S13` needs a word that is translated, and finds two words or more of which some describe.
+//! words of other meanings (`P16` lists these). `S13` needs a word that is translated, and finds two words or more of which some describe. `S14` and
+//! `S15` find coined words that sound alike.
 //!
 //! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
 //! matter carries little weight. Every rule is symmetric.
 
 use crate::edits::edits;
 use crate::mark::{Mark, singular, spelled};
+use crate::meanings::{
+    begin_alike_and_differ, common_beginning, follows_other_words, one_has_all_words, other_meanings, same_in_translation,
+};
 use crate::near::{are_near, edits_max};
-use crate::sound::{self, weighted_distance};
-use crate::words::{is_descriptive, is_everyday, is_function_word, meaning};
+use crate::sound::weighted_distance;
+use crate::words::{is_descriptive, is_everyday};
 
 /// The version of the rules.
 pub const RULES_VERSION: u32 = 6;
@@ -148,6 +152,10 @@ rules! {
     S11 Strong,
     /// The same words, of which some are translated.
     S13 Strong,
+    /// Long words of nearly the same consonants to the ear, and few letters that sound different.
+    S14 Strong,
+    /// Words that rhyme letter by letter: only the consonants before the first vowel differ.
+    S15 Strong,
     /// All words of one stand in a row in the other.
     P1 Partial,
     /// A distinctive word in common.
@@ -185,6 +193,9 @@ rules! {
 /// A set of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RuleSet(u32);
+
+/// Each rule has a bit.
+const _: () = assert!(Rule::ALL.len() <= u32::BITS as usize);
 
 impl RuleSet {
     /// Every rule.
@@ -275,11 +286,11 @@ fn strong(one: &Mark, other: &Mark, rules: RuleSet) -> Option<Rule> {
         Rule::S10 => sounds_alike(one, other) && other_meanings(one, other).is_none(),
         Rule::S11 => joined(one, other),
         Rule::S13 => same_in_translation(one, other),
+        Rule::S14 => near_consonants(one, other) && other_meanings(one, other).is_none(),
+        Rule::S15 => rhyme_by_letters(one, other),
         _ => false,
     };
-    [Rule::S4, Rule::S5, Rule::S6, Rule::S7, Rule::S8, Rule::S9, Rule::S10, Rule::S11, Rule::S13]
-        .into_iter()
-        .find(|rule| rules.has(*rule) && holds(*rule))
+    Rule::ALL.iter().copied().find(|rule| rule.tier() == Tier::Strong && rules.has(*rule) && holds(*rule))
 }
 
 fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<Rule> {
@@ -352,50 +363,6 @@ fn contains_most(one: &Mark, other: &Mark) -> bool {
         && others.windows(words.len()).any(|window| window == words)
 }
 
-/// Whether only one of the marks has words that the other lacks. Where each has its own, as in two names of one quarter for two trades, the words in
-/// common are no longer most of the impression. Function words are not counted.
-fn one_has_all_words(one: &Mark, other: &Mark) -> bool {
-    let lacks = |mark: &Mark, of: &Mark| of.singular().iter().any(|word| !is_function_word(word) && !mark.singular().contains(word));
-    !(lacks(one, other) && lacks(other, one))
-}
-
-/// The only word of each mark that differs, if both are everyday words that neither mean nor sound the same and are no forms of one word. Then a letter
-/// changes what the mark says, as in two phrases of which one has a word in jest.
-fn other_meanings<'a>(one: &'a Mark, other: &'a Mark) -> Option<(&'a str, &'a str)> {
-    if one.singular().len() != other.singular().len() {
-        return None;
-    }
-    let mut words = one.singular().iter().zip(other.singular()).filter(|(word, its)| word != its);
-    let (Some((word, its)), None) = (words.next(), words.next()) else { return None };
-    let is_translated = meaning(word).is_some() && meaning(word) == meaning(its);
-    if !is_everyday(word) || !is_everyday(its) || is_translated || common_beginning(word, its) >= FORM_LETTERS_MIN {
-        return None;
-    }
-    let keys = sound::keys(its);
-    let sounds_same = sound::keys(word).iter().any(|key| keys.contains(key));
-    (!sounds_same).then_some((word.as_str(), its.as_str()))
-}
-
-/// The letters with which forms of one word begin alike.
-const FORM_LETTERS_MIN: usize = 4;
-
-/// Whether the only distinctive word of the mark with fewer words is an everyday word, and the other mark begins with a word that this one lacks: the first
-/// word dominates, and many marks have such a word in them.
-fn follows_other_words(one: &Mark, other: &Mark) -> bool {
-    let (short, long) = if one.tokens().len() <= other.tokens().len() { (one, other) } else { (other, one) };
-    let fewer = if short.distinctive().count() <= long.distinctive().count() { short } else { long };
-    let mut words = fewer.distinctive();
-    let (Some(word), None) = (words.next(), words.next()) else { return false };
-    let first = long.singular().first().filter(|first| !is_function_word(first));
-    short.tokens().len() < long.tokens().len() && is_everyday(word) && first.is_some_and(|first| Some(first) != short.singular().first())
-}
-
-/// Whether both marks begin with the same word and each has words of its own: then that word makes most letters the same.
-fn begin_alike_and_differ(one: &Mark, other: &Mark) -> bool {
-    let has_words = one.tokens().len() > 1 && other.tokens().len() > 1;
-    has_words && one.singular().first() == other.singular().first() && !one_has_all_words(one, other)
-}
-
 /// `P16`. The letters of `S3` and `S6`, or the sounds of `S4` and `S10`, whatever the words mean.
 fn near_letters(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.spelled(), other.spelled());
@@ -415,6 +382,39 @@ fn sounds_alike(one: &Mark, other: &Mark) -> bool {
         && one.skeleton() == other.skeleton()
         && weighted_distance(text, longer) as usize * 100 <= max * 10 * SOUND_LIMIT
 }
+
+/// `S14`.
+fn near_consonants(one: &Mark, other: &Mark) -> bool {
+    let (text, longer) = (one.spelled(), other.spelled());
+    let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
+    one.tokens().len() == 1
+        && other.tokens().len() == 1
+        && min >= NEAR_CONSONANTS_LETTERS_MIN
+        && same_beginning(text, longer)
+        && near_skeletons(one, other)
+        && weighted_distance(text, longer) as usize * 10 <= max * NEAR_CONSONANTS_LIMIT
+}
+
+/// The letters of the shorter mark from which on `S14` holds: of shorter words few consonants are in common by chance.
+const NEAR_CONSONANTS_LETTERS_MIN: usize = 7;
+/// The weighted distance up to which `S14` holds, in hundredths of the letters of the longer mark.
+const NEAR_CONSONANTS_LIMIT: usize = 26;
+
+/// `S15`. A rhyme of everyday words is no likeness, since their meanings are plain.
+fn rhyme_by_letters(one: &Mark, other: &Mark) -> bool {
+    let ([word], [its]) = (one.singular(), other.singular()) else { return false };
+    let end = from_first_vowel(one.whole_singular());
+    one.spelled().len().min(other.spelled().len()) >= RHYMING_LETTERS_MIN
+        && end.len() >= RHYME_LETTERS_MIN
+        && end == from_first_vowel(other.whole_singular())
+        && rhyme(one).is_some_and(|sounds| Some(sounds) == rhyme(other))
+        && !(is_everyday(word) && is_everyday(its))
+}
+
+/// The letters of the shorter mark from which on `S15` holds.
+const RHYMING_LETTERS_MIN: usize = 5;
+/// The letters from the first vowel on from which on `S15` holds.
+const RHYME_LETTERS_MIN: usize = 4;
 
 /// Whether two texts begin with the same letter, or with letters that are often written for one sound.
 fn same_beginning(one: &str, other: &str) -> bool {
@@ -470,34 +470,6 @@ pub(crate) fn without_joined(mark: &Mark) -> impl Iterator<Item = &str> {
     splits.flat_map(move |(start, end)| [is_joined(end).then_some(start), is_joined(start).then_some(end)]).flatten()
 }
 
-/// `S13`. The whole marks have one meaning, or their distinctive words do, or all words of which there are at least two, in any order. What the data file
-/// of words does not know means itself.
-fn same_in_translation(one: &Mark, other: &Mark) -> bool {
-    let whole = meaning(one.compact());
-    whole.is_some() && whole == meaning(other.compact())
-        || are_translated(one.distinctive().collect(), other.distinctive().collect())
-        || content_words(one).count() >= 2 && are_translated(content_words(one).collect(), content_words(other).collect())
-}
-
-/// Whether words are not the same and have the same meanings.
-fn are_translated(mut words: Vec<&str>, mut others: Vec<&str>) -> bool {
-    let meanings = |words: &[&str]| {
-        // The sign keeps a word apart from a meaning of the same letters.
-        let of_word = |word: &&str| meaning(word).map_or_else(|| (*word).to_owned(), |meaning| format!("={meaning}"));
-        let mut meanings: Vec<String> = words.iter().map(of_word).collect();
-        meanings.sort_unstable();
-        meanings
-    };
-    words.sort_unstable();
-    others.sort_unstable();
-    words != others && meanings(&words) == meanings(&others)
-}
-
-/// The words other than function words, in the singular.
-fn content_words(mark: &Mark) -> impl Iterator<Item = &str> {
-    mark.singular().iter().map(String::as_str).filter(|word| !is_function_word(word))
-}
-
 /// Distinctive words of at least four letters, and what remains of a mark without a joined descriptive word.
 pub(crate) fn long_parts(mark: &Mark) -> impl Iterator<Item = &str> {
     let one_word = (mark.tokens().len() == 1).then(|| without_joined(mark)).into_iter().flatten();
@@ -533,10 +505,6 @@ fn common_end(one: &str, other: &str) -> usize {
     one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count()
 }
 
-fn common_beginning(one: &str, other: &str) -> usize {
-    one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
-}
-
 /// The sounds from the first vowel on, at least three. Three are followed by the letters after the first vowels, because so few rhyme by chance.
 pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
     let sounds = mark.syllables();
@@ -550,9 +518,21 @@ pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
 
 /// The letters after the first vowels, doubled ones once: `GIE` of `HUGGIE`.
 fn after_first_vowels(text: &str) -> String {
-    let is_vowel = |c: char| "AEIOUY".contains(c);
+    doubled_once(text.trim_start_matches(|c| !is_vowel(c)).trim_start_matches(is_vowel))
+}
+
+/// The letters from the first vowel on, doubled ones once: `EXON` of `TEXXON`.
+fn from_first_vowel(text: &str) -> String {
+    doubled_once(text.trim_start_matches(|c| !is_vowel(c)))
+}
+
+fn is_vowel(c: char) -> bool {
+    "AEIOUY".contains(c)
+}
+
+fn doubled_once(text: &str) -> String {
     let mut out = String::new();
-    for c in text.trim_start_matches(|c: char| !is_vowel(c)).trim_start_matches(is_vowel).chars() {
+    for c in text.chars() {
         if !out.ends_with(c) {
             out.push(c);
         }
@@ -584,6 +564,8 @@ pub fn why(rule: Rule, name: &Mark, mark: &Mark) -> String {
         Rule::S10 => "the consonants sound alike, and only vowels or similar letters differ".to_owned(),
         Rule::S11 => format!("{} is {} joined with a descriptive word", long.normal(), short.normal()),
         Rule::S13 => "the same words in translation".to_owned(),
+        Rule::S14 => "nearly all consonants sound alike, and few letters differ".to_owned(),
+        Rule::S15 => "only the consonants before the first vowel differ".to_owned(),
         Rule::P1 => format!("all words of {} are in {}", short.normal(), long.normal()),
         Rule::P2 => {
             format!("both have the word {}", shared(&mut name.distinctive().filter(|word| mark.distinctive().any(|its| its == *word))))

@@ -59,8 +59,13 @@ fn worked_examples() {
         ("City Woman", "CITY GIRL", Some(Rule::S13)),
         ("Nikon", "IKON", Some(Rule::P13)),
         // Four consonants in common, or three that are all; three of four are in common by chance.
-        ("Mictine", "MICTURIN", Some(Rule::P8)),
-        ("Fostanel", "FUSTORIL", Some(Rule::P8)),
+        ("Advicor", "ALTOCOR", Some(Rule::P8)),
+        ("Domari", "DENURO", Some(Rule::P8)),
+        // Of long words most letters sound alike, or only the beginning of a coined word differs.
+        ("Mictine", "MICTURIN", Some(Rule::S14)),
+        ("Fostanel", "FUSTORIL", Some(Rule::S14)),
+        ("Exxon", "TEXON", Some(Rule::S15)),
+        ("Trader", "GRADER", Some(Rule::S3)),
         ("Gelvara", "GULDORU", None),
         // Three sounds rhyme if their letters are the same.
         ("Huggie", "DOUGIE", Some(Rule::P13)),

@@ -68,13 +68,13 @@ impl Kind {
             Self::Primary | Self::PrimaryBeginning => &[Rule::P5],
             Self::TinyLeftOut => &[Rule::P6],
             Self::WordBeginning => &[Rule::P7],
-            Self::Skeleton => &[Rule::S10, Rule::P8, Rule::P16],
+            Self::Skeleton => &[Rule::S10, Rule::S14, Rule::P8, Rule::P16],
             Self::Ending => &[Rule::P9],
             Self::Beginning => &[Rule::P14],
             Self::Pair => &[Rule::P10],
             Self::ShortWord => &[Rule::P1, Rule::P11],
             Self::Meaning => &[Rule::S13, Rule::P12],
-            Self::Rhyme => &[Rule::P13],
+            Self::Rhyme => &[Rule::S15, Rule::P13],
         })
     }
 }

@@ -14,9 +14,13 @@ use crate::similar;
 const MARKS: u32 = 3_000;
 
 /// Pairs of marks that are similar by rules of which random marks may have none: sound, order, plural, other forms of words, translation, meaning.
-const ALIKE: [&str; 20] = [
+const ALIKE: [&str; 24] = [
     "DABO",
     "NUBO",
+    "ADVICOR",
+    "ALTOCOR",
+    "EXXON",
+    "TEXON",
     "FOSTANEL",
     "FUSTORIL",
     "MICTINE",
