@@ -470,8 +470,9 @@ async fn accounts_own_watches() {
 
 const NAMES_PATH: &str = "/names/api/watch";
 
-/// Proves the watches of names: the preview is the answer of the check; a bought watch gets each similar mark once, also one that revives, and no mark of
-/// another class, no dead and no other one; its token renews it; a key lists its watches and cancels one; and after the end nothing is delivered.
+/// Proves that the check refuses what is no name or class, and the watches of names: the preview is the answer of the check; a bought watch gets each similar
+/// mark once, also one that revives, and no mark of another class, no dead and no other one; its token renews it; a key lists its watches and cancels one;
+/// and after the end nothing is delivered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn similar_marks_reach_who_watches_a_name() {
     let services: fn() -> Vec<Service> = || vec![names::service().service];
@@ -480,6 +481,20 @@ async fn similar_marks_reach_who_watches_a_name() {
     let indexing = tokio::spawn(Register::of(&context).follow(Arc::clone(&context.store), None));
     fixture.mark("97000001", "VELTRAXON", "630", "009").await;
     let start_ms = fixture.now_ms();
+
+    let long = format!("name={}", "a".repeat(101));
+    for (query, parameter) in [
+        ("class=9", "name"),
+        ("name=%21%3F", "name"),
+        (long.as_str(), "name"),
+        ("name=x&class=46", "class"),
+        ("name=x&class=9,9", "class"),
+        ("name=x&class=1,2,3,4,5,6", "class"),
+        ("name=x&limit=101", "limit"),
+    ] {
+        let (status, refused) = fixture.ask("GET", &format!("/names/api/check?{query}"), &[], &Value::Null);
+        assert!(status == 400 && refused["parameter"].as_str().is_some_and(|name| name.starts_with(parameter)), "{query}: {refused}");
+    }
 
     let wanted = json!({ "name": "Vetlraxon", "class": [9] });
     let (status, terms) = fixture.ask("POST", NAMES_PATH, &[], &wanted);
