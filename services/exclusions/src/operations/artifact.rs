@@ -259,14 +259,21 @@ impl Artifact {
     /// Makes the artifact of what was found, as of a time in milliseconds since 1970. `EXCLUDED_NO_ACTIVE_AWARD` has no list of awards.
     #[must_use]
     pub fn new(findings: Findings, as_of_ms: i64) -> Self {
-        let artifact = Self::with_ended_awards(findings, as_of_ms);
+        let artifact = Self::whole(findings, as_of_ms);
         let federal_awards = if artifact.signal == NO_ACTIVE_AWARD { Vec::new() } else { artifact.federal_awards };
         Self { federal_awards, ..artifact }
     }
 
-    /// The artifact in its earlier form, in which `EXCLUDED_NO_ACTIVE_AWARD` lists the awards that ended. Permalinks with the hash of that form still open it.
+    /// The artifact in its earlier form, in which `EXCLUDED_NO_ACTIVE_AWARD` lists the awards that ended, and nothing names the recipients of awards by name.
+    /// Permalinks with the hash of that form still open it.
     #[must_use]
-    pub fn with_ended_awards(findings: Findings, as_of_ms: i64) -> Self {
+    pub fn in_earlier_form(findings: Findings, as_of_ms: i64) -> Self {
+        let artifact = Self::whole(findings, as_of_ms);
+        let candidates = if artifact.recorded.is_empty() { artifact.candidates } else { Vec::new() };
+        Self { candidates, ..artifact }
+    }
+
+    fn whole(findings: Findings, as_of_ms: i64) -> Self {
         let Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates } = findings;
         let day = day_of(as_of_ms);
         let first = exclusions.first();

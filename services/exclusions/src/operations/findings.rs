@@ -142,7 +142,7 @@ impl Moment {
     /// Makes the artifact about a subject in each form that a permalink can name, the present one first.
     pub(crate) async fn forms(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<[Artifact; 2], Problem> {
         let findings = self.findings(reader, subject).await?;
-        Ok([Artifact::new(findings.clone(), self.as_of_ms), Artifact::with_ended_awards(findings, self.as_of_ms)])
+        Ok([Artifact::new(findings.clone(), self.as_of_ms), Artifact::in_earlier_form(findings, self.as_of_ms)])
     }
 
     /// What is known of a subject.

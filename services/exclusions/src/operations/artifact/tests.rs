@@ -164,7 +164,7 @@ fn the_earlier_form_has_awards_that_ended() {
     let of = |end: &str| {
         let (exclusions, awards) = (vec![exclusion("2026-10-01")], vec![award("OLD", "2020-01-01", end)]);
         let findings = Findings { entity: entity(), exclusions, matched_by: BY_UEI, awards, ..Findings::default() };
-        (Artifact::new(findings.clone(), NOON), Artifact::with_ended_awards(findings, NOON))
+        (Artifact::new(findings.clone(), NOON), Artifact::in_earlier_form(findings, NOON))
     };
     let (now, earlier) = of("2021-01-01");
     assert_eq!((now.federal_awards.len(), earlier.federal_awards.len()), (0, 1));
@@ -172,6 +172,19 @@ fn the_earlier_form_has_awards_that_ended() {
     assert_eq!(Artifact { federal_awards: Vec::new(), ..earlier }, now);
     let (now, earlier) = of("2027-01-01");
     assert_eq!((now.federal_awards.len(), now), (1, earlier));
+}
+
+/// Proves that evidence by name whose awards are of several recipients had no candidates earlier, and that a name of several entities on the index had them.
+#[test]
+fn the_earlier_form_names_no_recipients() {
+    let of = |awards: Vec<Award>| {
+        let candidates = ["A", "B"].map(|uei| Candidate { name: "ACME LLC".into(), uei: uei.into() }).to_vec();
+        let exclusions = vec![exclusion("2026-10-01")];
+        let findings = Findings { entity: entity(), exclusions, matched_by: BY_NAME, awards, candidates, ..Findings::default() };
+        let forms = [Artifact::new(findings.clone(), NOON), Artifact::in_earlier_form(findings, NOON)];
+        forms.map(|form| form.candidates.len())
+    };
+    assert_eq!([of(vec![award("OLD", "2024-01-01", "2027-01-01")]), of(Vec::new())], [[2, 0], [2, 2]]);
 }
 
 /// Proves that the hash is that of the artifact, also with the hash, the link and a receipt next to it, and that it changes with the evidence.
