@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use directives::{ResolvedModel, resolve_makes};
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;
 use operation::{Definition, Method, Price, Surface};
@@ -114,13 +115,17 @@ async fn assess(checked: &[CheckedItem], reader: &Reader<Aviation>) -> Result<Ve
 fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<String> {
     let unknown = |(checked, assessment): (&CheckedItem, &Assessment)| {
         let (item, aircraft) = (&checked.item, &checked.aircraft);
-        let has = |product: &str| assessment.directives.iter().any(|one| one.directive.product == product);
+        // A directive of another holder, which may be for any aircraft, says nothing of the make.
+        let has = |product: &str, model: Option<&ResolvedModel>| {
+            let is_of_make = |holder: &str| model.is_some_and(|model| resolve_makes(holder).iter().any(|make| model.makes.contains(make)));
+            assessment.directives.iter().any(|one| one.directive.product == product && is_of_make(&one.directive.make))
+        };
         let parts = [
             ("aircraft", Some(&item.make), Some(&aircraft.airframe)),
             ("engine", item.engine_make.as_ref(), aircraft.engine.as_ref()),
             ("propeller", item.prop_make.as_ref(), aircraft.propeller.as_ref()),
         ];
-        let missing = parts.into_iter().filter(|(product, ..)| !has(product));
+        let missing = parts.into_iter().filter(|(product, _, model)| !has(product, *model));
         let notes = missing.filter_map(|(_, make, model)| unknown_make_of(make?, model?));
         let without = [("engineMake", &item.engine_model, &item.engine_make), ("propMake", &item.prop_model, &item.prop_make)];
         let without = without.into_iter().filter(|(_, model, make)| model.is_some() && make.is_none());
@@ -265,9 +270,32 @@ impl Read for ToolArguments {
 
 #[cfg(test)]
 mod tests {
-    use jiff::civil::date;
+    use std::sync::Arc;
 
+    use directives::StoredDirective;
+    use jiff::civil::date;
+    use schemas::views::aviation::AirworthinessDirective;
+
+    use super::super::compared::Compared;
     use super::*;
+
+    /// Proves that a directive for something that any aircraft can have hides no unknown make, and that one of the make itself does.
+    #[test]
+    fn directives_for_any_aircraft_hide_no_unknown_make() {
+        let note = |holder: &str, makes: &[&str]| {
+            let record = json!({ "id": "2026-15-05", "adNumber": "2026-15-05", "make": holder, "makes": makes, "product": "aircraft", "layout": "lettered" });
+            let record: AirworthinessDirective = serde_json::from_value(record).unwrap();
+            let stored = StoredDirective::of(&record);
+            let item = FleetItem { tail: "N1".to_owned(), make: "Pipper".to_owned(), model: "X-1".to_owned(), ..FleetItem::default() };
+            let checked = check_items(vec![item]).unwrap();
+            let outcome = directives::compare(&stored.directive, &checked[0].aircraft);
+            let compared = Compared { record: Arc::new(record), stored: Arc::new(stored), outcome };
+            let assessed = [checked[0].assess(vec![compared], date(2026, 11, 20))];
+            unknown_makes(&checked, &assessed)
+        };
+        assert!(note("Acme Winch", &[]).unwrap().starts_with("N1: the make \"Pipper\" is not known"));
+        assert_eq!(note("Pipper", &["PIPPER"]), None);
+    }
 
     /// Proves that a make, or the make of an engine, that nothing is known of is noted with the nearest known ones, that known ones are not, and that many are
     /// cut.

@@ -121,11 +121,15 @@ pub async fn directives_for(reader: &Reader<Aviation>, aircraft: &ResolvedAircra
 /// Drops, for a make that nothing is known of, the directives that may be for any aircraft or that name only the model: the make of a question is probably
 /// misspelt. An assessment of an aircraft shows them.
 pub fn drop_of_unknown_make(found: &mut Vec<Compared>, aircraft: &ResolvedAircraft) {
-    let is_of_make =
-        |one: &Compared| one.record.product == "aircraft" && one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
-    if !is_known_make(&aircraft.airframe.makes) && !found.iter().any(is_of_make) {
+    if !is_known_make(&aircraft.airframe.makes) && !has_make(found, aircraft) {
         found.retain(Compared::is_of_named_part);
     }
+}
+
+/// Whether a directive for aircraft is for the make of an aircraft, not for any.
+pub fn has_make(found: &[Compared], aircraft: &ResolvedAircraft) -> bool {
+    let is_of_make = |one: &Compared| one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
+    found.iter().any(|one| one.record.product == "aircraft" && is_of_make(one))
 }
 
 /// How an aircraft was understood.

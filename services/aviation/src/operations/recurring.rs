@@ -7,7 +7,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{ResolvedNames, directives_for};
+use super::compared::{ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
 use super::followed::Aviation;
@@ -128,6 +128,10 @@ impl Read for Arguments {
             return Err(Problem::new(ErrorCode::Internal, "the aircraft could not be read"));
         };
         let mut found = directives_for(reader, &checked.aircraft).await?;
+        // Of an unknown make only what may be for any aircraft is found.
+        if !has_make(&found, &checked.aircraft) {
+            reader.note(unknown_make(&make, &checked.aircraft));
+        }
         found.retain(|one| !one.record.is_superseded());
         let open = found.iter().filter(|one| one.record.recurring == "unknown").count();
         found.retain(|one| one.record.recurring == "yes");
@@ -135,10 +139,6 @@ impl Read for Arguments {
         reader.note((open > 0).then(|| {
             format!("{open} more directives do not say whether their actions recur; match_ads shows them, with recurring \"unknown\"")
         }));
-        // Of an unknown make only what may be for any aircraft is found.
-        if found.iter().all(|one| one.record.product == "appliance") {
-            reader.note(unknown_make(&make, &checked.aircraft));
-        }
         found.truncate(reader.limit());
         let assessment = checked.assess(found, today);
         Ok(Answer {
