@@ -23,7 +23,10 @@ const FULL: [&str; 4] = ["SATISFACTION", "SATISFIED", "EXONERATION", "LIEN ENTER
 /// Words of an entry that limit a satisfaction to a part.
 const PARTS: [&str; 3] = ["PARTIAL", "PART", "ONLY"];
 /// Words of an entry that take a satisfaction back.
-const TAKEN_BACK: [&str; 7] = ["NOT", "REVERSED", "STRICKEN", "VACATE", "VACATED", "VOID", "WITHDRAWN"];
+const TAKEN_BACK: [&str; 10] =
+    ["ANNULLED", "NOT", "RESCINDED", "REVERSED", "REVOKED", "STRICKEN", "VACATE", "VACATED", "VOID", "WITHDRAWN"];
+/// Words of an entry about a satisfaction that was asked for and is not known to be given: "Exoneration Denied".
+const NOT_GIVEN: [&str; 7] = ["DENIED", "PENDING", "PETITION", "REFUSED", "REJECTED", "REQUEST", "STAYED"];
 /// The words of a description, in capitals, and the taxing body that they name. The first one of a body that occurs counts.
 const BODIES: [(&str, &str); 9] = [
     ("ALLEGHENY COUNTY", "County"),
@@ -98,12 +101,14 @@ fn entry(text: &str) -> Entry {
     let has = |wanted: &[&str]| text.split(|letter: char| !letter.is_alphanumeric()).any(|word| wanted.contains(&word));
     let rest = text.strip_prefix("PARTIAL").unwrap_or(&text).trim_start();
     let is_struck = ["TAX LIEN STRIKE-OFF", "TAX LIEN STRIKE OFF", "STRIKE-OFF", "STRIKE OFF"].iter().any(|words| text.starts_with(words));
-    if has(&TAKEN_BACK) {
+    // "Lien Entered in Error" satisfies one, and "Satisfaction Entered in Error" does not.
+    let is_error = has(&["ERROR"]) && !rest.starts_with("LIEN ENTERED IN ERROR");
+    if has(&TAKEN_BACK) || is_error {
         return if rest.starts_with("SATISF") { Entry::TakenBack } else { Entry::Other };
     }
     match rest {
         _ if is_struck => Entry::Struck,
-        rest if !FULL.iter().any(|words| rest.starts_with(words)) => Entry::Other,
+        rest if has(&NOT_GIVEN) || !FULL.iter().any(|words| rest.starts_with(words)) => Entry::Other,
         rest => match rest.split_once(" AS TO ").map(|(_, named)| bodies_in(named)) {
             Some(named) if !named.is_empty() => Entry::Bodies(named),
             Some(_) => Entry::Part,
@@ -314,6 +319,10 @@ mod tests {
             ("Allegheny County Tax Lien", "Satisfied in Part", PARTIAL, &["County"], None),
             ("Allegheny County Tax Lien", "Satisfaction Vacated", OPEN, &["County"], whole),
             ("Allegheny County Tax Lien", "Notice of Satisfaction", OPEN, &["County"], whole),
+            ("Allegheny County Tax Lien", "Satisfaction Entered in Error", OPEN, &["County"], whole),
+            ("Allegheny County Tax Lien", "Satisfaction Rescinded", OPEN, &["County"], whole),
+            ("Allegheny County Tax Lien", "Exoneration Denied", OPEN, &["County"], whole),
+            ("Allegheny County Tax Lien", "Exoneration Rejected", OPEN, &["County"], whole),
             ("Allegheny County Tax Lien", "Exoneration of Tax Lien", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "Lien Entered in Error by Filer", SATISFIED, &[], whole),
             ("Allegheny County Tax Lien", "Tax Lien Strike-off", STRUCK, &[], whole),
