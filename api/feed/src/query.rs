@@ -126,6 +126,10 @@ impl Feed {
             }
             None if page_request.is_newest(call) => {
                 let found = newest(ctx, self, &at, query.filter.news(), free_after, limit).await?;
+                // The page begins where the search stopped; older changes that the filter selects are in no page of this reader.
+                if !call.form.has_events() {
+                    notes.extend(found.list_note());
+                }
                 let searched_after = if found.is_complete() { at.seq } else { found.complete_from().previous() };
                 found.changes.last().map_or(searched_after, |oldest| oldest.seq.previous())
             }
