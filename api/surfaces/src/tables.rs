@@ -132,6 +132,14 @@ mod tests {
         Table { format, columns: Column::of_schema(&in_one_form(items)) }
     }
 
+    /// Proves that a line that is no JSON is an error, not an empty row.
+    #[test]
+    fn lines_that_are_no_json() {
+        let of = |lines: &[&'static str]| items_of_lines(&lines.iter().map(|line| Bytes::from_static(line.as_bytes())).collect::<Vec<_>>());
+        assert_eq!(of(&["{\"seq\":1}", "2"]).unwrap(), [json!({ "seq": 1 }), json!(2)]);
+        assert_eq!(of(&["{\"seq\":1}", "{\"seq\":"]).unwrap_err().code, ErrorCode::Internal);
+    }
+
     /// Proves that the fields of every form of a record are columns, that a field with two types keeps both, and that a table is complete in both formats,
     /// also without rows.
     #[test]

@@ -75,6 +75,7 @@ fn action(operations: &[Operation], mut arguments: Map<String, Value>) -> Result
         Some(Value::Array(items)) if items.is_empty() => Map::new(),
         Some(Value::String(text)) => match i_json::read(text.as_bytes(), |_, _| true) {
             Ok(Some(Value::Object(given))) => given,
+            Ok(Some(Value::Array(items))) if items.is_empty() => Map::new(),
             _ => return Err(Problem::parameter(ARGUMENTS, "arguments: is not an object")),
         },
         None | Some(Value::Null) => Map::new(),
