@@ -187,7 +187,7 @@ impl Fixture {
             classes: vec![MarkClass { code: class.to_owned(), status_code: "6".to_owned(), ..MarkClass::default() }],
             ..MarkFact::default()
         };
-        self.record(&format!("uspto_trademarks/{serial}"), &FactData::Mark(fact), names::record::TABLES.view).await;
+        self.record(&format!("uspto_trademarks/{serial}"), &FactData::Mark(Box::new(fact)), names::record::TABLES.view).await;
     }
 
     /// Records a fact, and waits until a view has it.
