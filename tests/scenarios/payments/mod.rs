@@ -132,7 +132,7 @@ fn pay_until_answered(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str)
     })
 }
 
-/// Proves that an unpaid call gets the payment terms, the same in both versions, over REST and MCP and in the listing; that a payment buys
+/// Proves that an unpaid call gets the payment terms, the same in both versions, over REST and MCP and at each URL of the listing; that a payment buys
 /// one answer, which only the same payment with the same request gets again; that what is wrong with a payment is named and moves no money;
 /// and that nothing is stored that could move money.
 #[test]
@@ -188,6 +188,15 @@ fn payment_buys_one_answer() {
         let is_root = !listing.starts_with("/receipts");
         assert!((http == 1 || is_root && http > 1) && mcp == 1, "{listing}: {http} {mcp}");
     }
+    // A route that sells several tools is also listed without a query: called like that, it has the terms of one of them.
+    let listed = server.json("/.well-known/x402", "");
+    let bare = format!("http://{at}/parcels/x402/pay");
+    assert!(listed["routes"].as_array().unwrap().iter().any(|route| route["endpoint"] == bare), "{}", listed["routes"]);
+    let called = try_send(at, "GET", "/parcels/x402/pay", &[], "").unwrap();
+    let offered: Value = serde_json::from_slice(&STANDARD.decode(called.header("payment-required")).unwrap()).unwrap();
+    assert_eq!((called.status, &offered["resource"]["url"]), (402, &json!(bare)));
+    let has_terms = |item: &Value| item["resource"] == bare && item["accepts"] == offered["accepts"];
+    assert!(listed["items"].as_array().unwrap().iter().any(has_terms), "{offered}");
 
     // A payment of version 1, then the same call again.
     let first = pay(at, &payment(1), &body("a", 1)).unwrap();
