@@ -1,7 +1,9 @@
 //! What is sold, and what a call gives for it.
 
-use operation::Body;
+use std::time::Duration;
+
 use operation::problem::Problem;
+use operation::{Answer, AnswerFuture, Body};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
@@ -44,4 +46,34 @@ pub(crate) fn sellable(operation: &str, body: Body) -> Result<(String, String), 
         return Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded; nothing was charged"));
     }
     Ok((answer, effect))
+}
+
+/// The free preview; null if there is none, or if it takes too long: a caller learns the terms in any case.
+pub(crate) async fn preview(operation: &str, previewed: AnswerFuture, time_max: Duration) -> Value {
+    match tokio::time::timeout(time_max, previewed).await {
+        Ok(Ok(Answer { body: Body::Json(value), .. })) => value,
+        Ok(_) => Value::Null,
+        Err(_) => {
+            tracing::warn!(operation, "payment terms were sent without their preview, which took too long");
+            Value::Null
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that terms have the preview that is made in time, and none if it fails or takes too long.
+    #[tokio::test]
+    async fn terms_do_not_wait_for_a_slow_preview() {
+        let shown = json!({ "total": 3 });
+        let answered = Answer::json(&shown);
+        let failed: Result<Answer, Problem> = Err(Problem::new(ErrorCode::Unavailable, "no"));
+        assert_eq!(preview("scan", Box::pin(async move { answered }), Duration::ZERO).await, shown);
+        assert_eq!(preview("scan", Box::pin(async move { failed }), Duration::ZERO).await, Value::Null);
+        assert_eq!(preview("scan", Box::pin(std::future::pending()), Duration::ZERO).await, Value::Null);
+    }
 }

@@ -35,7 +35,7 @@ use view_store::lease::Lease;
 use super::ProcessingGuard;
 use super::chain::{Found, Transfer};
 use super::facilitator::{Facilitator, FacilitatorReply};
-use super::goods::{GivenPayment, Goods, sellable};
+use super::goods::{GivenPayment, Goods, preview, sellable};
 use super::repeats::{self, Buyer};
 use super::settlement::Settlement;
 use super::signed::{Signed, hex_text};
@@ -43,6 +43,8 @@ use super::terms::{Offer, PaymentTerms, Version};
 use super::verifications::Slot;
 use crate::Payments;
 
+/// How long the payment terms wait for their preview: less than a read may take, so that they come without it.
+const PREVIEW_TIME_MAX: Duration = Duration::from_secs(4);
 /// How long a caller waits for a settlement. The settlement itself continues after that.
 const SETTLEMENT_WAIT_MAX: Duration = Duration::from_secs(40);
 /// How often the facilitator is asked to settle: a settlement may fail because of payments of others.
@@ -82,7 +84,7 @@ where
     let Some(given) = given else {
         Access::of(ctx).admit_unpaid(ctx, address).await?;
         let preview = match arguments {
-            Ok(arguments) => preview(run(Stage::Preview, arguments).await),
+            Ok(arguments) => preview(goods.operation, run(Stage::Preview, arguments), PREVIEW_TIME_MAX).await,
             Err(_) => Value::Null,
         };
         metrics::count_payment(goods.service, PaymentOutcome::TermsSent);
@@ -204,14 +206,6 @@ fn recorded(text: String) -> Body {
         return Body::Json(value);
     }
     Body::Parts(vec![Bytes::from(text)])
-}
-
-/// The free preview; null if there is none.
-fn preview(previewed: Result<Answer, Problem>) -> Value {
-    match previewed.map(|answer| answer.body) {
-        Ok(Body::Json(value)) => value,
-        _ => Value::Null,
-    }
 }
 
 /// The problem of an unpaid call, with the payment terms.
