@@ -22,6 +22,8 @@ pub struct Goods {
     pub offer: Offer,
     /// The lowest tier whose keys do not pay.
     pub free_from: &'static str,
+    /// How long the payment terms wait for their preview.
+    pub preview_time_max: Duration,
 }
 
 /// The payment of a call.

@@ -43,8 +43,6 @@ use super::terms::{Offer, PaymentTerms, Version};
 use super::verifications::Slot;
 use crate::Payments;
 
-/// How long the payment terms wait for their preview: less than a read may take, so that they come without it.
-const PREVIEW_TIME_MAX: Duration = Duration::from_secs(4);
 /// How long a caller waits for a settlement. The settlement itself continues after that.
 const SETTLEMENT_WAIT_MAX: Duration = Duration::from_secs(40);
 /// How often the facilitator is asked to settle: a settlement may fail because of payments of others.
@@ -84,7 +82,7 @@ where
     let Some(given) = given else {
         Access::of(ctx).admit_unpaid(ctx, address).await?;
         let preview = match arguments {
-            Ok(arguments) => preview(goods.operation, run(Stage::Preview, arguments), PREVIEW_TIME_MAX).await,
+            Ok(arguments) => preview(goods.operation, run(Stage::Preview, arguments), goods.preview_time_max).await,
             Err(_) => Value::Null,
         };
         metrics::count_payment(goods.service, PaymentOutcome::TermsSent);

@@ -149,13 +149,7 @@ impl Mounted {
         is_paid: bool,
         answering: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, Problem> {
-        let time_max = match operation.method {
-            _ if is_paid => SALE_TIME_MAX,
-            Method::Get if operation.is_live() => LIVE_TIME_MAX,
-            Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
-            Method::Get => READ_TIME_MAX.saturating_add(wait),
-            Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
-        };
+        let time_max = time_max_of(operation, wait, is_paid);
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
             tracing::error!(service = self.service.name, operation = operation.name, seconds = time_max.as_secs(), "a call took too long");
             Err(if is_paid {
@@ -250,7 +244,20 @@ impl Mounted {
         let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
         let micros = operation.price_of(&self.settings, arguments).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
-        Goods { service: self.service.name, operation: operation.name, offer, free_from }
+        // Earlier than the call would be refused.
+        let preview_time_max = time_max_of(operation, Duration::ZERO, false) * 4 / 5;
+        Goods { service: self.service.name, operation: operation.name, offer, free_from, preview_time_max }
+    }
+}
+
+/// How long a call may take that itself waits for changes for as long as `wait`.
+fn time_max_of(operation: &Operation, wait: Duration, is_paid: bool) -> Duration {
+    match operation.method {
+        _ if is_paid => SALE_TIME_MAX,
+        Method::Get if operation.is_live() => LIVE_TIME_MAX,
+        Method::Get if !operation.files.is_empty() => FILE_TIME_MAX,
+        Method::Get => READ_TIME_MAX.saturating_add(wait),
+        Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
     }
 }
 
