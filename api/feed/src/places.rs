@@ -32,6 +32,9 @@ pub const PLACES_MAX: usize = 2_000;
 const ROWS_MAX: usize = 3 * PLACES_MAX;
 /// The most rows of a bucket that are read at a time.
 const ROWS_PER_READ: usize = 500;
+/// The most rows of a bucket that are read at a time after buckets without rows: the embedded store reads so few on the caller's thread. A part of all days
+/// has thousands of buckets, of which nearly all are empty.
+const ROWS_PER_PROBE: usize = 200;
 /// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round.
 const BUCKETS_AT_ONCE: usize = 16;
 /// Starts the text of a place, which is signed as the cursors of feeds are. No filter of a feed starts like this.
@@ -286,6 +289,8 @@ struct Reading<'a> {
     /// The place after which the walk starts.
     start: Option<Spot>,
     buckets_at_once: usize,
+    /// Whether the buckets that were read last have no rows.
+    is_in_gap: bool,
     rows_read: usize,
 }
 
@@ -303,6 +308,7 @@ impl<'a> Reading<'a> {
             after: None,
             start,
             buckets_at_once: 1,
+            is_in_gap: false,
             rows_read: 0,
         }
     }
@@ -313,13 +319,19 @@ impl<'a> Reading<'a> {
             return Ok(None);
         }
         let end = self.last_bucket.min(self.bucket.saturating_add(i64::try_from(self.buckets_at_once).unwrap_or(1) - 1));
-        let reads = (self.bucket..=end).map(|bucket| self.view.range(self.table, self.range(bucket)));
+        let limit = if self.is_in_gap { ROWS_PER_PROBE } else { ROWS_PER_READ };
+        let reads = (self.bucket..=end).map(|bucket| self.view.range(self.table, self.range(bucket, limit)));
         let rows_of_buckets = try_join_all(reads).await.map_err(store_problem)?;
+        self.is_in_gap = rows_of_buckets.iter().all(Vec::is_empty);
+        if self.is_in_gap {
+            // Reads on this thread do not let other calls run.
+            tokio::task::yield_now().await;
+        }
         self.buckets_at_once = (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE);
         let mut spots = Vec::new();
         for rows in rows_of_buckets {
             self.rows_read += rows.len();
-            let (is_cut, last) = (rows.len() == ROWS_PER_READ, rows.last().map(|(key, _)| key.clone()));
+            let (is_cut, last) = (rows.len() == limit, rows.last().map(|(key, _)| key.clone()));
             for (key, value) in rows {
                 let [_, _, Datum::Int(rank), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
                 if *rank > *self.ranks.end() {
@@ -346,11 +358,11 @@ impl<'a> Reading<'a> {
     }
 
     /// The rows of a bucket that are read next.
-    fn range(&self, bucket: i64) -> Range {
+    fn range(&self, bucket: i64, limit: usize) -> Range {
         let first = self.start.as_ref().filter(|spot| spot.bucket == bucket).map_or(*self.ranks.start(), |spot| spot.rank);
         let after = self.after.clone().filter(|_| bucket == self.bucket);
         let from = after.is_none().then(|| key![self.list, bucket, first]);
-        Range { prefix: key![self.list, bucket], after, from, limit: ROWS_PER_READ, reverse: false }
+        Range { prefix: key![self.list, bucket], after, from, limit, reverse: false }
     }
 }
 

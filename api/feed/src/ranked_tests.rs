@@ -80,6 +80,26 @@ async fn pages_hold_the_list_as_of_any_change() {
     }
 }
 
+/// Proves that buckets without rows before, between and after those of a list change nothing, however many rows the next bucket has.
+#[tokio::test]
+async fn gaps_between_buckets_change_nothing() {
+    let mut things = Things::new(&LARGE).await;
+    for n in 0..700 {
+        let size = if n < 450 { 20 } else { 90 };
+        things.change(&Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: "n".into(), size });
+    }
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let wanted: Vec<String> = (0..700).map(|n| format!("thing/{n:05}")).collect();
+    for buckets in [2..=9, -300..=9, 1..=300] {
+        let part = Segment { buckets, ranks: 0..=100 };
+        let (ids, totals) = read_all((&ctx, &feed, &at), ("all", &part), None, || 190).await;
+        assert_eq!(ids, wanted, "{part:?}");
+        assert!(totals.iter().all(|total| *total == Some(700)), "{totals:?}");
+    }
+}
+
 /// Proves that a list longer than one walk has no total, that its pages still hold every record once, and that entries added in front while
 /// a reader pages neither repeat nor hide others.
 #[tokio::test]
