@@ -41,4 +41,4 @@ pub use read::{Source, read};
 pub use record::{StoredDirective, record_of};
 
 /// The version of the rules of this crate.
-pub const RULES_VERSION: u32 = 7;
+pub const RULES_VERSION: u32 = 8;

@@ -166,17 +166,18 @@ fn read_one(source: &Source<'_>, found: &DirectiveText) -> Directive {
     };
     unread.extend(more);
     let layout = parts.layout.unwrap_or(Layout::Older);
-    // "All airplanes, with a winch of Acme installed": the holder is that of something that aircraft of any maker can have.
-    let names_holder = || {
-        let text = folded(parts.applicability.of(text));
-        makes.iter().any(|make| text.contains(make.as_str()))
+    // "All airplanes, with a winch of Acme installed": the holder is that of something that aircraft of any maker can have, unless the text names aircraft of
+    // the holder: "all Acme airplanes".
+    let names_aircraft = || {
+        let part = Tokens::of(text, parts.applicability.start..parts.applicability.end);
+        (0..part.len()).any(|at| makes.iter().any(|make| is_aircraft_of(&part, at, make)))
     };
     let is_for_any = product == Product::Aircraft
         && layout == Layout::Lettered
         && applicability.models.is_empty()
         && applicability.mentions.is_empty()
         && !is_known_make(&makes)
-        && !names_holder();
+        && !names_aircraft();
     let makes = if is_for_any { Vec::new() } else { makes };
     if layout == Layout::Older {
         unread.push(Unread { reason: UnreadReason::OlderLayout, span: found.span });
@@ -418,6 +419,68 @@ fn make_before(part: &Tokens<'_>, at: usize) -> Vec<String> {
         }
     }
     Vec::new()
+}
+
+/// Whether aircraft of a make are named here: "Acme Aviation, Inc. airplanes" or "airplanes manufactured by Acme", but not "a winch of Acme", "an Acme winch"
+/// or "an Acme airplane parachute".
+fn is_aircraft_of(part: &Tokens<'_>, at: usize, make: &str) -> bool {
+    let Some(next) = after_name(part, at, make) else { return false };
+    let end = (next..next + MAKE_WORDS_MAX).find(|at| ends_as_aircraft(part, *at) || !is_in_maker(part, *at));
+    end.is_some_and(|end| ends_as_aircraft(part, end)) || follows_aircraft(part, at)
+}
+
+/// The position after a make whose words begin here.
+fn after_name(part: &Tokens<'_>, at: usize, make: &str) -> Option<usize> {
+    let mut wanted = make.split(' ').peekable();
+    let mut next = at;
+    while wanted.peek().is_some() {
+        let token = folded(part.text(next));
+        let mut has_word = false;
+        // One token can have several words: "Acme-Lift".
+        for word in token.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            match wanted.next() {
+                Some(own) if own == word => has_word = true,
+                Some(_) => return None,
+                None => break,
+            }
+        }
+        if !has_word {
+            return None;
+        }
+        next += 1;
+    }
+    Some(next)
+}
+
+fn is_aircraft_noun(word: &str) -> bool {
+    is_noun(word) && product_of_noun(&word.to_lowercase()) == Product::Aircraft
+}
+
+/// Whether a token is a noun for aircraft that no other noun follows, and no more of the name of a maker.
+fn ends_as_aircraft(part: &Tokens<'_>, at: usize) -> bool {
+    let text = part.text(at);
+    if !is_aircraft_noun(text) {
+        return false;
+    }
+    let is_plural = text.starts_with(char::is_lowercase) && text.ends_with('s');
+    let is_end = !part.is_word(at + 1) && !is_form(part.text(at + 2));
+    is_plural || is_end || part.is_any(at + 1, QUALIFIERS)
+}
+
+/// Whether a token can stand between the first word of a maker and the noun for its products.
+fn is_in_maker(part: &Tokens<'_>, at: usize) -> bool {
+    let text = part.text(at);
+    let is_joint = matches!(text, "," | ".") && (is_form(part.before(at, 1)) || is_form(part.text(at + 1)));
+    let is_kind = part.is_any(at, &["category", "model", "models", "restricted", "series", "small"]);
+    text.starts_with(char::is_uppercase) || is_form(text) || is_joint || is_kind || matches!(text, "&" | "-")
+}
+
+/// Whether a noun for aircraft stands before a maker: "airplanes of Acme", "airplanes manufactured by Acme".
+fn follows_aircraft(part: &Tokens<'_>, at: usize) -> bool {
+    let is_made =
+        part.is_any(at.wrapping_sub(1), &["by"]) && part.is_any(at.wrapping_sub(2), &["built", "made", "manufactured", "produced"]);
+    let noun = if is_made { part.before(at, 3) } else { part.before(at, 2) };
+    (is_made || part.is(at.wrapping_sub(1), "of")) && is_aircraft_noun(noun)
 }
 
 /// The known makes that the first cells of the rows of a table name.

@@ -372,6 +372,35 @@ fn kinds_of_aircraft() {
     assert_eq!(compare(&directive, &aircraft("Cessna", "172S")).verdict, Verdict::None);
 }
 
+/// Proves that a directive of an unknown holder that names no model is possible for aircraft of every maker, unless its text names aircraft of the holder,
+/// wherever in the text.
+#[test]
+fn aircraft_of_the_holder() {
+    let far = format!("all airplanes, certificated in any category, {}with a winch of Acme installed.", "or in none, ".repeat(40));
+    let far_aircraft = format!("airplanes, certificated in any category, {}that are Acme airplanes.", "or in none, ".repeat(40));
+    for (applies_to, is_for_all) in [
+        ("all airplanes, certificated in any category, with a winch of Acme installed.", true),
+        ("all airplanes, with an Acme winch installed.", true),
+        ("all airplanes equipped with a winch manufactured by Acme Aircraft, Inc.", true),
+        ("all aircraft with an Acme airplane parachute.", true),
+        ("all aircraft with Acme Aircraft, Inc. winches.", true),
+        (far.as_str(), true),
+        ("all Acme airplanes, certificated in any category.", false),
+        ("all Acme Aviation, Inc. airplanes.", false),
+        ("all Acme-Lift restricted category aircraft.", false),
+        ("all airplanes manufactured by Acme, with a winch installed.", false),
+        (far_aircraft.as_str(), false),
+    ] {
+        let applicability = format!("This AD applies to {applies_to}");
+        let text =
+            Text { holder: "Acme", title: "Airworthiness Directives; Acme Airplanes", applicability: &applicability, ..Text::default() };
+        let (_, directive) = text.read();
+        let verdict = compare(&directive, &aircraft("Cessna", "172S")).verdict;
+        assert_eq!((directive.makes.is_empty(), verdict == Verdict::Possible), (is_for_all, is_for_all), "{applicability}");
+        assert_eq!(compare(&directive, &aircraft("Acme", "A1")).verdict, Verdict::Possible, "{applicability}");
+    }
+}
+
 /// Proves that the layout before lettered paragraphs is read where it names a model, and stays possible for the rest of the make.
 #[test]
 fn older_layout() {
