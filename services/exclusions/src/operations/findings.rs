@@ -1,5 +1,6 @@
 //! What is known of an entity at one position: its active exclusions and its awards.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::record::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
@@ -18,7 +19,7 @@ use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
 use super::artifact::{Artifact, BY_NAME, Candidate, Entity, Findings};
 use super::filter::keys_of;
 use super::followed::Exclusions;
-use super::recipients::{self, AWARDS, is_named};
+use super::recipients::{self, AWARDS, NAMES_PER_SEARCH, is_named};
 use crate::{FEED, SOURCE};
 use reads::read::Reader;
 
@@ -234,22 +235,40 @@ impl Moment {
     async fn awards_named(&self, ctx: &Context, name: &str) -> Result<(Vec<Award>, bool), Problem> {
         let Some(company) = CompanyName::new(name) else { return Ok((Vec::new(), false)) };
         let named = recipients::named(ctx, &self.awards, company.clone()).await?;
-        if named.names.is_empty() {
-            return Ok((Vec::new(), named.is_cut));
+        let mut found: Vec<Element<Award>> = Vec::new();
+        let mut is_cut = named.is_cut;
+        for names in named.names.chunks(NAMES_PER_SEARCH) {
+            let query = TermQuery::Exact("recipient", names.to_vec());
+            let criteria = Criteria::new(vec![query], |change: &Element<Award>| is_named(&company, &change.record.recipient));
+            let some = newest(ctx, &AWARDS_FEED, &self.awards, criteria, Seq(0), DIGEST_MAX).await?;
+            is_cut |= !some.is_complete();
+            found.extend(some.changes);
         }
-        let query = TermQuery::Exact("recipient", named.names);
-        let criteria = Criteria::new(vec![query], |change: &Element<Award>| is_named(&company, &change.record.recipient));
-        let (awards, is_cut) = self.awards(ctx, criteria).await?;
-        Ok((awards, is_cut || named.is_cut))
+        // An award has one recipient, so that no two searches find the same change.
+        is_cut |= keep_newest(&mut found, |change| change.seq, DIGEST_MAX);
+        Ok((self.current(found).await?, is_cut))
     }
 
     async fn awards(&self, ctx: &Context, criteria: Criteria<'_, Award>) -> Result<(Vec<Award>, bool), Problem> {
         let found = newest(ctx, &AWARDS_FEED, &self.awards, criteria, Seq(0), DIGEST_MAX).await?;
         let is_cut = !found.is_complete();
-        let mut awards = AWARDS_FEED.still_current(&self.awards, found.changes).await?;
-        awards.retain(|award| !award.withdrawn);
-        Ok((awards, is_cut))
+        Ok((self.current(found.changes).await?, is_cut))
     }
+
+    /// The awards of some changes that are their latest ones, without those that are withdrawn.
+    async fn current(&self, changes: Vec<Element<Award>>) -> Result<Vec<Award>, Problem> {
+        let mut awards = AWARDS_FEED.still_current(&self.awards, changes).await?;
+        awards.retain(|award| !award.withdrawn);
+        Ok(awards)
+    }
+}
+
+/// Keeps so many of the changes of several searches, the newest first. Returns whether some were left out.
+fn keep_newest<T>(found: &mut Vec<T>, seq: impl Fn(&T) -> Seq, most: usize) -> bool {
+    found.sort_by_key(|change| Reverse(seq(change)));
+    let is_cut = found.len() > most;
+    found.truncate(most);
+    is_cut
 }
 
 /// The recipients of some awards if they are several by their UEIs, each with the first of its names in their order; none if they are one.
@@ -312,6 +331,18 @@ mod tests {
         let of = |classification: &str, suppressed| Exclusion { classification: classification.into(), suppressed, ..Exclusion::default() };
         let found = [of(FIRM, false), of(VESSEL, false), of(VESSEL, true), of("", false)];
         assert_eq!(reasons_without_signal(&found), ["a vessel", "the list gives no class of party"]);
+    }
+
+    /// Proves that of several searches the newest changes are kept, and that it is said if some are left out.
+    #[test]
+    fn newest_of_several_searches() {
+        let kept = |most: usize| {
+            let mut found = vec![Seq(7), Seq(3), Seq(9), Seq(5)];
+            let is_cut = keep_newest(&mut found, |seq| *seq, most);
+            (found, is_cut)
+        };
+        assert_eq!(kept(4), (vec![Seq(9), Seq(7), Seq(5), Seq(3)], false));
+        assert_eq!(kept(2), (vec![Seq(9), Seq(7)], true));
     }
 
     /// Proves that awards of several recipients name each once, and that those of one recipient, or of unknown ones, name none.

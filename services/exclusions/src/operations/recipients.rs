@@ -1,5 +1,6 @@
 //! The names of recipients of awards that match the name of a company exactly. They are found by the keys that such names have in common, so that no
-//! question compares every name.
+//! question compares every name. A name that awards brought after the position of a question may be among them: it finds no award up to that position, and
+//! displaces no other name unless a company has more than [`NAMES_MAX`].
 //!
 //! A process keeps the names of one generation of the view of awards, in at most [`BYTES_MAX`] of memory, and adds those that awards brought since. An
 //! answer that may lack a name says so.
@@ -21,8 +22,10 @@ use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
 /// The changes of the awards service.
 pub(super) const AWARDS: Source = Source::of_records("awards", &AWARD_TABLES, &CHANGES_AWARDS, &[AWARD_FACTS]);
 
-/// The most names of one company whose awards are searched: as many values as one search looks up.
-const NAMES_MAX: usize = 48;
+/// The most names that one search of awards looks up.
+pub(super) const NAMES_PER_SEARCH: usize = 48;
+/// The most names of one company whose awards are searched.
+const NAMES_MAX: usize = 10 * NAMES_PER_SEARCH;
 /// The most bytes of the names that are kept; those of a million awards need less.
 const BYTES_MAX: usize = 64 << 20;
 /// What a name needs besides its letters: its place, its hash and its keys.
@@ -64,7 +67,7 @@ pub(super) fn is_named(company: &CompanyName, recipient: &str) -> bool {
     CompanyName::new(recipient).and_then(|other| compare(company, &other)).is_some_and(|found| found.grade == Grade::Exact)
 }
 
-/// The names of recipients that are exactly that of a company, at a position of the awards service.
+/// The names of recipients that are exactly that of a company, at a position of the awards service. Names of later awards may be included.
 ///
 /// # Errors
 /// When the names cannot be read.
@@ -167,11 +170,30 @@ mod tests {
         assert_eq!(found(&known, "BLUE STAR"), ("blue star llc".to_owned(), false));
     }
 
-    /// Proves that an answer says if a company has more names than one search looks up, or if names were left out for their bytes, which later names do
+    /// Proves that spellings which later awards bring displace none of those that a company had, so that evidence of an earlier time stays the same.
+    #[test]
+    fn later_names_displace_none() {
+        // A name with more blanks is earlier in the order.
+        let spelled = |blanks: usize| format!("acme{}llc", " ".repeat(blanks));
+        let mut known = Known::default();
+        let earlier: BTreeSet<String> = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
+        known.take_in(1, &earlier, BYTES_MAX);
+        let before = known.matching(&CompanyName::new("ACME").unwrap());
+        assert_eq!((before.names.len(), before.is_cut), (NAMES_PER_SEARCH + 2, false));
+        let later: BTreeSet<String> = (1..=2 * NAMES_PER_SEARCH).map(spelled).collect();
+        known.take_in(1, &later, BYTES_MAX);
+        let after = known.matching(&CompanyName::new("ACME").unwrap());
+        assert!(after.names.len() > before.names.len() && before.names.iter().all(|name| after.names.contains(name)));
+        assert!(!after.is_cut);
+    }
+
+    /// Proves that an answer says if a company has more names than are searched, or if names were left out for their bytes, which later names do
     /// not undo.
     #[test]
     fn what_is_left_out_is_said() {
-        let many: BTreeSet<String> = (0..=NAMES_MAX).map(|at| format!("acme{}llc", " ".repeat(at + 1))).collect();
+        let forms = ["llc", "inc", "inc.", "ltd", "corp"];
+        let many: BTreeSet<String> =
+            (0..=NAMES_MAX).map(|at| format!("acme{}{}", " ".repeat(at / forms.len() + 1), forms[at % forms.len()])).collect();
         let mut known = Known::default();
         known.take_in(1, &many, BYTES_MAX);
         let named = known.matching(&CompanyName::new("ACME").unwrap());
