@@ -119,6 +119,16 @@ fn entry(text: &str) -> Entry {
 }
 
 impl Seen {
+    /// What is remembered of a lien. Older versions remembered entries with names of persons.
+    fn of(state: &mut State<'_, ParcelsRules>, key: &str) -> Result<Self, Undecided> {
+        let mut seen: Self = state.source(&seen_key(key))?.unwrap_or_default();
+        let entries = [&mut seen.satisfied, &mut seen.struck, &mut seen.part];
+        for entry in entries.into_iter().chain(seen.waiting.as_mut().map(|fact| &mut fact.last_entry)) {
+            *entry = masked_entry(entry);
+        }
+        Ok(seen)
+    }
+
     /// Takes the last entry of a docket.
     fn take(&mut self, text: &str) {
         let text_of = |field: &mut String| text.clone_into(field);
@@ -194,8 +204,7 @@ pub(super) fn waiting_key(pin: &str) -> String {
 pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &LienFact) -> Result<(), Undecided> {
     // Facts that were recorded earlier can have names.
     let fact = &LienFact { last_entry: masked_entry(&fact.last_entry), ..fact.clone() };
-    let seen_key = seen_key(key);
-    let mut seen: Seen = state.source(&seen_key)?.unwrap_or_default();
+    let mut seen = Seen::of(state, key)?;
     seen.take(&fact.last_entry);
     if fact.pin.is_empty() {
         for pin in pins_of_block_lot(&fact.block_lot) {
@@ -204,7 +213,7 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &Lien
         }
         seen.waiting = Some(fact.clone());
     }
-    state.change(&seen_key, |stored: &mut Seen| stored.clone_from(&seen))?;
+    state.change(&seen_key(key), |stored: &mut Seen| stored.clone_from(&seen))?;
     put(state, key, &seen, fact)
 }
 
@@ -212,7 +221,7 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, key: &str, fact: &Lien
 pub(super) fn decide_waiting(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
     let keys: BTreeSet<String> = state.source(&waiting_key(pin))?.unwrap_or_default();
     all(keys.iter().map(|key| {
-        let seen: Seen = state.source(&seen_key(key))?.unwrap_or_default();
+        let seen = Seen::of(state, key)?;
         match &seen.waiting {
             Some(fact) => put(state, key, &seen, fact),
             None => Ok(()),

@@ -75,11 +75,11 @@ impl Permits {
         }
     }
 
-    /// Takes a fact about a project. One that has another number now leaves the project of its number before.
+    /// Takes a fact about a project, without names of persons. One that has another number now leaves the project of its number before.
     pub(super) fn take(&mut self, key: &str, fact: &PermitFact) {
         self.remove(key);
         let facts = self.projects.entry(number(fact)).or_default();
-        facts.insert(key.to_owned(), fact.clone());
+        facts.insert(key.to_owned(), PermitFact { description: masked_work(&fact.description), ..fact.clone() });
         drop_earliest(facts, FACTS_MAX, |fact| fact.issued.clone());
         drop_earliest(&mut self.projects, PROJECTS_MAX, |facts| facts.values().map(|fact| fact.issued.clone()).max().unwrap_or_default());
     }
@@ -148,7 +148,7 @@ impl Permits {
             major: is_city_new || assessor.is_some_and(is_major),
             job_code: job_code(assessor, city),
             amount: reported.filter(|amount| *amount <= AMOUNT_MAX),
-            // Facts that were recorded earlier can have names.
+            // Facts that older versions kept can have names.
             description: masked_work(&first(|fact| &fact.description)),
             municipality: first(|fact| &fact.municipality),
             parcels: both().filter_map(|fact| fact.parcels).max(),

@@ -9,6 +9,7 @@ use crate::record::Parcel;
 use crate::record::permit::{Median, medians_name, permit_id};
 use schemas::cook;
 use schemas::facts::permits::PermitFact;
+use schemas::masked_text::masked_work;
 
 use super::permits::{CITY, number};
 use super::roll::Roll;
@@ -91,6 +92,8 @@ pub(super) fn decide(state: &mut State<'_, ParcelsRules>, pin: &str, before: &Ro
                 let Some(mut record) = state.record(&permit_id(cook::COUNTY, pin, number))? else { continue };
                 if let Some(permit) = &mut record.permit {
                     permit.withdrawn = true;
+                    // A record of an older version can have names.
+                    permit.description = masked_work(&permit.description);
                 }
                 state.put(record)?;
             }

@@ -297,6 +297,22 @@ fn withdrawn_permits() {
     assert!(!record.is_listed() && record.places().is_empty());
 }
 
+/// Proves that nothing is kept of the names in a permit, and that a record of an older version that has them is withdrawn without them.
+#[test]
+fn names_are_neither_kept_nor_published() {
+    let fact = permit(1, "N1", "2026-03-02", |fact| fact.description = "NEW PORCH FOR JOHN SMITH".into());
+    let mut engine = engine([fact.clone()]);
+    let texts = |engine: &Engine| engine.rows.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect::<String>();
+    assert!(!texts(&engine).contains("SMITH") && texts(&engine).contains("NEW PORCH FOR J. S."));
+    for (_, value) in engine.rows.iter_mut().filter(|((table, _), _)| [TABLES.sources.name, TABLES.records.name].contains(table)) {
+        *value = String::from_utf8(value.to_vec()).unwrap().replace("J. S.", "JOHN SMITH").into();
+    }
+    assert!(texts(&engine).contains("JOHN SMITH"));
+    engine.decide(&Fact { kind: FactKind::Withdrawn, data: None, ..fact });
+    let permit = shown(&engine, &id(1, "N1"));
+    assert_eq!((permit.withdrawn, permit.description.as_str()), (true, "NEW PORCH FOR J. S."));
+}
+
 /// Proves that an absurd amount is unknown, and that remarks say so and what is taken for granted.
 #[test]
 fn remarks_say_what_is_unknown() {
