@@ -225,16 +225,23 @@ fn class(class: &str, use_code: &str) -> String {
     format!("{}{code}", letter.to_ascii_uppercase())
 }
 
-/// The city and the state of the last of two lines that has both, such as `PITTSBURGH PA  `; empty if none has. A line without a state can be the name of who
-/// receives the mail.
-fn city_and_state(lines: [&str; 2]) -> (String, String) {
-    lines.into_iter().rev().find_map(city_of).unwrap_or_default()
+/// The city and the state of the last of two lines that has both with a ZIP code of that state, such as `PITTSBURGH PA  ` before `15213`; empty if none has.
+/// Another line can be the name of who receives the mail, also with letters of a state after it: `JOHN SMITH MD`.
+fn city_and_state([third, fourth]: [&str; 2]) -> (String, String) {
+    city_of(fourth, "").or_else(|| city_of(third, fourth)).unwrap_or_default()
 }
 
-fn city_of(line: &str) -> Option<(String, String)> {
-    let line = line.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == ' ');
-    let (city, state) = line.rsplit_once([' ', ','])?;
+/// The city and the state of a line whose ZIP code is in it or is all of the next one.
+fn city_of(line: &str, next: &str) -> Option<(String, String)> {
+    let place = line.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == ' ');
+    let own = line.get(place.len()..).unwrap_or_default().trim();
+    let zip = postal_code(if own.is_empty() { next } else { own }, false);
+    let (city, state) = place.rsplit_once([' ', ','])?;
     let state = us_states::letters(state).filter(|_| state.len() == 2)?;
+    // Programs that read it as a number remove a zero at its beginning.
+    if zip.len() < 4 || !us_states::has_zip(state, &format!("{zip:0>5}")) {
+        return None;
+    }
     let city = city.trim_end_matches([' ', ',']).to_ascii_uppercase();
     let is_city = !city.is_empty() && city.chars().all(|letter| letter.is_alphabetic() || " .'-".contains(letter));
     (is_city && !city.starts_with("ATTN")).then(|| (city, state.to_owned()))
@@ -331,6 +338,11 @@ mod tests {
             (["C/O JOHN SMITH", "PITTSBURGH PA 15213"], "PITTSBURGH", "PA"),
             (["JOHN SMITH", "15213"], "", ""),
             (["C/O JOHN SMITH PA", ""], "", ""),
+            (["JOHN SMITH MD", "PITTSBURGH PA 15213-1234"], "PITTSBURGH", "PA"),
+            (["JOHN SMITH MD", "15213"], "", ""),
+            (["JOHN SMITH MD", ""], "", ""),
+            (["PITTSBURGH PA", "JOHN SMITH MD"], "", ""),
+            (["SPRINGFIELD MA", "1103"], "SPRINGFIELD", "MA"),
             (["", ""], "", ""),
         ] {
             assert_eq!(city_and_state(line), (city.to_owned(), state.to_owned()), "{line:?}");
