@@ -6,6 +6,7 @@ use schemas::facts::carriers::{CarrierFact, kind};
 use serde::Deserialize;
 
 use super::Dataset;
+use crate::drift;
 use crate::field_counts::FieldCounts;
 use crate::json::{Field, Records};
 use crate::stored_fields::{StoredFields, postal_code};
@@ -184,10 +185,8 @@ fn expected(dataset: Dataset) -> &'static [(&'static str, Holds)] {
             ("ins_form_code", |row| row.ins_form_code.is_filled()),
             ("effective_date", |row| row.effective_date.is_filled()),
         ],
-        Dataset::OnFile => &[
-            ("usdot_number", |row| row.usdot_number.is_filled()),
-            ("bipd_file", |row| row.bipd_file.is_filled() || needs_a_bond_only(row)),
-        ],
+        // The amount is judged over the rows that should have it.
+        Dataset::OnFile => &[("usdot_number", |row| row.usdot_number.is_filled())],
     }
 }
 
@@ -212,13 +211,19 @@ pub(super) struct Place {
 pub(super) fn map(stream: &'static str, dataset: Dataset, body: &str, page: &mut Page, is_list: bool) -> Result<Vec<Place>, UpstreamError> {
     let records = Records::of_array(stream, body)?.storing(StoredFields { requested: columns(dataset), personal: PERSONAL });
     let mut places = Vec::with_capacity(records.len());
+    let (mut without_amount, mut insured) = (0, 0);
     let (observations, rejects) = records.map(stream, expected(dataset), |row: &Row<'_>| {
         places.push(place(dataset, row));
+        if dataset == Dataset::OnFile && !needs_a_bond_only(row) {
+            insured += 1;
+            without_amount += usize::from(!row.bipd_file.is_filled());
+        }
         if is_list {
             row.count(dataset, &mut page.fields);
         }
         observe(stream, dataset, row, is_list)
     })?;
+    drift::share(stream, "bipd_file", without_amount, insured)?;
     page.observations.extend(observations);
     page.rejects.extend(rejects);
     Ok(places)
@@ -456,6 +461,26 @@ mod tests {
         for blank in ["", "  "] {
             assert_eq!(read(blank, "80203-1234"), (false, false, "80203".to_owned()));
         }
+    }
+
+    /// Proves that the amount of liability insurance is missed when more than half of the rows that should have it lack it, however many brokers there are, and
+    /// that few such rows are not judged.
+    #[test]
+    fn an_amount_that_vanished_stops() {
+        let read = |brokers: usize, with: usize, without: usize| {
+            let row = |kind: &str, amount: Option<&str>| {
+                let (number, docket) = ("344554", "MC421775");
+                serde_json::json!({
+                    "usdot_number": number, "docket_number": docket, "op_auth_type": kind, "bipd_file": amount, "bond_file": "Y",
+                })
+            };
+            let rows = [vec![row("BROKER", None); brokers], vec![row("COMMON", Some("750000")); with], vec![row("COMMON", None); without]];
+            let body = serde_json::Value::from(rows.concat()).to_string();
+            let found = map("fmcsa.test", Dataset::OnFile, &body, &mut Page::default(), false);
+            found.map(|places| places.len()).map_err(|error| matches!(error, UpstreamError::Stop { field, .. } if field == "bipd_file"))
+        };
+        assert_eq!(read(100, 0, 20), Err(true));
+        assert_eq!([read(100, 10, 10), read(100, 0, 19), read(100, 20, 0)], [Ok(120), Ok(119), Ok(120)]);
     }
 
     /// Proves that dockets, amounts and days are read in each spelling, and that zero dollars are an amount.
