@@ -151,6 +151,17 @@ pub(crate) fn makers_of_form(form: &str) -> Vec<String> {
     ALIASES.entries.iter().filter(|maker| has_model(maker, "", form)).map(|maker| maker.name.clone()).collect()
 }
 
+/// Whether several makers have the longest series or marketing name with which a compact form begins: the `IO360` of Continental and of Lycoming.
+pub(crate) fn has_several_makers(form: &str) -> bool {
+    let longest = |maker: &Maker| {
+        let names = maker.series.iter().chain(maker.models.keys());
+        names.filter(|name| form.starts_with(name.as_str())).map(String::len).max()
+    };
+    let found: Vec<usize> = ALIASES.entries.iter().filter_map(longest).collect();
+    let most = found.iter().max();
+    found.iter().filter(|length| Some(*length) == most).count() > 1
+}
+
 /// Whether a name begins with the words of another one.
 fn is_beginning(words: &str, name: &str) -> bool {
     name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases::{
-    compact_form, designation_of, family_of, forms_with_name, is_known_make, makers_of_form, makes_of_model, marketed_series, other_forms,
-    series_of, tails,
+    compact_form, designation_of, family_of, forms_with_name, has_several_makers, is_known_make, makers_of_form, makes_of_model,
+    marketed_series, other_forms, series_of, tails,
 };
 use crate::directive::{Compliance, Directive, Layout, LimitKind, NamedModel, Product, Recurring, Role, Span, UnreadReason};
 
@@ -164,7 +164,7 @@ pub enum CannotDecide {
     Appliance,
     /// Actions or times are in another document.
     ReferencedDocument,
-    /// It is about an engine or a propeller that the owner did not name.
+    /// It is about an engine or a propeller that the owner did not name, or named without its make by a model that several makers have.
     EngineUnknown,
     /// The text could not be read.
     Unparsed,
@@ -332,6 +332,11 @@ fn by_model(directive: &Directive, wanted: &ResolvedModel, serial: Option<&str>)
         // Without a make in the header the model alone does not say whose it is.
         if directive.makes.is_empty() {
             outcome.verdict = Verdict::Possible;
+        }
+        // Nor does the model that the owner gave, if several makers have it.
+        if is_any && has_several_makers(&wanted.form) {
+            outcome.verdict = Verdict::Possible;
+            outcome.cannot_decide.push(CannotDecide::EngineUnknown);
         }
         return outcome;
     }

@@ -272,3 +272,13 @@ fn series() {
         assert_eq!(written_series(name), expected, "{name}");
     }
 }
+
+/// Proves that a designation is one of several makers only if no longer one of them is of one maker.
+#[test]
+fn makers_of_a_designation() {
+    for (form, is_of_several) in
+        [("IO360A1B", true), ("IO360", true), ("AEIO360A1A", false), ("O320E2A", false), ("TSIO360EB", false), ("XYZ9", false), ("", false)]
+    {
+        assert_eq!(has_several_makers(form), is_of_several, "{form}");
+    }
+}

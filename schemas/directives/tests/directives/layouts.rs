@@ -243,6 +243,24 @@ fn several_former_holders() {
     assert_eq!(compare(&directive, &aircraft("Cessna", "G150")).verdict, Verdict::None);
 }
 
+/// Proves that an engine without its make is possible for a directive that names its model if several makers have the model, and a match with its make.
+#[test]
+fn engines_of_several_makers() {
+    let applicability = "This AD applies to Lycoming Engines Model IO-360-A1B and O-320-E2A reciprocating engines.";
+    let title = "Airworthiness Directives; Lycoming Engines Reciprocating Engines";
+    let (_, directive) = Text { holder: "Lycoming Engines", applicability, title, ..Text::default() }.read();
+    let with = |make: &str, model: &str| {
+        let engine = Some((make, model));
+        let found =
+            compare(&directive, &ResolvedAircraft::new(&Aircraft { make: "Piper", model: "PA-28-180", engine, ..Aircraft::default() }));
+        (found.verdict, found.cannot_decide.contains(&CannotDecide::EngineUnknown))
+    };
+    assert_eq!(with("Lycoming", "IO-360-A1B"), (Verdict::Match, false));
+    assert_eq!(with("", "IO-360-A1B"), (Verdict::Possible, true));
+    assert_eq!(with("", "Lycoming IO-360-A1B"), (Verdict::Match, false));
+    assert_eq!(with("", "O-320-E2A"), (Verdict::Match, false));
+}
+
 /// Proves that the models of several holders of one document match under each of them, and that a document about aircraft and engines is possible for the
 /// engine that it names.
 #[test]
