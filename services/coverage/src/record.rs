@@ -1,6 +1,7 @@
 //! The rows of the coverage service: one lead for each line of insurance that a business has just come to need.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use schemas::details::{ChangeRecord, NoDetails};
+use schemas::position::Seq;
 use schemas::suppression::{COMPANY, Hides, PERSON, RECORD};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
@@ -230,6 +232,22 @@ pub fn list(state: Option<&str>, line: Option<&str>) -> String {
 #[must_use]
 pub fn counts_term() -> String {
     format!("{COUNTS}/day")
+}
+
+/// The term of the index under which the last counts of each day are, as [`LastCounts`]. It has one bucket, in which the number of the day stands in place of
+/// a seq, so that the counts of any days are one range of rows. A view has the row of a day that a decision counted since the version that writes such rows.
+#[must_use]
+pub fn last_counts_term() -> String {
+    format!("{COUNTS}/last")
+}
+
+/// The last counts of a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastCounts {
+    /// The seq of the change that made them.
+    pub seq: Seq,
+    /// The counts, see [`counts_term`].
+    pub counts: BTreeMap<String, i64>,
 }
 
 impl ChangeRecord for Lead {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term};
+use crate::record::{Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term, last_counts_term};
 use bytes::Bytes;
 use jiff::ToSpan;
 use matching::address::Address;
@@ -216,9 +216,12 @@ fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided
     state.put(lead)
 }
 
-/// The entries of the index that a row of decision state writes: the counts of a day.
+/// The entries of the index that a row of decision state writes: the counts of a day from a seq on, and as its last ones.
 pub(super) fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
-    let day = key.strip_prefix(COUNTS).and_then(|day| day.parse().ok());
-    let write = |day| Write::put(TABLES.terms, key![counts_term(), day_number(day), seq], Bytes::from(value.to_owned()));
-    day.map(write).into_iter().collect()
+    let Some(day) = key.strip_prefix(COUNTS).and_then(|day| day.parse().ok()).map(day_number) else { return Vec::new() };
+    let last = format!("{{\"seq\":{seq},\"counts\":{value}}}");
+    vec![
+        Write::put(TABLES.terms, key![counts_term(), day, seq], Bytes::from(value.to_owned())),
+        Write::put(TABLES.terms, key![last_counts_term(), 0_i64, day], Bytes::from(last)),
+    ]
 }

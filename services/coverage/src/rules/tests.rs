@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::counts_term;
+use crate::record::{LastCounts, counts_term, last_counts_term};
 use schemas::facts::carriers::kind;
 use schemas::tables::{Datum, Key};
 use schemas::views::records::{Record, day_number};
@@ -57,7 +57,15 @@ impl Asked for Engine {
             *expected.entry(lead.trigger_date).or_default().entry(format!("{}/{}", lead.source, lead.coverage_line)).or_default() += 1;
         }
         let days: BTreeSet<String> = self.records().into_values().map(|lead| lead.trigger_date).collect();
+        let is_last = |key: &Key| key[0] == Datum::Text(last_counts_term());
+        let last: BTreeMap<&Datum, LastCounts> = self
+            .table(TABLES.terms)
+            .filter(|(key, _)| is_last(key))
+            .map(|(key, value)| (&key[2], serde_json::from_slice(value).unwrap()))
+            .collect();
         for day in days {
+            let number = Datum::Int(day_number(day.parse().unwrap()));
+            assert_eq!(last.get(&number).cloned().unwrap_or_default().counts, self.counts(&day), "{day}");
             assert_eq!(self.counts(&day), expected.remove(&day).unwrap_or_default(), "{day}");
         }
     }
