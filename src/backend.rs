@@ -26,7 +26,7 @@ struct Unreachable {
     what: &'static str,
     /// The setting.
     key: &'static str,
-    /// Its value.
+    /// The value of the setting.
     address: String,
     /// The client's reason.
     #[source]

@@ -82,7 +82,7 @@ pub struct SignedTree {
 /// Compares the tree that the log makes with signed ones.
 struct TreeCheck<'a> {
     tree: GrowingTree,
-    /// Those that were not reached yet, the largest first.
+    /// The signed trees that were not reached yet, the largest first.
     signed: Vec<&'a SignedTree>,
     faults: Vec<String>,
 }

@@ -62,11 +62,11 @@ impl Parent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Company {
-    /// Its ticker symbol.
+    /// The ticker symbol of the company.
     pub ticker: String,
-    /// Its number with the securities regulator: 10 digits.
+    /// The number of the company with the securities regulator: 10 digits.
     pub cik: String,
-    /// Its name.
+    /// The name of the company.
     pub company: String,
     /// The day of the year on which its fiscal year ends, `MM-DD`. Years of 52 and 53 weeks end a few days before or after it.
     pub fiscal_year_end: String,
@@ -75,7 +75,7 @@ pub struct Company {
     /// Whether it is a company of the demo, of which no real upstream is asked.
     #[serde(default)]
     pub is_simulated: bool,
-    /// Its parents.
+    /// The parents of recipients that belong to the company.
     pub parents: Vec<Parent>,
     /// Days of mergers and spin-offs after which its figures are of another group, sorted.
     pub mergers: Vec<String>,

@@ -21,7 +21,7 @@ macro_rules! codes {
             /// What it means, in one sentence.
             #[must_use]
             pub fn title(self) -> &'static str { match self { $(Self::$name => concat!($($doc),+)),+ } }
-            /// Its page under `ops/docs/errors/`, in Markdown.
+            /// The page of the code under `ops/docs/errors/`, in Markdown.
             #[must_use]
             pub fn page(self) -> &'static str {
                 match self { $(Self::$name => include_str!(concat!("../../ops/docs/errors/", $code, ".md"))),+ }

@@ -94,7 +94,7 @@ pub(crate) mod values {
         transfer::topics().map(|topic| topic.name).collect()
     }
 
-    /// These topics and the word for all of them.
+    /// The topics that can be exported, and the word for all of them.
     pub(crate) fn topics_or_all() -> Vec<&'static str> {
         [topics(), vec![ALL]].concat()
     }

@@ -132,7 +132,7 @@ pub fn topics(tree: &Tree) -> Result<Vec<Topic>, Error> {
 /// A kind of fact, read from its line in the macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Its module, which has the topic's name.
+    /// The module of the kind, which has the topic's name.
     pub module: String,
     /// The record's type, `GrantFact`.
     pub record: String,

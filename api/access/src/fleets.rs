@@ -24,9 +24,9 @@ const FLEET_BYTES_MAX: usize = 96 << 10;
 pub struct StoredFleet {
     /// Id of the item.
     pub id: String,
-    /// Its name.
+    /// The name of the fleet.
     pub name: String,
-    /// Its aircraft, as the service gave them: JSON.
+    /// The aircraft of the fleet, as the service gave them: JSON.
     pub aircraft: Value,
     /// When it was first stored, milliseconds since 1970.
     pub made_at: i64,

@@ -89,7 +89,7 @@ impl<'a> SavedItems<'a> {
         }
     }
 
-    /// The same items of another owner.
+    /// The saved items of another owner in the same service.
     pub(super) fn of(self, owner: String) -> Self {
         Self { owner, ..self }
     }

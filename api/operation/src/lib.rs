@@ -310,7 +310,7 @@ pub struct Operation {
     pub input: Value,
     /// JSON Schema of the result (an object), without references.
     pub output: Value,
-    /// The same schema with references to named types.
+    /// JSON Schema of the result with references to named types.
     pub named_output: NamedSchema,
     /// The media types of the answer if it is a file, each with whether it is text; empty if the answer is JSON.
     pub files: &'static [(&'static str, bool)],
@@ -387,7 +387,7 @@ impl Operation {
         Self { surface: Surface::Route, is_managed: true, ..self }
     }
 
-    /// The same operation, which reads the header `X-Watch-Token`.
+    /// The operation, made to read the header `X-Watch-Token`.
     #[must_use]
     pub fn with_watch_token(self) -> Self {
         Self { takes_watch_token: true, ..self }
@@ -417,7 +417,7 @@ impl Operation {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
-    /// The same operation, see [`Operation::is_durable_stream`].
+    /// The operation, made a durable stream: see [`Operation::is_durable_stream`].
     #[must_use]
     pub fn as_durable_stream(self) -> Self {
         Self { is_durable_stream: true, ..self }

@@ -39,7 +39,7 @@ impl Limits {
         Self { day, minute, rows_max, filters_max, watches_max, fleets_max: 0 }
     }
 
-    /// The same limits with so many stored fleets.
+    /// The limits of this tier with another number of stored fleets.
     #[must_use]
     pub fn with_fleets(self, fleets_max: usize) -> Self {
         Self { fleets_max, ..self }

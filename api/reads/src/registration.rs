@@ -73,7 +73,7 @@ pub struct Task {
 
 /// One service, registered.
 pub struct Registration {
-    /// Its name, operations and files.
+    /// The name, operations and files of the service.
     pub service: Service,
     /// The source of its changes, if checkpoints of their tree are signed.
     pub checkpoints: Option<Source>,
@@ -83,7 +83,7 @@ pub struct Registration {
     pub matcher: Option<NewMatcher>,
     /// The tree whose signed checkpoints the service serves, if it has one.
     pub tree: Option<Arc<dyn SignedTree>>,
-    /// Its background tasks.
+    /// The background tasks of the service.
     pub tasks: &'static [Task],
 }
 

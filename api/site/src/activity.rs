@@ -62,7 +62,7 @@ impl Pulse {
 /// Reads the state of a service, and its changes of the last days, with one call. `more` are further arguments of `health`.
 ///
 /// # Errors
-/// Those of `health`.
+/// The errors of the operation `health`.
 pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> Result<Pulse, Problem> {
     let (service, today) = (shown.service.name, today(reads.now_ms()));
     let past = days_before(today, DAYS).into_iter().filter(|day| *day < today);

@@ -214,7 +214,7 @@ pub(crate) struct Part {
 /// The last changes of a feed up to `end`, which is a cursor or a time, or up to now.
 ///
 /// # Errors
-/// Those of `changes`.
+/// The errors of the operation `changes`.
 pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs, limit: u64) -> Result<Part, Problem> {
     let mut arguments = vec![("start".to_owned(), "newest".to_owned()), ("limit".to_owned(), limit.to_string())];
     arguments.extend(end.iter().cloned());

@@ -97,7 +97,7 @@ impl Guide {
         format!("{PATH}/{}", self.file.strip_prefix("guides/").unwrap_or(self.file))
     }
 
-    /// Its title.
+    /// The title of the document.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.file)
@@ -116,7 +116,7 @@ impl Guide {
         render::markdown(self.file, self.source)
     }
 
-    /// Its page.
+    /// The page of the document.
     fn page(&self) -> Page<'static> {
         let main = html! {
             nav.crumbs aria-label="Breadcrumb" { a href=(PATH) { "Guides" } " / " span aria-current="page" { (self.title()) } }

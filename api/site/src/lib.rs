@@ -58,7 +58,7 @@ pub type Pairs = Vec<(String, String)>;
 pub struct Shown<'a> {
     /// The service.
     pub service: &'a Service,
-    /// Its settings.
+    /// The settings of the service.
     pub settings: &'a ServiceSettings,
 }
 

@@ -70,7 +70,7 @@ pub enum Error {
     /// A record is larger than the log accepts. No record of the batch was appended.
     #[error("a record of {bytes} bytes is over the limit of {bytes_max}")]
     TooLarge {
-        /// Its size.
+        /// The size of the record, in bytes.
         bytes: usize,
         /// The limit.
         bytes_max: usize,

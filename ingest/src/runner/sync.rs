@@ -67,7 +67,7 @@ pub(super) struct SyncRun<'a> {
     seen: Seen,
     /// In how many documents of the runs before each mapped field had a value.
     fields_before: Vec<FieldCount>,
-    /// The same of the pages of this run so far.
+    /// In how many documents of this run, so far, each mapped field had a value.
     fields: FieldCounts,
     /// What this run would append, counted while no document of it has some field that most documents had.
     touched: Touched,

@@ -31,7 +31,7 @@ use crate::{
 const ORIGIN: &str = "https://www.federalregister.gov";
 const HOST: &str = "www.federalregister.gov";
 const PATH: &str = "/api/v1/documents.json";
-/// The same path, as the API writes it in the address of the next page.
+/// The path of documents as the API writes it in the address of the next page.
 const PATH_OF_NEXT: &str = "/api/v1/documents";
 const PAGE_RECORDS: usize = 100;
 /// A search with more pages than this is not followed further.

@@ -20,7 +20,7 @@ pub struct Found {
 pub struct AwardAgency {
     /// Whether it is an agency within a department.
     pub is_within_department: bool,
-    /// Its name.
+    /// The name of the agency.
     pub name: String,
 }
 

@@ -36,7 +36,7 @@ const PAGE_VARIANTS_MAX: usize = 100 * PAGE_PRODUCTS;
 /// After so many facts of a store one poll requests no further page, so that a store that shows other variants in every poll does not fill the log. Twenty
 /// ordinary stores give less than 5,000 in a day.
 const POLL_FACTS_MAX: i64 = 25_000;
-/// The same of the first poll of a store, all of whose variants are new.
+/// The facts after which the first poll of a store ends. All variants are new to it.
 const FIRST_POLL_FACTS_MAX: i64 = 200_000;
 /// How many polls in a row a store may refuse before it is not asked for a while.
 const REFUSALS_MAX: u32 = 3;

@@ -63,7 +63,7 @@ pub fn reasoned(request: Request) -> Request {
 struct Refusal {
     #[serde(rename = "errorCode")]
     error_code: String,
-    /// The same, as some servers name it.
+    /// The error code under the name that some servers use.
     code: String,
     message: String,
     data: RefusalData,
@@ -103,7 +103,7 @@ pub fn quoted(text: &str) -> String {
 /// A column by which rows are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: &'static str,
     /// Whether its type is a number. A number is compared without quotes; a text is refused without them.
     pub is_number: bool,

@@ -39,9 +39,9 @@ pub struct Stream {
 /// The description of an upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct Manifest {
-    /// Its name in configuration and on the command line.
+    /// The name of the upstream in configuration and on the command line.
     pub name: &'static str,
-    /// Its streams, in the order in which they are synced.
+    /// The streams of the upstream, in the order in which they are synced.
     pub streams: &'static [Stream],
     /// A full read is due when the last one is older than this.
     pub full_after: Duration,
@@ -80,7 +80,7 @@ impl Settings {
 /// A store that an upstream of many hosts polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Store {
-    /// Its host name.
+    /// The host name of the store.
     pub host: String,
     /// The key of the niche that its items belong to.
     pub niche: String,

@@ -25,7 +25,7 @@ const NEAREST_MAX: usize = 5;
 pub struct Maker {
     /// The key.
     pub name: String,
-    /// Its names, in capitals without legal forms, sorted.
+    /// The names of the maker, in capitals without legal forms, sorted.
     pub names: Vec<String>,
     /// The keys of makers whose products it holds now.
     pub also: Vec<String>,

@@ -56,7 +56,7 @@ pub enum Product {
 pub enum Scope {
     /// All of them.
     All,
-    /// Those with certain serial numbers, parts or modifications.
+    /// Aircraft with certain serial numbers, parts or modifications.
     Certain,
     /// The text could not be read.
     Unknown,

@@ -99,7 +99,7 @@ pub struct RuleWork {
 pub struct Corpus {
     /// All marks, dead ones and pure designs included.
     pub marks: u64,
-    /// Those that are known to be live.
+    /// Marks that are known to be live.
     pub live_marks: u64,
 }
 

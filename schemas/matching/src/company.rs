@@ -22,9 +22,9 @@ pub fn forms_version() -> u32 {
 pub struct CompanyName {
     /// The words in capitals without legal forms, in their order.
     words: Vec<String>,
-    /// The same, sorted.
+    /// The words in capitals without legal forms, sorted.
     sorted: Vec<String>,
-    /// The same without blanks.
+    /// The words without legal forms, joined without blanks.
     letters: String,
     /// All words with legal forms, without blanks.
     all_letters: String,

@@ -79,7 +79,7 @@ pub struct Joined {
 pub struct Group {
     /// The id of the earliest lead, which leads the group.
     pub first: String,
-    /// Its source.
+    /// The source of the earliest lead.
     pub source: String,
     /// All sources, each once, in the order of their earliest leads.
     pub sources: Vec<String>,

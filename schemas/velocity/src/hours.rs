@@ -55,7 +55,7 @@ impl Hours {
         self.0.extend(row.iter().map(|(hour, stories)| (day * DAY_HOURS + hour, *stories)));
     }
 
-    /// These hours without those before one.
+    /// The hours from a given hour on.
     #[must_use]
     pub fn since(&self, hour: i64) -> Self {
         Self(self.0.range(hour..).map(|(hour, stories)| (*hour, *stories)).collect())

@@ -67,7 +67,7 @@ impl Label {
 pub struct Seen {
     /// The stories with the phrase, at most 3 of one author.
     pub count: u64,
-    /// Their authors.
+    /// The number of authors of these stories.
     pub authors: usize,
     /// Their domains; a text post counts as a domain of its author.
     pub domains: usize,

@@ -57,7 +57,7 @@ fn short_hash(text: &str) -> u32 {
 pub struct Mention {
     /// The hour of the story, in hours since 1970.
     pub hour: i64,
-    /// Its author and domain.
+    /// The author and the domain of the story.
     pub poster: Poster,
 }
 

@@ -165,9 +165,9 @@ pub struct DocRow {
     pub author: u32,
     /// The hash of its domain.
     pub domain: u32,
-    /// Its title; empty if it is removed.
+    /// The title of the story; empty if it was removed.
     pub title: String,
-    /// Its URL; empty for a text post.
+    /// The URL of the story; empty for a text post.
     pub url: String,
     /// When it was published, RFC 3339.
     pub published_at: String,

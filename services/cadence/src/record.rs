@@ -93,7 +93,7 @@ pub struct Variant {
     pub available: bool,
     /// Whether it is gone from the store.
     pub withdrawn: bool,
-    /// Its newest restocks, oldest first; at most 16.
+    /// The newest restocks of the variant, oldest first; at most 16.
     pub restocks: Vec<VariantRestock>,
 }
 

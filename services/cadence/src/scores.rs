@@ -46,7 +46,7 @@ pub struct Tally {
     pub covered: u64,
     /// The sum of the pinball losses, each over the scale of its series.
     pub pinball: f64,
-    /// The same of the forecast that it is compared with.
+    /// The sum of the pinball losses of the forecast that it is compared with.
     pub naive_pinball: f64,
 }
 

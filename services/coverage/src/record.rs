@@ -127,7 +127,7 @@ pub struct BusinessIds {
 pub struct JoinedLead {
     /// The id that its own lead would have.
     pub id: String,
-    /// Its source.
+    /// The source of the record.
     pub source: String,
     /// Why it is about the same business.
     pub reason: String,

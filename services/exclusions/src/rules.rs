@@ -77,7 +77,7 @@ struct Remembered {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Entity {
-    /// Its exclusions by id.
+    /// Exclusions with the UEI of the entity, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     by_uei: BTreeMap<String, Remembered>,
     /// Exclusions without a UEI that have its CAGE code.

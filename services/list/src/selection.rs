@@ -18,7 +18,7 @@ pub struct Selection {
 /// A service that is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disabled {
-    /// Its name.
+    /// The name of the service.
     pub service: &'static str,
     /// The service that decides from its changes, so that it is projected, but not served; `None` if it is not projected either.
     pub needed_by: Option<&'static str>,

@@ -76,7 +76,7 @@ pub struct Parcel {
     pub address: String,
     /// `high`, `medium` or `low` if it is assessed higher than its peers, else `none`; `insufficient` if it cannot be compared.
     pub tier: String,
-    /// Its ratio divided by the median of its peers, 4 decimals.
+    /// The ratio of the parcel divided by the median of its peers, 4 decimals.
     pub r: Option<f64>,
     /// The market value that the assessment implies, divided by the price of the parcel's own sale; 4 decimals.
     pub ratio: Option<f64>,
@@ -191,7 +191,7 @@ pub struct RedactedParcel {
     pub township: String,
     /// The tier.
     pub tier: String,
-    /// Its ratio divided by the median of its peers, one decimal.
+    /// The ratio of the parcel divided by the median of its peers, one decimal.
     pub r: Option<f64>,
     /// Whether the peers are those of the `neighborhood` or of the `township`.
     pub peer_level: String,

@@ -36,9 +36,9 @@ const MEMORY_MIB_MAX: f64 = 500.0;
 /// A service that is loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct Loaded {
-    /// Its name.
+    /// The name of the service.
     pub(crate) service: &'static str,
-    /// Its tables.
+    /// The tables of the service.
     pub(crate) tables: &'static RecordTables,
     /// The topics of the facts.
     pub(crate) topics: &'static [Topic],

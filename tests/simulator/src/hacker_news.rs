@@ -41,17 +41,17 @@ const SITES: u64 = 350;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShownStory {
-    /// Its id.
+    /// The id of the story.
     pub id: u64,
     /// When it was published by its own account, in milliseconds since 1970.
     pub created_ms: i64,
-    /// Its title, with entities as it is sent.
+    /// The title of the story, with entities as it is sent.
     pub title: String,
     /// Who posted it.
     pub author: String,
     /// What it links to; `None` for a text post.
     pub url: Option<String>,
-    /// Its points.
+    /// The points of the story.
     pub points: u64,
 }
 

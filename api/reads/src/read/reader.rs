@@ -61,7 +61,7 @@ pub struct Period {
 /// The window of a digest.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Its days.
+    /// The days of the window.
     pub period: Period,
     /// The last change before the window.
     pub before: Seq,

@@ -128,7 +128,7 @@ fn revocation(id: &str, has_others: bool) -> Markup {
 /// Does what a form about keys asks for.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation that the form calls.
 pub(super) async fn act(calls: &dyn Calls, form: &Pairs) -> Result<Done, Problem> {
     let act = value(form, "act");
     let names: &[&str] = match act {

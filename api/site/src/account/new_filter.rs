@@ -86,7 +86,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome) -> Scre
 /// Saves the filter of a form.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation that the form calls.
 pub(super) async fn save(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
     let shown = forms::service(&calls.services(), value(form, "service"))?;
     let operation = shown.operation(SAVE).ok_or_else(no_filters)?;

@@ -71,7 +71,7 @@ pub(super) fn key_form(calls: &dyn Calls) -> Markup {
 /// Creates a free key.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation that the form calls.
 pub(super) async fn create_key(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
     let shown = keys::service_with(calls, CREATE).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this server creates no keys"))?;
     let answer = calls.call(shown.service.name, CREATE, forms::arguments(form, &["email"]), url::value(form, "once")).await?;

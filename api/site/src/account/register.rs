@@ -217,7 +217,7 @@ fn row(field: &Field<'_>, given: &str) -> Markup {
 /// Registers a webhook, or creates a watch. Returns the page that shows it and the outcome, with the secret.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation that the form calls.
 pub(super) async fn register(calls: &dyn Calls, form: &Pairs, wanted: Wanted) -> Result<(Route, Outcome), Problem> {
     let (shown, operations) = webhook_operations(calls, value(form, "service"))?;
     let url = value(form, "url");

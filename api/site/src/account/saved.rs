@@ -56,7 +56,7 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
 /// Deletes a saved filter or a watch.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation that the form calls.
 pub(super) async fn delete(calls: &dyn Calls, form: &Pairs) -> Result<Outcome, Problem> {
     let act = value(form, "act");
     let kind = [FILTERS, WATCHES].into_iter().find(|kind| kind.delete == act);

@@ -30,7 +30,7 @@ pub(super) enum Health {
     Disabled,
     /// The last attempt failed.
     Failing,
-    /// Its status cannot be read.
+    /// The status of the webhook cannot be read.
     Unknown,
     /// A message is in flight.
     Sending,

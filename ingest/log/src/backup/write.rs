@@ -26,7 +26,7 @@ const CONTENTS: [&str; 6] = ["files", "lock", "log", "manifest", "manifest.new",
 /// A file that belongs to the log.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name in the backup: a relative path.
+    /// The name of the file in the backup: a relative path.
     pub name: String,
     /// Where it is.
     pub path: PathBuf,

@@ -54,7 +54,7 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 10..=11;
 /// A parcel that a permit names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
-    /// Its 14 digits.
+    /// The 14 digits of the number.
     pub(crate) pin: String,
     /// Whether only the building was named.
     pub(crate) is_padded: bool,

@@ -22,7 +22,7 @@ const OREGON_ADDRESSES: &[&str] = &["PRINCIPAL PLACE OF BUSINESS", "MAILING ADDR
 /// Which rows of a register are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope {
-    /// Those of a day on or after the first, by this column.
+    /// The rows of a day on or after the first, by this column.
     Since(&'static str),
     /// All.
     Whole,

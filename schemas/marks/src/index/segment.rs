@@ -25,7 +25,7 @@ pub(super) struct Candidate {
     row: u32,
     /// The rules of these keys: no other rule can hold.
     pub(super) rules: RuleSet,
-    /// Those of them that hold.
+    /// The rules that are known to hold.
     known: RuleSet,
 }
 

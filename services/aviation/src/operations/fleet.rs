@@ -96,7 +96,7 @@ pub struct FleetItem {
 pub struct CheckedItem {
     /// The description.
     pub item: FleetItem,
-    /// Its names, resolved.
+    /// The make and model of the aircraft, its engine and its propeller, resolved.
     pub aircraft: ResolvedAircraft,
     records: BTreeMap<String, Record>,
     hours: Option<Hours>,

@@ -19,7 +19,7 @@ use reads::read::{Read, Reader};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShownStatus {
-    /// Those that no other directive replaces.
+    /// Directives that no other directive replaces.
     #[default]
     Current,
     /// All of them.

@@ -70,7 +70,7 @@ pub struct Watch {
     pub recipients: Vec<Recipient>,
     /// The number of awards that are known.
     pub awards_count: usize,
-    /// Their total obligation in dollars.
+    /// The total obligation of these awards in dollars.
     pub amount: f64,
     /// The agencies with the largest obligations.
     pub agencies: Vec<Sum>,

@@ -36,7 +36,7 @@ pub struct Arguments {
 pub struct Board {
     /// The key of the niche.
     pub niche: String,
-    /// Its label.
+    /// The name of the niche for people.
     pub label: String,
     /// The day of the last complete run, YYYY-MM-DD; empty before the first.
     pub updated: String,
@@ -66,7 +66,7 @@ pub struct BoardItem {
     pub niche: String,
     /// The number of restocks in the last 90 days.
     pub restocks: usize,
-    /// Those restocks, over the observed days of the 90, times 30.
+    /// Restocks per 30 observed days, over the last 90 days.
     pub per_month: Number,
     /// The median of the days between two restocks; null if there are fewer than three.
     pub median_gap_days: Option<Number>,

@@ -101,7 +101,7 @@ pub struct Calibration {
 pub struct OfNiche {
     /// The key of the niche.
     pub niche: String,
-    /// Its label.
+    /// The name of the niche for people.
     pub label: String,
     /// The first day of the restocks that forecasts are scored by, YYYY-MM-DD; empty if there is none. Once windows of the niche are corrected, the first
     /// day on which they were.
@@ -141,7 +141,7 @@ pub struct Scores {
     pub coverage: Option<Number>,
     /// The mean pinball loss of the quantiles 0.1, 0.5 and 0.9 over the median gap, lower is better; null without forecasts.
     pub pinball: Option<Number>,
-    /// The same of the window from half the median gap to one and a half.
+    /// The mean pinball loss of the window from half the median gap to one and a half; null without forecasts.
     pub naive_pinball: Option<Number>,
 }
 

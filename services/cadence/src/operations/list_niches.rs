@@ -34,9 +34,9 @@ pub struct Listed {
 /// A niche.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Niche {
-    /// Its key, as other operations take it.
+    /// The key of the niche, as other operations take it.
     pub key: String,
-    /// Its name for people.
+    /// The name of the niche for people.
     pub label: String,
     /// The number of its stores.
     pub stores: usize,

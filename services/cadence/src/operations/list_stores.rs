@@ -42,7 +42,7 @@ pub struct Listed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Store {
-    /// Its host name, as other operations take it.
+    /// The host name of the store, as other operations take it.
     pub store: String,
     /// The key of its niche.
     pub niche: String,

@@ -118,9 +118,9 @@ pub struct ShownItem {
 /// A window of time, to the minute.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Window {
-    /// Its beginning, RFC 3339.
+    /// The beginning of the window, RFC 3339.
     pub from: String,
-    /// Its end, RFC 3339.
+    /// The end of the window, RFC 3339.
     pub to: String,
 }
 

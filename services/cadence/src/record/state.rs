@@ -73,7 +73,7 @@ pub struct StoreState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(i64, bool, i64, i64)", into = "(i64, bool, i64, i64)")]
 pub struct Poll {
-    /// Its time, in milliseconds since 1970.
+    /// The time of the poll, in milliseconds since 1970.
     pub at_ms: i64,
     /// Whether the whole list of products was read.
     pub is_complete: bool,

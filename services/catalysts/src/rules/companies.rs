@@ -48,9 +48,9 @@ impl Named {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Listed {
-    /// Its name; empty if the list does not have it.
+    /// The name of the filer; empty if the list does not have it.
     pub title: String,
-    /// Its tickers, sorted.
+    /// The tickers of the filer, sorted.
     pub tickers: Vec<String>,
     /// Ids of the records of this filer.
     pub records: BTreeSet<String>,

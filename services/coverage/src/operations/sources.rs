@@ -127,7 +127,7 @@ pub struct Sources {
 pub struct Shown {
     /// The source, as leads name it.
     pub source: &'static str,
-    /// Its publisher and dataset.
+    /// The publisher and the dataset of the source.
     pub name: &'static str,
     /// The states that it covers, two letters; empty for all of the United States.
     pub states: &'static [&'static str],

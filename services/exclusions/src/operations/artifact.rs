@@ -62,9 +62,9 @@ pub struct Artifact {
     pub as_of: String,
     /// The entity.
     pub entity: Entity,
-    /// Its earliest active exclusion; null if it has none.
+    /// The earliest active exclusion of the entity; null if it has none.
     pub exclusion: Option<ShownExclusion>,
-    /// Its other active exclusions.
+    /// The other active exclusions of the entity.
     pub other_exclusions: Vec<ShownExclusion>,
     /// By which exclusion and awards are of one entity: `uei`, `cage` or `name`; empty without an exclusion.
     #[serde(rename = "match")]
@@ -188,7 +188,7 @@ pub struct Split {
 pub struct Findings {
     /// The entity, as far as it is known.
     pub entity: Entity,
-    /// Its active exclusions, the earliest first.
+    /// The active exclusions of the entity, the earliest first.
     pub exclusions: Vec<Exclusion>,
     /// How many more are hidden on request.
     pub hidden: usize,
@@ -196,7 +196,7 @@ pub struct Findings {
     pub without_signal: Vec<&'static str>,
     /// `uei`, `cage` or `name`.
     pub matched_by: &'static str,
-    /// Its awards.
+    /// The awards of the entity.
     pub awards: Vec<Award>,
     /// Whether it has more awards.
     pub is_cut: bool,

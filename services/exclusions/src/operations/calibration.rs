@@ -39,7 +39,7 @@ pub struct Calibration {
     pub flips: i64,
     /// The share of contracts that were lost, with three decimals; null without contracts.
     pub base_rate: Option<f64>,
-    /// The same by score, the lowest first.
+    /// The contracts by score, the lowest score first.
     pub bands: Vec<Band>,
 }
 

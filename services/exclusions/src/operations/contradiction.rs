@@ -148,7 +148,7 @@ pub struct GovernmentRevenue {
     pub from_percent: bool,
     /// The customer as the report tags it.
     pub member: String,
-    /// Its labels.
+    /// The labels of the customer in the report.
     pub label: String,
     /// Tag of the fact.
     pub tag: String,
@@ -175,7 +175,7 @@ pub struct GovernmentRevenue {
 pub struct Part {
     /// The customer as the report tags it.
     pub member: String,
-    /// Its labels.
+    /// The labels of the customer in the report.
     pub label: String,
     /// The revenue from it in dollars.
     pub value: Dollars,

@@ -67,7 +67,7 @@ impl Subject {
 /// Records that count for an answer, without those that are hidden on request.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// Those that are shown.
+    /// The exclusions that are shown.
     pub(crate) shown: Vec<Exclusion>,
     /// How many are hidden.
     pub(crate) hidden: usize,

@@ -65,7 +65,7 @@ pub struct ScanRow {
     pub signal: &'static str,
     /// The entity.
     pub entity: Entity,
-    /// Its earliest active exclusion.
+    /// The earliest active exclusion of the entity.
     pub exclusion: Option<ShownExclusion>,
     /// Sums over its running awards.
     pub summary: Summary,

@@ -65,7 +65,7 @@ pub struct Contradiction {
     pub revenue_tag: String,
     /// Revenue of the year from the government.
     pub government_cents: Option<i64>,
-    /// Its share of the revenue as the report states it, in millionths.
+    /// The share of the revenue that comes from the government, as the report states it, in millionths.
     pub share_millionths: Option<i64>,
     /// The customer that is the government, as the report tags it. A report that tags no customer can tag a risk by government contracts instead.
     pub member: String,
@@ -116,7 +116,7 @@ pub struct Contradiction {
 pub struct CustomerPart {
     /// The customer as the report tags it.
     pub member: String,
-    /// Its labels.
+    /// The labels of the customer in the report.
     pub label: String,
     /// The revenue from it.
     pub cents: i64,

@@ -37,7 +37,7 @@ const TOTALS_MAX: usize = 400;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct KnownCompany {
-    /// Its annual reports by fiscal year.
+    /// The annual reports of the company by fiscal year.
     reports: BTreeMap<i64, KnownReport>,
     /// The sums of obligations by last day, parent and group.
     totals: BTreeMap<String, KnownTotal>,

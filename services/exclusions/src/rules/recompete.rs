@@ -58,7 +58,7 @@ struct KnownAward {
     /// The day since which the recipient has another parent.
     #[serde(skip_serializing_if = "String::is_empty")]
     parent_changed: String,
-    /// Its newest actions, in the order of day and number.
+    /// The newest actions of the award, in the order of day and number.
     actions: Vec<Action>,
     /// The contract, if it can be a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]

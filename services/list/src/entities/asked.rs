@@ -43,7 +43,7 @@ impl Section {
         Self { topic, service, problem: Some(why.to_owned()), ..Self::default() }
     }
 
-    /// The same section, with the filter of its service that finds the same.
+    /// The section with a filter of its service that finds the same rows.
     pub(super) fn filtered_by(mut self, field: &str, value: &str) -> Self {
         self.filter.insert(field.to_owned(), Value::from(value));
         self

@@ -37,7 +37,7 @@ pub struct CompanyArguments {
     /// Its ticker. Without it and `cik`, filings, trades and catalysts are found for well-known names only.
     #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
-    /// Its number at the regulator (CIK).
+    /// The number (CIK) of the company.
     #[schemars(length(min = 1, max = 10))]
     pub cik: Option<String>,
     /// How many rows of each section to return at most.
@@ -66,7 +66,7 @@ pub struct ContractorArguments {
     /// The legal name of the contractor.
     #[schemars(length(min = 2, max = 200))]
     pub name: String,
-    /// Its unique entity id, by which exclusions are found.
+    /// The unique entity id, by which exclusions are found.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
     /// How many rows of each section to return at most.

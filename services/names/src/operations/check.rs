@@ -104,7 +104,7 @@ impl Read for Arguments {
             summary: "Whether a name is likely to be free as a US trademark, with the similar marks and the rule that found each.",
             when: "Use it before choosing a name, with the classes of the goods and services if they are known.",
             description: "Live marks count, and marks of unknown status one tier lower; dead ones do not. `exact`: the same letters. `strong`: other \
-                order, plural, few letters or the same sound, descriptive words set aside. `partial`: a part in common. LIKELY_TAKEN needs an \
+                order, plural, few letters or the same sound, descriptive words ignored. `partial`: a part in common. LIKELY_TAKEN needs an \
                 exact mark, CAUTION a strong one, or with `class` one that contains the whole name. Partial marks alone leave a name \
                 LIKELY_AVAILABLE. `rule` and `why` say how each mark was found.",
             price: Price::Free,

@@ -44,7 +44,7 @@ pub struct Coverage {
 pub struct County {
     /// The county, as other operations name it.
     pub county: &'static str,
-    /// Its name.
+    /// The name of the county.
     pub name: &'static str,
     /// The streams that are read.
     pub streams: &'static [&'static str],

@@ -39,7 +39,7 @@ pub struct Arguments {
 pub struct New {
     /// The number of the parcel; masked without a paid key.
     pub pin: String,
-    /// Its tier.
+    /// The tier of the parcel.
     pub tier: String,
 }
 
@@ -50,7 +50,7 @@ pub struct New {
 pub struct Resolved {
     /// The number of the parcel; masked without a paid key.
     pub pin: String,
-    /// Its tier when the cycle before closed.
+    /// The tier of the parcel when the cycle before closed.
     pub was: String,
     /// Its tier now: `none` if it is not higher than its peers any more, `insufficient` if it cannot be compared any more; `class` if it is not commercial or
     /// industrial any more.

@@ -111,7 +111,7 @@ pub struct Summary {
 pub struct Redemption {
     /// `none_open`, `open_liens`, or `review_needed`: a lien is older than 20 years, has an unknown amount, or has no PIN and can belong to the parcel.
     pub posture: &'static str,
-    /// The same as a sentence.
+    /// The posture as a sentence.
     pub statement: String,
 }
 
@@ -126,7 +126,7 @@ pub struct LienBundle {
     pub county: &'static str,
     /// The address of the parcel; empty if it is not recorded.
     pub address: String,
-    /// Its liens, the newest tax year first.
+    /// The liens of the parcel, the newest tax year first.
     pub liens: Vec<BundledLien>,
     /// The liens that appear unsatisfied.
     pub summary: Summary,

@@ -45,13 +45,13 @@ pub struct Velocity {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "VelocityWindow")]
 pub struct Window {
-    /// Its beginning, RFC 3339; empty before the first complete hour.
+    /// The beginning of the window, RFC 3339; empty before the first complete hour.
     #[schemars(with = "schemas::json_type::TimeOrEmpty")]
     pub from: String,
-    /// Its end: that of the last hour that was read completely.
+    /// The end of the window: that of the last hour that was read completely.
     #[schemars(with = "schemas::json_type::TimeOrEmpty")]
     pub to: String,
-    /// Its length in hours.
+    /// The length of the window in hours.
     pub hours: i64,
 }
 
@@ -74,9 +74,9 @@ pub struct SourceMeasure {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
-    /// Its title.
+    /// The title of the story.
     pub title: String,
-    /// Its URL; empty for a text post.
+    /// The URL of the story; empty for a text post.
     pub url: String,
     /// When it was published, RFC 3339.
     pub published_at: String,

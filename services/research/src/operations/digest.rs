@@ -125,7 +125,7 @@ fn add(all: &mut BTreeMap<String, Named>, name: &str, is_grant: bool, amount: Op
     named.amount = named.amount.saturating_add(amount.unwrap_or(0));
 }
 
-/// Those with most: by dollars, then by number, then by name.
+/// The names with the most funding: by dollars, then by number, then by name.
 fn most(all: BTreeMap<String, Named>) -> Vec<Named> {
     let mut all: Vec<Named> = all.into_values().collect();
     let place = |named: &Named| Reverse((named.amount, named.grants + named.trials));

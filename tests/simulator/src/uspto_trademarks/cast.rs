@@ -8,13 +8,13 @@ use crate::world::compact;
 /// A mark of the cast, as it begins: in the yearly set, or filed on a later day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CastMark {
-    /// Its serial number.
+    /// The serial number of the mark.
     pub serial: u64,
-    /// Its words.
+    /// The words of the mark.
     pub mark: &'static str,
-    /// Its owner.
+    /// The owner of the mark.
     pub owner: &'static str,
-    /// Its international classes.
+    /// The international classes of the mark.
     pub classes: &'static [&'static str],
     /// The status with which it begins.
     pub status: u16,

@@ -37,7 +37,7 @@ pub(super) struct Outlook {
 /// A decision about one contract.
 pub(super) struct Step<'a> {
     pub(super) id: &'a str,
-    /// Its candidate before the decision and after it.
+    /// The candidate of the award before the decision and after it.
     pub(super) before: Option<&'a Exclusion>,
     pub(super) now: Option<&'a Exclusion>,
     pub(super) need: &'a Need,
