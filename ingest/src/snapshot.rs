@@ -32,9 +32,9 @@ const HEADS_PER_SCAN: usize = 2_000;
 /// The keys that a run has seen, as 16-byte hashes to save memory: a million keys take some 24 MB.
 #[derive(Default)]
 pub struct Seen {
-    /// Of all records that answers had.
+    /// The keys of all records that answers had.
     keys: HashSet<(u64, u64)>,
-    /// Those of them of which answers have only said that they are present.
+    /// The seen keys of which answers have only said that they are present.
     unobserved: HashSet<(u64, u64)>,
 }
 

@@ -381,7 +381,7 @@ impl Definition {
 }
 
 impl Operation {
-    /// The same operation as an action of the MCP tool `manage`: for what accounts set up, which agents seldom use.
+    /// The operation, made an action of the MCP tool `manage`: for what accounts set up, which agents seldom use.
     #[must_use]
     pub fn managed(self) -> Self {
         Self { surface: Surface::Route, is_managed: true, ..self }
@@ -393,7 +393,7 @@ impl Operation {
         Self { takes_watch_token: true, ..self }
     }
 
-    /// The same operation, see [`Operation::sold_by`] and [`Operation::sold_prices`].
+    /// The operation, made to sell what an argument names: see [`Operation::sold_by`] and [`Operation::sold_prices`].
     #[must_use]
     pub fn sold_by(self, argument: &'static str, prices: &'static [(&'static str, u64)]) -> Self {
         Self { sold_by: argument, sold_prices: prices, ..self }
@@ -405,7 +405,7 @@ impl Operation {
         !matches!(self.price, Price::PerCall { .. }) || (!self.sold_by.is_empty() && problem.parameter == self.sold_by)
     }
 
-    /// The same operation, whose answer is a file of one of these media types, each with whether it is text.
+    /// The operation, made to answer with a file of one of these media types, each with whether it is text.
     #[must_use]
     pub fn with_files(self, files: &'static [(&'static str, bool)]) -> Self {
         Self { files, ..self }

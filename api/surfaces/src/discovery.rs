@@ -64,7 +64,7 @@ struct Sold<'a> {
     micros: u64,
     /// Example arguments.
     example: Value,
-    /// The same ones as the query of a route, with its question mark, if an argument names what is sold; else empty.
+    /// The example arguments as the query of a route, with its question mark, if an argument names what is sold; else empty.
     query: String,
 }
 

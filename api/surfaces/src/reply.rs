@@ -68,7 +68,7 @@ impl Document {
         Self { body, content_type, etag, caching: "no-cache", policy }
     }
 
-    /// The same document, cacheable for ever, for a URL whose content never changes.
+    /// Makes the document cacheable forever, for a URL whose content never changes.
     pub(crate) fn immutable(self) -> Self {
         Self { caching: "public, max-age=31536000, immutable", ..self }
     }

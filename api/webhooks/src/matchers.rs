@@ -178,7 +178,7 @@ pub fn matcher<S: WebhookFeed>() -> Box<dyn WatchMatcher> {
 /// A watch, parsed.
 struct Watched<S: WebhookFeed> {
     subscription: S::Subscription,
-    /// Its keys, and its place; `None` if it is compared with every change.
+    /// The keys by which changes find the watch, and its place; `None` if it is compared with every change.
     keys: Option<(Vec<u64>, u32)>,
     end: End,
 }

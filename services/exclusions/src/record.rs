@@ -262,7 +262,7 @@ impl Record for Exclusion {
 const NAMES: &[&str] = &["name", "nameKeys", "otherNames"];
 /// The fields that name a party or say why it is excluded.
 const OF_RECORD: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments"];
-/// The same of a hit, with its list of exclusions, which loses those that are hidden.
+/// The fields of a hit that name a party or say why it is excluded, and its list of exclusions, which loses those that are hidden.
 const OF_HIT: &[&str] = &["name", "nameKeys", "otherNames", "uei", "cage", "comments", "exclusions"];
 /// A person or a company is found by its name, a party of any kind by its record.
 const HIDES: &[Hides] = &[

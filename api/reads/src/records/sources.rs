@@ -31,7 +31,7 @@ pub struct Notice {
     pub stream: String,
     /// The page of the notice; empty if it has none.
     pub url: String,
-    /// Its values, by the names of the record's fields. A list gives the record some of its items.
+    /// The values of the notice, by the names of the record's fields. A list gives the record some of its items.
     pub values: Map<String, Value>,
 }
 

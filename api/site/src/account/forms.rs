@@ -69,7 +69,7 @@ pub(super) struct WebhookOperations<'a> {
 }
 
 impl<'a> WebhookOperations<'a> {
-    /// Those of a service; `None` if it has no webhooks. They are found by their paths: what lists also creates, and one is below.
+    /// The webhook operations of a service; `None` if it has no webhooks. They are found by their paths: what lists also creates, and one is below.
     pub(super) fn of(shown: &Shown<'a>) -> Option<Self> {
         let routes = || shown.service.operations.iter().filter(|operation| operation.has_route());
         let (create, url) = routes().find_map(|operation| {

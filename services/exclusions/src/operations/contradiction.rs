@@ -116,7 +116,7 @@ pub struct Answer {
     pub sums: ComparedSums,
     /// Obligations divided by revenue from the government, over these years; null if one of them is missing.
     pub ratio: Option<f64>,
-    /// The same of the fiscal year before; null if that one is not comparable.
+    /// Obligations divided by revenue in the fiscal year before; null if that year is not comparable.
     pub ratio_prev: Option<f64>,
     /// `not_comparable`, `consistent` or `differs`.
     #[schemars(extend("enum" = verdict::ALL))]
@@ -142,7 +142,7 @@ pub struct Answer {
 pub struct GovernmentRevenue {
     /// The revenue of the fiscal year in dollars; null if the report states none that a program can read.
     pub value: Option<Dollars>,
-    /// Its share of the revenue, if the report states the share instead of an amount.
+    /// The share of the revenue that comes from the government, if the report states the share instead of an amount.
     pub share: Option<f64>,
     /// Whether the value is the share of the revenue.
     pub from_percent: bool,

@@ -100,7 +100,7 @@ pub struct Contradiction {
     pub obligated_sum_cents: Option<i64>,
     /// Obligations as a percentage of the revenue, over these years.
     pub ratio_percent: Option<i64>,
-    /// The same of the fiscal year before; `None` if that one is not comparable.
+    /// Obligations as a percentage of the revenue in the fiscal year before; `None` if that year is not comparable.
     pub ratio_before_percent: Option<i64>,
     /// The verdict, see [`verdict`].
     pub verdict: String,

@@ -91,7 +91,7 @@ impl Asker {
 }
 
 impl Asked {
-    /// The same, with the rows of a list in the opposite order: a feed has its oldest changes first.
+    /// Puts the rows of a list into the opposite order: a feed has its oldest changes first.
     pub(super) fn newest_first(mut self, list: &str) -> Self {
         let rows = self.answer.as_mut().ok().and_then(|answer| answer.get_mut(list));
         if let Some(rows) = rows.and_then(Value::as_array_mut) {

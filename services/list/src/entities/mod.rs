@@ -34,7 +34,7 @@ pub struct CompanyArguments {
     /// The name of the company.
     #[schemars(length(min = 2, max = 200))]
     pub name: String,
-    /// Its ticker. Without it and `cik`, filings, trades and catalysts are found for well-known names only.
+    /// The ticker. Without it and `cik`, filings, trades and catalysts are found for well-known names only.
     #[schemars(length(min = 1, max = 60))]
     pub ticker: Option<String>,
     /// The number (CIK) of the company.

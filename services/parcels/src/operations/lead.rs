@@ -31,7 +31,7 @@ pub struct OverLead {
     pub address: String,
     /// `high`, `medium` or `low`; of a single parcel also `none` or `insufficient`.
     pub tier: String,
-    /// Its ratio divided by the median of its peers; null if it cannot be compared.
+    /// The ratio of the parcel divided by the median of its peers; null if it cannot be compared.
     pub r: Option<f64>,
     /// The market value that the assessment implies, divided by the price of its own sale.
     pub ratio: Option<f64>,
