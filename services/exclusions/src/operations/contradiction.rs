@@ -116,7 +116,7 @@ pub struct Answer {
     pub sums: ComparedSums,
     /// Obligations divided by revenue from the government, over these years; null if one of them is missing.
     pub ratio: Option<f64>,
-    /// Obligations divided by revenue in the fiscal year before; null if that year is not comparable.
+    /// That ratio as it is for the fiscal year before; null if that year is not comparable.
     pub ratio_prev: Option<f64>,
     /// `not_comparable`, `consistent` or `differs`.
     #[schemars(extend("enum" = verdict::ALL))]

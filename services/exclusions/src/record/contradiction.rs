@@ -100,7 +100,7 @@ pub struct Contradiction {
     pub obligated_sum_cents: Option<i64>,
     /// Obligations as a percentage of the revenue, over these years.
     pub ratio_percent: Option<i64>,
-    /// Obligations as a percentage of the revenue in the fiscal year before; `None` if that year is not comparable.
+    /// That percentage as it is for the fiscal year before; `None` if that year is not comparable.
     pub ratio_before_percent: Option<i64>,
     /// The verdict, see [`verdict`].
     pub verdict: String,
