@@ -39,8 +39,9 @@ fn single(name: &str, help: &str) -> Option<IntGauge> {
 
 static DECIDED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("projector_facts_decided_total", "Facts decided by this process, by service"));
-static FAILURES: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("projector_failures_total", "Failed attempts to advance a view, by service; engine for the heads"));
+static FAILURES: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter("projector_failures_total", "Failed attempts to advance a view, by service; engine for the latest-version index")
+});
 static SEQ: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change projected, by service", "service"));
 static RECORDED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {

@@ -39,7 +39,7 @@ fn group(name: &str) -> &'static [String] {
     WORDS.entries.iter().find(|group| group.name == name).map_or(&[][..], |group| group.words.as_slice())
 }
 
-/// A part of a text: a word, or what stands between two words.
+/// A part of a text: a word, or the characters between two words.
 struct Part<'t> {
     text: &'t str,
     is_word: bool,
@@ -87,7 +87,7 @@ fn masked(text: &str, usual: &HashSet<String>) -> String {
     out
 }
 
-/// Splits a text into words and what stands between them.
+/// Splits a text into words and the characters between them.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     let mut start = 0;

@@ -23,7 +23,7 @@ pub fn tickers(text: &str) -> Vec<String> {
     let plain: String = text.nfkc().flat_map(char::to_uppercase).collect();
     let mut found = Vec::new();
     for part in plain.split([',', ';', '|', '&', '+', '\n']) {
-        // The name of an exchange stands before a colon.
+        // A colon follows the name of an exchange.
         let part = part.rsplit(':').next().unwrap_or_default();
         let words: Vec<&str> =
             part.split(|c: char| c.is_whitespace() || "()[]{}\"'`“”‘’".contains(c)).filter(|word| !word.is_empty()).collect();

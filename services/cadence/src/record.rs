@@ -166,7 +166,7 @@ fn middle(after: &str, before: &str) -> i64 {
 }
 
 impl Restock {
-    /// The time that stands for the restock: the middle of its interval, in milliseconds since 1970.
+    /// The time by which the restock is counted: the middle of its interval, in milliseconds since 1970.
     #[must_use]
     pub fn at_ms(&self) -> i64 {
         middle(&self.after, &self.before)
@@ -174,7 +174,7 @@ impl Restock {
 }
 
 impl VariantRestock {
-    /// The time that stands for the restock: the middle of its interval, in milliseconds since 1970.
+    /// The time by which the restock is counted: the middle of its interval, in milliseconds since 1970.
     #[must_use]
     pub fn at_ms(&self) -> i64 {
         middle(&self.after, &self.before)

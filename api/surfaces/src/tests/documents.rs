@@ -1,4 +1,4 @@
-//! What is rendered from the definitions, and what stands at the root.
+//! Documents that are rendered from the definitions, and documents at the root.
 
 use super::*;
 use crate::SiteError;

@@ -133,8 +133,8 @@ impl Search {
                 rows.insert(id.clone(), row);
             }
             for (_, id, proposed_seq) in proposed {
-                let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
-                if let Some(row) = stands
+                let current = rows.get_mut(&id).and_then(|row| row.take_if(|row| row.seq == proposed_seq));
+                if let Some(row) = current
                     && by_record.matches(&row.record)
                 {
                     let place = ListPlace::of(&row.record);
