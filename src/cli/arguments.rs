@@ -185,7 +185,8 @@ pub(crate) enum CliCommand {
     /// Hides fields of records from all readers, for example the name of a person who asks for it.
     ///
     /// A person is named as records show the name; case, accents, punctuation and the order of the words do not matter, but each further
-    /// spelling is a key of its own. A company is hidden in all spellings of its legal form, or with any form if the key has none. A record is SERVICE/ID. The log keeps the fields, so hashes stay valid and unsuppress shows them again.
+    /// spelling is a key of its own. A company is hidden in all spellings of its legal form, or with any form if the key has none. A record is SERVICE/ID. The
+    /// log keeps the fields, so hashes stay valid and unsuppress shows them again.
     #[command(after_help = examples![
         "highwater suppress person \"Susanne I Wells\" \"request of the person\"",
         "highwater suppress company \"Blue Mesa Freight LLC\" \"on request\"",
@@ -270,8 +271,8 @@ pub(crate) enum CliCommand {
     },
     /// Verifies receipts, documents with their hash, or that one signed checkpoint continues another, offline.
     ///
-    /// The file holds a receipt, a list of an agent's receipts, an artifact of exclusions or a record of catalysts. With --old and --new two checkpoints of a tree are compared. Exits with 0 if valid, with
-    /// 1 if not.
+    /// The file holds a receipt, a list of an agent's receipts, an artifact of exclusions or a record of catalysts. With --old and --new two checkpoints of a
+    /// tree are compared. Exits with 0 if valid, with 1 if not.
     #[command(after_help = examples![
         "highwater verify receipt.json --pubkey 5f0c7b71e22f5a3a6e0a7b1d0e5cbe1f5b1a6e1d9a3c4b5d6e7f8091a2b3c4d5",
         "highwater verify artifact.json",

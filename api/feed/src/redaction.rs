@@ -1,8 +1,8 @@
 //! What callers below some tier see of a service's records: a redacted form, and only for a while.
 //!
 //! A record type states both ([`Redact`]), its service's [`Source`](super::Source) names the type, and every reader of records or changes asks
-//! [`Source::redaction_for`](super::Source::redaction_for) before it shows one. Promise: what a redaction returns contains no other value of the record than its redacted
-//! form, and no id.
+//! [`Source::redaction_for`](super::Source::redaction_for) before it shows one. Promise: what a redaction returns contains no other value of the record than
+//! its redacted form, and no id.
 
 use bytes::Bytes;
 use operation::Operation;

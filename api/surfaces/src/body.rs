@@ -16,8 +16,8 @@ use crate::arguments::echo;
 /// Reads a body.
 ///
 /// # Errors
-/// `media-type-unsupported` for a compressed body; `body-too-large` beyond `bytes_max`; `request-timeout` when the body is not complete in time; `request-invalid` when the client disconnects. All
-/// of them close the connection, because the rest of the body would be read as the next request.
+/// `media-type-unsupported` for a compressed body; `body-too-large` beyond `bytes_max`; `request-timeout` when the body is not complete in time;
+/// `request-invalid` when the client disconnects. All of them close the connection, because the rest of the body would be read as the next request.
 pub(crate) async fn read<S, B>(stream: S, headers: &HeaderMap, bytes_max: usize, time_max: Duration) -> Result<Bytes, Problem>
 where
     S: Stream<Item = Result<B, warp::Error>> + Send,

@@ -2,8 +2,8 @@
 //!
 //! Records are read by `date_added`, the day on which an award was added to RePORTER, because no other field tells what is new. There is no
 //! modification date. Amounts, dates and people change in place, and only a full read finds these changes. A full read covers the last
-//! [`FISCAL_YEARS`] fiscal years, or as many days as configured, one month at a time. Records that two full reads in a row lack are withdrawn. Only the first [`RECORDS_MAX`] records of a query can be reached, so a larger window
-//! is split in half, and a larger day is read one agency at a time.
+//! [`FISCAL_YEARS`] fiscal years, or as many days as configured, one month at a time. Records that two full reads in a row lack are withdrawn. Only the first
+//! [`RECORDS_MAX`] records of a query can be reached, so a larger window is split in half, and a larger day is read one agency at a time.
 //!
 //! Pages are stable only with a total order, and even then a record that is added or removed moves the others. So records are counted: a
 //! window that returned fewer records than it announced is read again in the opposite order.

@@ -73,7 +73,8 @@ pub struct Page {
 /// Returns the changes after `after`, up to `upto`, until `limit` of them are shown. `upto` must not exceed the view's checkpoint.
 ///
 /// Reads at most `limit / 50` (rounded up) plus one blocks, and up to 40 until it finds a change that is shown, so that a run of changes that
-/// are not shown makes a short page, not a slow one: continue reading from `to`. The page also covers changes that are not shown and follow the last shown one in its block.
+/// are not shown makes a short page, not a slow one: continue reading from `to`. The page also covers changes that are not shown and follow the last shown one
+/// in its block.
 ///
 /// # Errors
 /// [`Error::Damaged`] if a block is missing or damaged, and any error of reading rows.

@@ -1,8 +1,8 @@
 //! The view store: rows and feed pages, which can all be dropped and rebuilt from the log, and coordination rows, which expire.
 //!
 //! [`store`] defines the traits and their guarantees, [`contract`] the tests that every implementation must pass, [`feed`] how pages of
-//! changes are packed, [`following`] a view that is always the live generation, and [`lease`] how processes share work. [`embedded`] is the implementation in the data directory,
-//! [`scylla`](mod@scylla) that on a CQL database.
+//! changes are packed, [`following`] a view that is always the live generation, and [`lease`] how processes share work. [`embedded`] is the implementation in
+//! the data directory, [`scylla`](mod@scylla) that on a CQL database.
 
 pub mod contract;
 mod counter;

@@ -2,8 +2,8 @@
 //!
 //! Facts about variants are collected until the fact of their poll arrives, which follows them in the log. A complete poll closes the batch:
 //! all variants of a product that it saw restocked are one restock, and each product changes once. After a poll that is not complete the batch
-//! stays open, because an unchanged variant of such a poll was not seen. What an outdated copy of a page says is not believed. Stores and niches have decision state: the times of polls, and how
-//! well forecasts fitted.
+//! stays open, because an unchanged variant of such a poll was not seen. What an outdated copy of a page says is not believed. Stores and niches have decision
+//! state: the times of polls, and how well forecasts fitted.
 
 mod batch;
 mod outdated;

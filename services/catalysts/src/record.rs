@@ -65,7 +65,8 @@ pub struct Catalyst {
     pub trial_id: String,
     /// Title of the trial or notice.
     pub title: String,
-    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. On the day of an answer, `passed` if the last day of an upcoming event is over; changes show `upcoming`.
+    /// What documents say: `upcoming`, `met`, `cancelled` or `withdrawn`. On the day of an answer, `passed` if the last day of an upcoming event is over;
+    /// changes show `upcoming`.
     pub status: String,
     /// How often the window changed.
     pub slips: i64,

@@ -51,7 +51,8 @@ const R_MAX: i64 = 10_000_000_000;
 /// How many characters of a PIN a redacted row shows.
 const SHOWN_PIN_CHARS: usize = 5;
 
-/// A parcel with its assessment, or a permit for construction on a parcel. `""` and null mean unknown. Public-record inference, not an appraisal, title report, legal or tax advice.
+/// A parcel with its assessment, or a permit for construction on a parcel. `""` and null mean unknown. Public-record inference, not an appraisal, title report,
+/// legal or tax advice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Parcel {

@@ -1,6 +1,7 @@
 //! The index of names: its build, its memory, checks of names that were not asked for before, by one caller and by eight, the candidates that they
 //! compare, its snapshot, the changes of a day, and the watches that these changes are compared with; next to a comparison with all marks, and to
-//! tantivy's fuzzy queries and PostgreSQL with an index of trigrams, whose shares of the strong marks are printed. `--records` is a tenth of the number of simulated marks: 1,000,000 by default.
+//! tantivy's fuzzy queries and PostgreSQL with an index of trigrams, whose shares of the strong marks are printed. `--records` is a tenth of the number of
+//! simulated marks: 1,000,000 by default.
 
 mod fuzzy;
 

@@ -40,8 +40,8 @@ pub struct Changed {
     pub naics: String,
     /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
-    /// The change of `amount` in dollars; null if the amount before or after the change is unknown, or if the caller is not shown the award as it was before. The total is published later than the action
-    /// that changes it, so both may come as two changes.
+    /// The change of `amount` in dollars; null if the amount before or after the change is unknown, or if the caller is not shown the award as it was before.
+    /// The total is published later than the action that changes it, so both may come as two changes.
     pub amount_delta: Option<f64>,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]

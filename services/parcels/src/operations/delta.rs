@@ -52,8 +52,8 @@ pub struct Resolved {
     pub pin: String,
     /// The tier of the parcel when the cycle before closed.
     pub was: String,
-    /// The tier of the parcel now: `none` if it is not higher than its peers any more, `insufficient` if it cannot be compared any more; `class` if it is not commercial or
-    /// industrial any more.
+    /// The tier of the parcel now: `none` if it is not higher than its peers any more, `insufficient` if it cannot be compared any more; `class` if it is not
+    /// commercial or industrial any more.
     pub why: String,
 }
 
