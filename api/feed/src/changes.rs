@@ -50,7 +50,7 @@ pub struct Change<R: ChangeRecord> {
     /// What the change shows in addition to the record.
     #[serde(flatten)]
     pub details: R::Details,
-    /// True if the change records only late what happened long before: it is no news, and no digest, list of news or webhook has it. Absent or false
+    /// True if the change is late news: it happened long before it was recorded, and no digest, list of news or webhook has it. Absent or false
     /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backfill: Option<bool>,

@@ -39,7 +39,7 @@ pub struct Element<R: ChangeRecord> {
 }
 
 impl<R: ChangeRecord> Element<R> {
-    /// Whether the change records only late what happened long before, so that it is no news: see [`schemas::news`]. Changes that older versions
+    /// Whether the change is late news, because it happened long before it was recorded: see [`schemas::news`]. Changes that older versions
     /// wrote do not say so.
     #[must_use]
     pub fn is_backfill(&self) -> bool {

@@ -23,7 +23,7 @@ pub struct Changed<T> {
     /// When the change was recorded, RFC 3339 in UTC.
     #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
-    /// True if the change records only late what happened long before, so that it is no news; only then present.
+    /// True if the change is late news: it happened long before it was recorded. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub backfill: bool,
     /// The record before the change, if `before` was requested.

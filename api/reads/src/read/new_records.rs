@@ -23,7 +23,7 @@ pub struct NewRecords<R> {
     pub records: Vec<R>,
     /// Whether all that match are there.
     pub is_complete: bool,
-    /// How many of those that were searched are left out because they were no news when they were recorded first.
+    /// How many of the searched records are left out because they were late news when they were recorded first.
     pub backfill: usize,
 }
 
@@ -85,7 +85,7 @@ impl<S: WatchableFeed> Reader<S> {
         Ok(records.into_iter().filter(|(first, _)| !late.contains(first)).collect())
     }
 
-    /// Notes that changes are left out because they are no news, if any are.
+    /// Notes that changes are left out because they are late news, if any are.
     pub fn note_backfill(&mut self, left_out: usize) {
         self.note((left_out > 0).then(|| {
             format!("{left_out} left out because they were recorded long after their own day; `includeBackfill=true` includes them")

@@ -47,8 +47,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub status: Option<String>,
-    /// Whether changes match that record something only now that happened long ago: a directive that was published more than 60 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: directives that were published more than 60 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
     /// The stored fleet of a watch. Only watches name one.

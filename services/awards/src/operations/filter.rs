@@ -40,8 +40,8 @@ pub struct Filter {
     /// The largest total obligation in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<f64>,
-    /// Whether changes match that report an action of more than 120 days before it was recorded, or an old award that was not recorded before. By
-    /// default they do not, because they are no news.
+    /// Whether to include late news: actions of more than 120 days before they were recorded, and old awards that were not recorded before. By default it is
+    /// left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

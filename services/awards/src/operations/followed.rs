@@ -25,7 +25,7 @@ pub struct WatchedEntity {
     /// Part of the name of the contractor, or of its parent.
     #[schemars(length(min = 2, max = 200))]
     pub contractor: String,
-    /// Whether changes match that report an action of more than 120 days before it was recorded, or an old award that was not recorded before.
+    /// Whether to include late news: actions of more than 120 days before they were recorded, and old awards that were not recorded before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

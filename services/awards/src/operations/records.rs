@@ -55,7 +55,7 @@ pub struct Changed {
     pub recorded_at: String,
     /// The dollars that the action of this change adds to the obligation, negative if it reduces it; null if the change reports no action.
     pub action_amount: Option<f64>,
-    /// Whether the change is no news: it reports an action of more than 120 days before it was recorded, or an old award that was not recorded before.
+    /// Whether the change is late news: it reports an action of more than 120 days before it was recorded, or an old award that was not recorded before.
     pub backfill: bool,
     /// Further fields of the award.
     #[serde(flatten)]

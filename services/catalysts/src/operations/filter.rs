@@ -48,8 +48,7 @@ pub struct Filter {
     /// The numbers of the trial, older ones too, which `look_up` sets.
     #[serde(skip)]
     pub(crate) numbers: Vec<String>,
-    /// Whether changes match that record something only now that happened long ago: an event whose last day was more than 30 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: events whose last day was more than 30 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

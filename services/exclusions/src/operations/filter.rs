@@ -36,8 +36,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 300))]
     pub name: Option<String>,
-    /// Whether changes match that record something only now that happened long ago: an exclusion that was entered more than 30 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: exclusions that were entered more than 30 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

@@ -65,7 +65,7 @@ pub struct Digest {
 /// What descriptions of operations say about filings that are recorded late.
 macro_rules! late_filings {
     () => {
-        "Filings that were recorded more than 30 days after their filing date are no news and left out, which the note says; `includeBackfill=true` \
+        "Filings that were recorded more than 30 days after their filing date are late news and left out, which the note says; `includeBackfill=true` \
          includes them. "
     };
 }

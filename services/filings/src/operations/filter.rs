@@ -52,8 +52,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub min_event_score: Option<i64>,
-    /// Whether changes match that record something only now that happened long ago: a filing of more than 30 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: filings of more than 30 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
     /// The companies of the ticker, which `look_up` sets.

@@ -35,8 +35,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub activity: Option<String>,
-    /// Whether changes match that record something only now that happened long ago: a lead with a notice of award of more than 120 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: leads with a notice of award of more than 120 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

@@ -42,8 +42,7 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub word: Option<String>,
-    /// Whether changes match that record something only now that happened long ago: a mark that was filed more than 180 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: marks that were filed more than 180 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

@@ -70,7 +70,7 @@ impl Read for Arguments {
             when: "Use it for questions about one name.",
             description: "Names are matched by part, in any case. `activity` counts the changes that were read (the newest few thousand of the \
                 recorded history), and `changes` are the latest of them. Grants and trials that were recorded more than 120 days after they were published \
-                or awarded are no news and left out; `includeBackfill=true` includes them.",
+                or awarded are late news and left out; `includeBackfill=true` includes them.",
             list: "changes",
             example: json!({ "type": "institution", "value": "university" }),
             ..Definition::read()

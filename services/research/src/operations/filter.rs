@@ -78,8 +78,7 @@ pub struct Filter {
     /// The largest amount in dollars. Trials, which have no amount, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<f64>,
-    /// Whether changes match that record something only now that happened long ago: a grant or trial of more than 120 days before. By default they do not,
-    /// because they are no news.
+    /// Whether to include late news: grants and trials of more than 120 days before they were recorded. By default it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_backfill: bool,
 }

@@ -84,7 +84,7 @@ impl Read for Arguments {
             when: "Use it for what was funded in the last days.",
             description: "Filters narrow by topic, state, institution, sponsor class, investigator, institute, phase and dollars; a record must \
                 match all that are given, as it is now. A filter that only grants can match (dollars, `pi`, `ic`) excludes trials, and `phase` excludes \
-                grants. Records that were recorded more than 120 days after they were published or awarded are no news and left out; `includeBackfill=true` \
+                grants. Records that were recorded more than 120 days after they were published or awarded are late news and left out; `includeBackfill=true` \
                 includes them. `limit` counts grants and trials together; `truncated` says whether there are more.",
             example: json!({ "topic": "oncology", "limit": 5 }),
             ..Definition::read()
