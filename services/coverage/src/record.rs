@@ -69,7 +69,7 @@ pub struct Lead {
     pub joined: Vec<JoinedLead>,
     /// The id of the lead that this one became a part of; only then it is in no list.
     pub merged_into: String,
-    /// Whether the trigger was taken back, or is none any more.
+    /// Whether the trigger was taken back, or does not count as a trigger any more.
     pub withdrawn: bool,
     /// True if fields are hidden on request; only then present.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -156,7 +156,7 @@ pub struct RedactedLead {
     pub mandate: RedactedMandate,
     /// How firmly the line follows.
     pub basis: String,
-    /// Whether the trigger was taken back, or is none any more. Lists leave such a lead out.
+    /// Whether the trigger was taken back, or does not count as a trigger any more. Lists leave such a lead out.
     pub withdrawn: bool,
     /// Whether the lead became a part of another one, which is not named here. Lists leave such a lead out.
     pub merged: bool,

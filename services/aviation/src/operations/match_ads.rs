@@ -87,7 +87,7 @@ pub struct DirectiveMatch {
     /// `MATCH`: the text names the model or its series. `POSSIBLE`: it may mean the model, or could not be read.
     #[serde(rename = "match")]
     pub verdict: Verdict,
-    /// Why.
+    /// Why the directive may apply.
     pub reasons: Vec<directives::Reason>,
     /// The text that names the model, or the text that could not be read.
     pub span: String,

@@ -107,7 +107,7 @@ pub struct OfNiche {
     /// day on which they were.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
-    /// The last day.
+    /// The last day of the restocks that forecasts are scored by, YYYY-MM-DD; empty if there is none.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
     /// The spread of similar items that forecasts use now.

@@ -165,7 +165,7 @@ pub struct Fit {
     /// The first day of those restocks, YYYY-MM-DD; empty if there is none.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
-    /// The last day.
+    /// The last day of those restocks, YYYY-MM-DD; empty if there is none.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
 }

@@ -36,7 +36,7 @@ pub struct Pulse {
     pub updated: String,
     /// The first day of the triggers.
     pub from: String,
-    /// The last day.
+    /// The last day of the triggers.
     pub to: String,
     #[serde(flatten)]
     counts: Counts,

@@ -53,7 +53,7 @@ pub struct Sample {
     pub updated: String,
     /// The first day of the triggers.
     pub from: String,
-    /// The last day.
+    /// The last day of the triggers.
     pub to: String,
     counts: Counts,
     /// The newest leads, at most 8.

@@ -147,7 +147,7 @@ pub struct Shown {
     /// The last day up to which all its datasets were read completely; empty before the first sync run of each.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
-    /// How many days ago that was; null before.
+    /// How many days ago `throughDate` was; null before the first complete sync run.
     pub days_behind: Option<i64>,
     /// Whether the source is as recent as it usually is.
     pub ok: bool,

@@ -154,7 +154,7 @@ pub struct FederalAward {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "PeriodOfPerformance")]
 pub struct Period {
-    /// First day.
+    /// First day of the period.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day of the periods exercised so far.

@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The whole name of a company or person. Legal forms, case, accents and signs do not matter; of a company neither does a small error in a long word.
     #[schemars(length(min = 2, max = 300))]
     pub entity: Option<String>,
-    /// Unique entity id, 12 letters and digits. It goes before the name.
+    /// Unique entity id, 12 letters and digits. It takes precedence over the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
 }

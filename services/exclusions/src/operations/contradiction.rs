@@ -177,7 +177,7 @@ pub struct Part {
     pub member: String,
     /// The labels of the customer in the report.
     pub label: String,
-    /// The revenue from it in dollars.
+    /// The revenue from the customer in dollars.
     pub value: Dollars,
 }
 
@@ -197,7 +197,7 @@ pub struct GroupAwards {
     /// First day of the years that are compared.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub window_start: String,
-    /// Last day of them.
+    /// Last day of the years that are compared.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub window_end: String,
     /// The day since which the obligations of the fiscal year are recorded as they are.
@@ -234,12 +234,12 @@ pub struct ComparedSums {
 /// What makes the two sides differ without a contradiction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
-    /// The kind.
+    /// The kind of the gap.
     pub kind: &'static str,
-    /// Which side it makes higher.
+    /// Which side the gap makes higher.
     #[schemars(extend("enum" = direction::ALL))]
     pub direction: &'static str,
-    /// What it is.
+    /// What the gap is.
     pub detail: &'static str,
 }
 

@@ -28,7 +28,7 @@ pub struct RouteArguments {
     /// The whole name of the company. Legal forms, case, accents and signs do not matter.
     #[schemars(length(min = 2, max = 300))]
     pub name: Option<String>,
-    /// Unique entity id, 12 letters and digits. It goes before the name.
+    /// Unique entity id, 12 letters and digits. It takes precedence over the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
     /// Whether the artifact gets a receipt over `artifactHash`, which the receipts service issues and signs.
@@ -43,7 +43,7 @@ pub struct ToolArguments {
     /// The whole name of the company. Legal forms, case, accents and signs do not matter.
     #[schemars(length(min = 2, max = 300))]
     pub entity: Option<String>,
-    /// Unique entity id, 12 letters and digits. It goes before the name.
+    /// Unique entity id, 12 letters and digits. It takes precedence over the name.
     #[schemars(length(min = 12, max = 12))]
     pub uei: Option<String>,
     /// Whether the artifact gets a receipt over `artifactHash`, which the receipts service issues and signs.

@@ -99,7 +99,7 @@ pub struct Candidate {
     pub obligated: Dollars,
     /// The sum of the points of the signals, 0 to 100.
     pub score: i32,
-    /// Why it has its score.
+    /// Why the contract has its score.
     pub signals: Vec<Signal>,
     /// The page of the award.
     pub url: String,

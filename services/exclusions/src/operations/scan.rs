@@ -72,7 +72,7 @@ pub struct ScanRow {
     /// `uei` or `cage`: by which exclusion and awards are of one entity.
     #[serde(rename = "match")]
     pub matched_by: &'static str,
-    /// The call that shows its artifact.
+    /// The call that shows the artifact of the entity.
     pub url: String,
 }
 

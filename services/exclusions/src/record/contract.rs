@@ -79,7 +79,7 @@ pub struct ContractSignal {
     pub kind: String,
     /// The award that shows it, which can be another one.
     pub award_id: String,
-    /// The day on which it became so.
+    /// The day on which the signal began to hold.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// What the data says.

@@ -89,7 +89,7 @@ pub struct Contradiction {
     /// First day of the years that are compared.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub window_start: String,
-    /// Last day of them.
+    /// Last day of the years that are compared.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub window_end: String,
     /// How many years are compared: up to three, those of which both sides are known.
@@ -118,6 +118,6 @@ pub struct CustomerPart {
     pub member: String,
     /// The labels of the customer in the report.
     pub label: String,
-    /// The revenue from it.
+    /// The revenue from the customer.
     pub cents: i64,
 }

@@ -33,17 +33,17 @@ const NO_OPTION: &str = "NO_OPTION_EXERCISED";
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RecompeteSignal")]
 pub struct Signal {
-    /// The kind.
+    /// The kind of the signal.
     #[schemars(extend("enum" = [
         TRUE_END, OPTION_OPEN, EXCLUSION, NO_OPTION, signal::BRIDGE, signal::RIVAL, signal::PARENT_CHANGED, signal::CEILING,
         signal::DEOBLIGATION, signal::SOLE_SOURCE, signal::RENEWED, signal::GROWTH
     ]))]
     pub kind: &'static str,
-    /// What it adds to the score.
+    /// What the signal adds to the score.
     pub points: i32,
     /// The award that shows it, which can be another one.
     pub award_id: String,
-    /// The day of it.
+    /// The day on which the signal began to hold.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// What the data says.

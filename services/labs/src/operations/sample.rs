@@ -48,7 +48,7 @@ pub struct Samples {
     pub tier: &'static str,
     /// The first day of the notices of award.
     pub from: String,
-    /// The last day.
+    /// The last day of the notices of award.
     pub to: String,
     /// The leads, the newest month first.
     pub leads: Vec<Sample>,

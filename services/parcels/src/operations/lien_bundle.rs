@@ -64,7 +64,7 @@ pub struct BundledLien {
     pub status: &'static str,
     /// Whether it appears unsatisfied; null if that needs a review.
     pub survives: Option<bool>,
-    /// Which entry or field says so.
+    /// Which entry or field gives the status.
     pub why: String,
     /// The last entry of the docket. Of words that are not usual in dockets, such as names, the initials are shown.
     pub last_entry: String,

@@ -35,7 +35,7 @@ pub struct Lien {
     pub amount_cents: Option<i64>,
     /// What the entries say: `OPEN`, `PARTIAL`, `SATISFIED` or `STRUCK`.
     pub status: String,
-    /// Which entry or field says so.
+    /// Which entry or field gives the status.
     pub why: String,
     /// The last entry of the docket. Of words that are not usual in dockets, such as names, the initials are shown.
     pub last_entry: String,
