@@ -43,7 +43,7 @@ pub struct Signal {
     pub points: i32,
     /// The award that shows it, which can be another one.
     pub award_id: String,
-    /// The day on which the signal began to hold.
+    /// The day that the signal is about, such as that of the action, of the end or of the exclusion.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// What the data says.
