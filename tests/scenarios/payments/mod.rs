@@ -193,10 +193,10 @@ fn payment_buys_one_answer() {
     let bare = format!("http://{at}/parcels/x402/pay");
     assert!(listed["routes"].as_array().unwrap().iter().any(|route| route["endpoint"] == bare), "{}", listed["routes"]);
     let called = try_send(at, "GET", "/parcels/x402/pay", &[], "").unwrap();
-    let offered: Value = serde_json::from_slice(&STANDARD.decode(called.header("payment-required")).unwrap()).unwrap();
-    assert_eq!((called.status, &offered["resource"]["url"]), (402, &json!(bare)));
-    let has_terms = |item: &Value| item["resource"] == bare && item["accepts"] == offered["accepts"];
-    assert!(listed["items"].as_array().unwrap().iter().any(has_terms), "{offered}");
+    let terms: Value = serde_json::from_slice(&STANDARD.decode(called.header("payment-required")).unwrap()).unwrap();
+    assert_eq!((called.status, &terms["resource"]["url"]), (402, &json!(bare)));
+    let has_terms = |item: &Value| item["resource"] == bare && item["accepts"] == terms["accepts"];
+    assert!(listed["items"].as_array().unwrap().iter().any(has_terms), "{terms}");
 
     // A payment of version 1, then the same call again.
     let first = pay(at, &payment(1), &body("a", 1)).unwrap();
