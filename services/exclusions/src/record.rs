@@ -237,14 +237,14 @@ impl Record for Exclusion {
     fn places(&self) -> Vec<Place> {
         if self.kind == HIT {
             // One without a day is last.
-            return Place::newest_first(HITS, self.since()).or_else(|| Place::newest_first(HITS, UNKNOWN_DAY)).into_iter().collect();
+            return newest_first(HITS, self.since()).or_else(|| newest_first(HITS, UNKNOWN_DAY)).into_iter().collect();
         }
         if let Some(contract) = &self.contract {
             let places = NAICS_DIGITS.filter_map(|digits| contract.naics.get(..digits));
             return places.filter_map(|digits| Place::soonest_first(naics_list(digits), contract.end())).collect();
         }
         if let Some(contradiction) = &self.contradiction {
-            return Place::newest_first(ticker_list(&self.ticker), &contradiction.period_end).into_iter().collect();
+            return newest_first(&ticker_list(&self.ticker), &contradiction.period_end).into_iter().collect();
         }
         let in_list = |list: String| Place { list, bucket: ONE_BUCKET, rank: 0 };
         let uei = Some(&self.uei).filter(|uei| !uei.is_empty()).map(|uei| uei_list(uei));
@@ -256,6 +256,11 @@ impl Record for Exclusion {
         let near = near.iter().map(|list| near_list(list));
         uei.into_iter().chain(cage).chain(names).chain(near).map(in_list).collect()
     }
+}
+
+/// The place of a day in a list with the newest day first. All days of it are in one partition, because it is read over all years and has few entries.
+fn newest_first(list: &str, day: &str) -> Option<Place> {
+    Place::newest_first(list, day).map(|place| Place { bucket: ONE_BUCKET, ..place })
 }
 
 /// The fields that name a party.
@@ -483,12 +488,14 @@ mod tests {
             contradiction: Some(Box::new(contradiction())),
             ..record.clone()
         };
-        assert_eq!(annual.places(), Place::newest_first("ticker/DEMOA", "2024-09-30").into_iter().collect::<Vec<_>>());
+        assert_eq!(annual.places(), newest_first("ticker/DEMOA", "2024-09-30").into_iter().collect::<Vec<_>>());
         assert!(annual.terms().contains(&Term::new("ticker", "DEMOA").unwrap()));
         let hit = Exclusion { kind: HIT.into(), ..record };
-        assert_eq!(hit.places(), Place::newest_first(HITS, "2026-10-01").into_iter().collect::<Vec<_>>());
+        assert_eq!(hit.places(), newest_first(HITS, "2026-10-01").into_iter().collect::<Vec<_>>());
         let undated = Exclusion { active_date: String::new(), creation_date: String::new(), ..hit };
-        assert_eq!(undated.places(), Place::newest_first(HITS, "1900-01-01").into_iter().collect::<Vec<_>>());
+        assert_eq!(undated.places(), newest_first(HITS, "1900-01-01").into_iter().collect::<Vec<_>>());
+        let of_hits = [hit.places(), undated.places()].concat();
+        assert!(of_hits.len() == 2 && of_hits.iter().all(|place| place.bucket == ONE_BUCKET), "one partition has the hits of all years");
         assert!(!exclusion().is_listed());
     }
 

@@ -316,7 +316,7 @@ pub(crate) async fn exclusions_of(
 /// The part of the list of hits with every day on which an exclusion can have begun.
 #[must_use]
 pub fn hits_of_all_days() -> Segment {
-    Segment::newest_first(&(FIRST_DAY..=LAST_DAY))
+    Segment { ranks: Segment::newest_first(&(FIRST_DAY..=LAST_DAY)).ranks, ..whole_list() }
 }
 
 #[cfg(test)]
