@@ -76,6 +76,8 @@ const ADDED: u64 = 50;
 const DAILY_ROWS: f64 = 170_000.0;
 const DAILY_S_MAX: f64 = 10.0;
 const SCREENED_PER_S_MIN: f64 = 5_000.0;
+/// The most names of a list that the service reads.
+const NEAR_MAX: usize = 200;
 /// Names that are screened, and those that are also compared with all.
 const SCREENED: u64 = 2_000;
 const SCANNED: usize = 20;
@@ -192,7 +194,9 @@ fn screen(settings: &Settings) {
     let asked: Vec<CompanyName> = asked.collect();
     let matches = |name: &CompanyName| {
         let groups = name.near_lists();
-        let lists = groups.first().into_iter().flatten().cloned().chain(name.exact_keys());
+        // As the service does: a group with a list that is longer is passed over, if another has none.
+        let is_short = |group: &&Vec<String>| group.iter().all(|list| index.get(list).map_or(0, Vec::len) <= NEAR_MAX);
+        let lists = groups.iter().find(is_short).or(groups.first()).into_iter().flatten().cloned().chain(name.exact_keys());
         let mut found: Vec<usize> = lists.filter_map(|list| index.get(&list)).flatten().copied().collect();
         found.sort_unstable();
         found.dedup();
