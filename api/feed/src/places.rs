@@ -124,18 +124,43 @@ impl Feed {
         walk: Walk<'_>,
         selects: Option<Selects<'_, R>>,
     ) -> Result<Ranked<R>, Problem> {
-        let Some(table) = self.tables.places else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
-        let after = walk.after.map(|text| self.place_of(ctx, &walk, text)).transpose()?;
+        match self.walked(ctx, at, &walk, selects).await? {
+            Some(page) => self.answer_of(ctx, at, &walk, page).await,
+            None => Ok(Ranked { items: Vec::new(), total: Some(0), next: None }),
+        }
+    }
+
+    /// The ids of the records of a page of a ranked list at a position. The records are not read.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
+        let Some(page) = self.walked::<R>(ctx, at, &walk, None).await? else {
+            return Ok(Ranked { items: Vec::new(), total: Some(0), next: None });
+        };
+        let (total, next) = self.end_of(ctx, &walk, &page);
+        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
+    }
+
+    /// The walk to a page; `None` if the service has no lists.
+    async fn walked<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        walk: &Walk<'_>,
+        selects: Option<Selects<'_, R>>,
+    ) -> Result<Option<Walked<R>>, Problem> {
+        let Some(table) = self.tables.places else { return Ok(None) };
+        let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?;
         let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
         if !is_far {
-            let page = self.walk(at, table, &walk, after.as_ref(), false, selects).await?;
+            let page = self.walk(at, table, walk, after.as_ref(), false, selects).await?;
             // Entries that were added in front can move a place out of the reach of a walk from the start.
             if page.is_past(after.as_ref()) {
-                return self.answer_of(ctx, at, &walk, page).await;
+                return Ok(Some(page));
             }
         }
-        let page = self.walk(at, table, &walk, after.as_ref(), true, selects).await?;
-        self.answer_of(ctx, at, &walk, page).await
+        self.walk(at, table, walk, after.as_ref(), true, selects).await.map(Some)
     }
 
     /// How many places a part of a list holds at a position; `None` if they are more than `most`.
@@ -189,8 +214,8 @@ impl Feed {
         }
     }
 
-    /// The answer of a walk. Reads the records that were not needed for the walk.
-    async fn answer_of<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>, page: Walked<R>) -> Result<Ranked<R>, Problem> {
+    /// The total of a walk, and the text that continues it.
+    fn end_of<R>(&self, ctx: &Context, walk: &Walk<'_>, page: &Walked<R>) -> (Option<u64>, Option<String>) {
         let total = (page.is_whole && !page.is_far).then_some(page.total);
         let next = page.next().map(|spot| {
             let is_far = page.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
@@ -199,6 +224,12 @@ impl Feed {
             let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
             cursor::encode(&ctx.secrets, self.source.service, Seq(0), &text)
         });
+        (total, next)
+    }
+
+    /// The answer of a walk. Reads the records that were not needed for the walk.
+    async fn answer_of<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>, page: Walked<R>) -> Result<Ranked<R>, Problem> {
+        let (total, next) = self.end_of(ctx, walk, &page);
         let unread: Vec<String> = page.items.iter().filter(|(_, record)| record.is_none()).map(|(spot, _)| spot.id.clone()).collect();
         let mut read: vec::IntoIter<Option<R>> = self.records_by_id(at, &unread).await?.into_iter();
         let mut items = Vec::with_capacity(page.items.len());

@@ -424,7 +424,7 @@ impl<F: Filter> Rebase<F> {
 }
 
 /// The row of a record as of a seq.
-async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: Seq) -> Result<Option<Row<R>>, Problem> {
+pub(crate) async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: Seq) -> Result<Option<Row<R>>, Problem> {
     let read = |bytes: &[u8]| stored::<Row<R>>(tables.records, bytes);
     let now = view.get(tables.records, &key![id]).await.map_err(store_problem)?;
     if let Some(row) = now.map(|bytes| read(&bytes)).transpose()?

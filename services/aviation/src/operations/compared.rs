@@ -12,6 +12,7 @@ use schemas::views::aviation::{AirworthinessDirective, BUCKET};
 use serde::Serialize;
 
 use super::followed::Aviation;
+use crate::FEED;
 use feed::places::{PLACES_MAX, Segment, Walk};
 use operation::problem::Problem;
 use reads::read::Reader;
@@ -52,15 +53,13 @@ impl Compared {
     }
 }
 
-/// A directive as it was read, shared by the aircraft of a call.
+/// A directive as it was read, shared by the aircraft of a call and by calls.
 type ReadDirective = (Arc<AirworthinessDirective>, Arc<StoredDirective>);
 
 /// The lists of directives that a call has read, by key. Each is read once, however many aircraft it is for.
 #[derive(Default)]
 pub struct DirectiveLists {
-    lists: HashMap<String, Vec<ReadDirective>>,
-    /// The directives by number: one may be in several lists.
-    directives: HashMap<String, ReadDirective>,
+    lists: HashMap<String, Vec<Arc<ReadDirective>>>,
 }
 
 impl DirectiveLists {
@@ -72,10 +71,10 @@ impl DirectiveLists {
         let (mut known, mut found) = (HashSet::new(), Vec::new());
         for key in keys_for(aircraft) {
             if !self.lists.contains_key(&key) {
-                let list = self.read(reader, &key).await?;
+                let list = read(reader, &key).await?;
                 self.lists.insert(key.clone(), list);
             }
-            for (record, stored) in self.lists.get(&key).into_iter().flatten() {
+            for (record, stored) in self.lists.get(&key).into_iter().flatten().map(|read| &**read) {
                 if !known.insert(record.ad_number.clone()) {
                     continue;
                 }
@@ -88,24 +87,29 @@ impl DirectiveLists {
         found.sort_by(Compared::order);
         Ok(found)
     }
+}
 
-    async fn read(&mut self, reader: &Reader<Aviation>, key: &str) -> Result<Vec<ReadDirective>, Problem> {
-        let (mut list, mut after) = (Vec::new(), None);
-        loop {
-            let part = Segment { buckets: BUCKET..=BUCKET, ranks: i64::MIN..=i64::MAX };
-            let walk = Walk { list: key, part, filter: "", limit: PLACES_MAX, after: after.as_deref() };
-            let page = reader.ranked(walk, None).await?;
-            for record in page.items {
-                let known = self.directives.entry(record.ad_number.clone()).or_insert_with(|| {
-                    let stored = StoredDirective::of(&record);
-                    (Arc::new(record), Arc::new(stored))
-                });
-                list.push(known.clone());
+/// The directives of a list. Each record is decoded once for all calls, as long as it stays the same: a list of a common model has hundreds.
+async fn read(reader: &Reader<Aviation>, key: &str) -> Result<Vec<Arc<ReadDirective>>, Problem> {
+    let (mut list, mut after) = (Vec::new(), None);
+    loop {
+        let part = Segment { buckets: BUCKET..=BUCKET, ranks: i64::MIN..=i64::MAX };
+        let walk = Walk { list: key, part, filter: "", limit: PLACES_MAX, after: after.as_deref() };
+        let page = FEED.ranked_ids::<AirworthinessDirective>(reader.context(), &reader.at, walk).await?;
+        let derive = |record: AirworthinessDirective| -> ReadDirective {
+            let stored = StoredDirective::of(&record);
+            (Arc::new(record), Arc::new(stored))
+        };
+        let read = FEED.derived_by_id(reader.context(), &reader.at, &page.items, derive).await?;
+        for (id, read) in page.items.iter().zip(read) {
+            match read {
+                Some(read) => list.push(read),
+                None => tracing::error!(id, seq = reader.at.seq.0, "a list names a directive that does not exist"),
             }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(list),
-            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(list),
         }
     }
 }
