@@ -492,9 +492,10 @@ mod tests {
         assert!(annual.terms().contains(&Term::new("ticker", "DEMOA").unwrap()));
         let hit = Exclusion { kind: HIT.into(), ..record };
         assert_eq!(hit.places(), newest_first(HITS, "2026-10-01").into_iter().collect::<Vec<_>>());
+        let dated = hit.places();
         let undated = Exclusion { active_date: String::new(), creation_date: String::new(), ..hit };
         assert_eq!(undated.places(), newest_first(HITS, "1900-01-01").into_iter().collect::<Vec<_>>());
-        let of_hits = [hit.places(), undated.places()].concat();
+        let of_hits = [dated, undated.places()].concat();
         assert!(of_hits.len() == 2 && of_hits.iter().all(|place| place.bucket == ONE_BUCKET), "one partition has the hits of all years");
         assert!(!exclusion().is_listed());
     }
