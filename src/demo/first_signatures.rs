@@ -72,7 +72,7 @@ async fn issue_receipt(engine: &Engine, request: &str) -> Result<(), Box<dyn Std
 async fn wait_for_checkpoints(engine: &Arc<Engine>) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let started = Instant::now();
     let settings = &engine.context.settings;
-    for service in services::all().into_iter().filter(|service| services::serves(settings, service.name)) {
+    for service in services::all().into_iter().filter(|service| settings.serves(service.name)) {
         let Some(files) = service.files else { continue };
         let has_changes = match engine.projector.service(service.name) {
             Ok(projected) => projected.checkpoint().await?.seq > Seq(0),

@@ -25,8 +25,7 @@ pub async fn count(ctx: &Context, key: &SuppressedKey) -> Result<Vec<(&'static s
     let keys = SuppressedKeys::new([(key.kind, key.normal.clone())]);
     let record = key.normal.split_once('/').filter(|_| key.kind.name == RECORD.name);
     let mut counts = Vec::new();
-    let is_served = |def: &ViewDef| ctx.settings.services.get(def.name).is_none_or(|service| service.enabled);
-    for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def) && is_served(def)) {
+    for def in ServiceViews::of(ctx).0.iter().copied().filter(|def| keys.concern(def) && ctx.settings.serves(def.name)) {
         if record.is_none_or(|(service, _)| service == def.name) {
             // A service can also compare other fields with the id of a record: then it is not one row that is hidden.
             let is_by_id = def.hides.iter().filter(|hides| hides.kind.name == RECORD.name).all(|hides| hides.field == "id");

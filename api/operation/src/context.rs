@@ -137,6 +137,12 @@ impl Settings {
         of_listener.or_else(|| self.services.values().next().map(|service| service.base_url.as_str())).unwrap_or_default()
     }
 
+    /// Whether a process with these settings serves a service. Those of the engine itself have no settings and are always on.
+    #[must_use]
+    pub fn serves(&self, service: &str) -> bool {
+        self.services.get(service).is_none_or(|settings| settings.enabled)
+    }
+
     /// Settings with defaults for everything but services and tiers: generous limits, no proxies, and no caches on disk.
     #[must_use]
     pub fn new(services: BTreeMap<String, ServiceSettings>, tiers: Tiers) -> Self {

@@ -245,7 +245,7 @@ impl Sender {
     fn update_matchers(&mut self) {
         let TargetChanges { added, removed } = std::mem::take(&mut self.targets.changed);
         for watch in added {
-            if self.ctx.settings.services.get(&watch.service).is_some_and(|service| !service.enabled) {
+            if !self.ctx.settings.serves(&watch.service) {
                 tracing::debug!(id = watch.id, service = watch.service, "a webhook waits: its service is disabled");
                 self.targets.all.remove(&watch.id);
                 continue;

@@ -33,7 +33,7 @@ use webhooks::Matchers;
 use reads::registration::{Registration, TaskContext, TaskRole};
 use schemas::views::receipts::TABLES as RECEIPTS;
 
-pub use selection::{Disabled, Selection, selected, serves};
+pub use selection::{Disabled, Selection, selected};
 
 /// A service: its registration, which is made when it is needed, and its fold as the projector runs it.
 type Listed = (fn() -> Registration, ProjectedService);
@@ -119,7 +119,7 @@ pub fn all() -> Vec<Service> {
 /// The matchers of the services that have watches and are served.
 #[must_use]
 pub fn matchers(settings: &Settings) -> Matchers {
-    let served = registered().iter().filter(|registration| serves(settings, registration.service.name));
+    let served = registered().iter().filter(|registration| settings.serves(registration.service.name));
     Matchers::new(served.filter_map(|registration| registration.matcher).collect())
 }
 
@@ -146,7 +146,7 @@ pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static,
     let settings = &given.context.settings;
     let is_on = |registration: &&Registration| {
         let name = registration.service.name;
-        name == RECEIPTS.view.name || serves(settings, name)
+        name == RECEIPTS.view.name || settings.serves(name)
     };
     let own = registered().iter().filter(is_on).flat_map(|registration| registration.tasks).filter(|task| task.role == role);
     let mut tasks: Vec<BoxFuture<'static, ()>> = own.map(|task| (task.run)(Arc::clone(given))).collect();

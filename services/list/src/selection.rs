@@ -1,6 +1,5 @@
 //! Which services a process projects: those that are enabled, those of the engine and receipts, and those whose changes one of them decides from.
 
-use operation::context::Settings;
 use projector::runtime::ProjectedService;
 use schemas::topics::TopicKind;
 use schemas::views::receipts::TABLES as RECEIPTS;
@@ -22,12 +21,6 @@ pub struct Disabled {
     pub service: &'static str,
     /// The service that decides from its changes, so that it is projected, but not served; `None` if it is not projected either.
     pub needed_by: Option<&'static str>,
-}
-
-/// Whether a process with these settings serves a service. Those of the engine itself have no settings and are always on.
-#[must_use]
-pub fn serves(settings: &Settings, service: &str) -> bool {
-    settings.services.get(service).is_none_or(|settings| settings.enabled)
 }
 
 /// Selects the services of a process. Receipts are projected in any case: every signature of the engine is made by their decider.
