@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use operation::Form;
 use operation::context::{Context, Part, Settings};
 use operation::problem::Problem;
+use operation::redaction::PREFIX;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use site::account::{Arguments, Calls, KEYS, Route, SIGN_IN, SIGN_OUT, Screen, SignIn, Usage, WEBHOOKS};
@@ -272,10 +273,12 @@ fn leads_here(to: &str) -> bool {
         && Route::parse(path).is_some()
 }
 
-/// A path with the query of a request, without what signing in added to it.
+/// A path with the query of a request, without what signing in added to it, and without keys, which may have been sent in a wrong place.
 fn with_query(path: &str, query: &str) -> String {
     let is_mark = |pair: &&str| pair.split('=').next() == Some(JUST_SIGNED_IN);
-    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_mark(pair)).collect();
+    let has_key =
+        |pair: &&str| form_urlencoded::parse(pair.as_bytes()).any(|(name, value)| name.contains(PREFIX) || value.contains(PREFIX));
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_mark(pair) && !has_key(pair)).collect();
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 

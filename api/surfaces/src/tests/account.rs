@@ -37,6 +37,13 @@ async fn without_a_session() {
     }
     let back = read(&fixture, ask().path("/account?signed-in=1")).await;
     assert!(back.body.contains("did not keep the session"), "{}", back.body);
+    // A key in the query, in whatever parameter and spelling, is not repeated; the rest of the query is.
+    let key = Key::random().reveal().to_owned();
+    for given in [format!("apikey={key}"), format!("{key}=x"), key.clone(), format!("q={}", key.replace('_', "%5F"))] {
+        let asked = read(&fixture, ask().path(&format!("/account/webhooks?kind=a&{given}")).header(BROWSER.0, BROWSER.1)).await;
+        let secret = key.rsplit('_').next().unwrap();
+        assert!(asked.body.contains("/account/webhooks?kind=a") && !asked.body.contains(secret), "{given}: {}", asked.body);
+    }
     let old = read(&fixture, form("/webhooks", "key=x")).await;
     assert_eq!((old.status.as_u16(), old.header("location")), (303, "/account/webhooks"));
     assert_eq!(read(&fixture, ask().path("/account/none")).await.problem().0, "not-found");
