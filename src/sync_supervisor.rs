@@ -98,11 +98,17 @@ async fn sync(engine: Arc<Engine>, upstream: &'static dyn Upstream, trigger: Tri
     name
 }
 
-/// Logs a line for each sync run that finished. The runner has logged why the others did not.
+/// Logs a line for each sync run that finished, or that ended with the process. The runner has logged why the others did not finish.
 pub(crate) fn log_finished(results: &[Result<Outcome, ingest::Error>]) {
-    for Outcome { stream, run, .. } in results.iter().flatten() {
-        let (pages, seen, appended, rejected) = (run.pages, run.seen, run.appended, run.rejected);
-        tracing::info!(stream, pages, seen, appended, rejected, "sync finished");
+    for result in results {
+        match result {
+            Ok(Outcome { stream, run, .. }) => {
+                let (pages, seen, appended, rejected) = (run.pages, run.seen, run.appended, run.rejected);
+                tracing::info!(stream, pages, seen, appended, rejected, "sync finished");
+            }
+            Err(error) if error.is_stop() => tracing::info!(reason = ingest::reason(error), "sync stopped with the process"),
+            Err(_) => {}
+        }
     }
 }
 

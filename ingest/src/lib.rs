@@ -108,3 +108,11 @@ pub enum Error {
         stream: &'static str,
     },
 }
+
+impl Error {
+    /// Whether the sync run ended because the process is stopping. That is no failure: the next run continues where this one ended.
+    #[must_use]
+    pub fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped { .. } | Self::Unprojected { .. })
+    }
+}

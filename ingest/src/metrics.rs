@@ -121,7 +121,7 @@ pub(crate) fn run_ended<T>(stream: &'static str, result: &Result<T, Error>) {
         Err(Error::Busy { .. }) => "busy",
         Err(Error::BackingOff { .. }) => "backing_off",
         Err(Error::Overtaken { .. }) => "overtaken",
-        Err(Error::Stopped { .. } | Error::Unprojected { .. }) => "stopped",
+        Err(error) if error.is_stop() => "stopped",
         Err(_) => "failed",
     };
     if let Some(runs) = RUNS_ENDED.as_ref() {

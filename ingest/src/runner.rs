@@ -205,7 +205,8 @@ impl Runner {
                     tracing::info!(stream = stream.name, "sync skipped: another ingestor holds the lease of this upstream")
                 }
                 Err(Error::BackingOff { .. }) => tracing::info!(stream = stream.name, "sync skipped: backing off as the upstream asked"),
-                // The caller logs it at the level that suits: a demo syncs every few seconds.
+                // The caller logs both at the level that suits: a demo syncs every few seconds.
+                Err(error) if error.is_stop() => tracing::debug!(stream = stream.name, reason = reason(error), "sync stopped"),
                 Ok(Outcome { run, .. }) => tracing::debug!(
                     stream = stream.name,
                     pages = run.pages,

@@ -1,5 +1,7 @@
 //! Kills (`kill -9`) of the process while it syncs the upstreams of the services labs and catalysts: afterwards the records are those of a
-//! process that was never killed.
+//! process that was never killed. A process that is stopped ends its sync in order.
+
+use std::sync::{Arc, Mutex};
 
 use schemas::clock::Clock;
 use serde_json::Value;
@@ -86,4 +88,24 @@ async fn killed_syncs_end_in_the_same_records() {
         }
     }
     assert!(stdout(on("killed", NOWHERE, &["status"])).starts_with("summary ok\t"));
+}
+
+/// Proves that a process that is stopped while it waits for an upstream says that its sync stopped, and calls it no failure.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_sync_is_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let simulated = SimulatedUpstreams::start(62, 60, Clock::Fixed(NOW.parse().unwrap())).await;
+    let (address, held, _release) = start_holding_proxy(&simulated.base_url, "/RestWebServices/Recall", 0).await;
+    let mut command = highwater(&dir.path().join("data"), &address, &["serve"]);
+    fix_clock(with_services(&mut command, &["recalls"]), NOW).env("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "* * * * * *");
+    let logged: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&logged);
+    let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
+    within("a request of a sync", held).await.unwrap();
+    assert_eq!(tokio::task::block_in_place(|| server.terminate()).code(), Some(0));
+    let logged = logged.lock().unwrap();
+    let lines = logged.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let texts = |line: Value| [&line["level"], &line["fields"]["message"]].map(|text| text.as_str().unwrap_or_default().to_owned());
+    let of_sync: Vec<[String; 2]> = lines.map(texts).filter(|[_, message]| message.contains("sync")).collect();
+    assert_eq!(of_sync, [["INFO", "sync stopped with the process"]]);
 }

@@ -11,6 +11,7 @@ mod answer;
 mod businesses;
 mod changes;
 mod clinical_trials;
+mod connections;
 mod cook;
 mod cpsc;
 mod days;

@@ -11,10 +11,12 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use futures_util::stream;
 use http::{HeaderValue, Response, StatusCode};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use warp::{Filter, Reply};
 
 use crate::answer::Answer;
+use crate::connections;
 use crate::expected::ndjson;
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
@@ -52,9 +54,9 @@ impl Simulator {
 
     /// Serves on a listener until `shutdown` ends. Meanwhile changes are applied as [`When`] says.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let server = warp::serve(routes(Arc::clone(&self))).incoming(listener).graceful(shutdown).run();
+        let service = TowerToHyperService::new(warp::service(routes(Arc::clone(&self))));
         tokio::select! {
-            () = server => {}
+            () = connections::serve(listener, service, shutdown) => {}
             () = change(&self) => {}
         }
     }
