@@ -6,15 +6,16 @@ use std::process::Command;
 
 use crate::Failure;
 
-/// Picks a line of a file for each request: a path and an optional key.
+/// Picks a line of a file for each request: a path, an optional key, and after a key an optional encoding that the client accepts.
 const SCRIPT: &str = r#"
 local requests = {}
 function init(args)
   math.randomseed(os.time() + math.floor(os.clock() * 1e6))
   for line in io.lines(args[1]) do
-    local path, key = line:match("^(%S+)%s*(%S*)$")
+    local path, key, encoding = line:match("^(%S+)%s*(%S*)%s*(%S*)$")
     local headers = {}
     if key ~= "" then headers["X-API-Key"] = key end
+    if encoding ~= "" then headers["Accept-Encoding"] = encoding end
     requests[#requests + 1] = wrk.format("GET", path, headers)
   end
 end

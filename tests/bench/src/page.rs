@@ -1,5 +1,5 @@
-//! Pages of 200 changes at random cursors over HTTP: the API's server, the same HTTP framework with a ready-made body of the same size, and
-//! the same framework in front of PostgreSQL. Each server is a process with one worker thread.
+//! Pages of 200 changes at random cursors over HTTP: the API's server, also for clients that accept gzip, the same HTTP framework with a ready-made body of
+//! the same size, and the same framework in front of PostgreSQL. Each server is a process with one worker thread.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -55,6 +55,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let after = |seqs: Vec<u64>| -> Vec<String> { seqs.into_iter().map(|seq| format!("/changes?after={seq}")).collect() };
     let anywhere = Target::new("api", api.address(), dir.path(), &paths("cursors"))?;
     let recent = Target::new("api_recent", api.address(), dir.path(), &paths("recent"))?;
+    let packed = |cursors: &str| -> Vec<String> { paths(cursors).iter().map(|path| format!("{path} gzip")).collect() };
+    let anywhere_packed = Target::new("api_gzip", api.address(), dir.path(), &packed("cursors"))?;
+    let recent_packed = Target::new("api_recent_gzip", api.address(), dir.path(), &packed("recent"))?;
     // Warms up the API and measures its answers: recent changes are shorter than others.
     let mut sizes = Vec::new();
     let mut ready = Vec::new();
@@ -67,7 +70,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     }
     let peers = Target::new("postgres", peer.address(), dir.path(), &after(seqs(last, last)))?;
     let peers_recent = Target::new("postgres_recent", peer.address(), dir.path(), &after(seqs(last, RECENT)))?;
-    let targets: Vec<&Target> = ready.iter().map(|(target, _)| target).chain([&anywhere, &recent, &peers, &peers_recent]).collect();
+    let targets: Vec<&Target> = ready
+        .iter()
+        .map(|(target, _)| target)
+        .chain([&anywhere, &recent, &anywhere_packed, &recent_packed, &peers, &peers_recent])
+        .collect();
     for target in &targets {
         target.load(dir.path(), CONNECTIONS, 1)?;
     }
@@ -96,6 +103,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     for name in [anywhere.name, recent.name] {
         let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
+    }
+    for (plain, packed) in [(&anywhere, &anywhere_packed), (&recent, &recent_packed)] {
+        let share = |field: fn(&Round) -> f64| format!("{:.2}", of(&rounds, packed.name, field) / of(&rounds, plain.name, field));
+        figure(&format!("{} / {}, bytes of an answer", packed.name, plain.name), share(|round| round.bytes_per_answer));
+        figure(&format!("{} / {}, pages a second", packed.name, plain.name), share(|round| round.answers_per_s));
     }
     figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()?));
     let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
