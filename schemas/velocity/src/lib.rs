@@ -6,6 +6,7 @@
 
 pub mod calendar;
 mod entities;
+pub mod gram_rows;
 pub mod grams;
 pub mod hours;
 pub mod label;

@@ -200,12 +200,35 @@ impl Mentions {
     #[must_use]
     pub fn has_run(&self, hour: i64, hours: i64, stories: u64) -> bool {
         let (unnamed, named) = self.between(hour - hours, hour + hours - 1);
-        let mut near: BTreeMap<i64, u64> = unnamed.iter().copied().collect();
-        for (mention, stories) in named {
-            *near.entry(mention.hour).or_default() += stories;
-        }
-        let of_run = |from: i64| near.range(from..from + hours).map(|(_, stories)| stories).sum::<u64>();
-        near.range(..=hour).any(|(from, _)| of_run(*from) >= stories)
+        let near = || unnamed.iter().copied().chain(named.iter().map(|(mention, stories)| (mention.hour, *stories)));
+        let of_run = |from: i64| near().filter(|(at, _)| (from..from + hours).contains(at)).map(|(_, stories)| stories).sum::<u64>();
+        // Most phrases have too few stories for any run. Where there are many, one of the first runs has enough.
+        let is_enough = near().map(|(_, stories)| stories).sum::<u64>() >= stories;
+        is_enough && near().any(|(from, _)| from <= hour && of_run(from) >= stories)
+    }
+
+    /// The mentions before an hour, and those from it on.
+    pub(crate) fn divided(&self, hour: i64) -> (Self, Self) {
+        let (unnamed, later_unnamed) = self.unnamed.split_at(self.unnamed.partition_point(|(at, _)| *at < hour));
+        let (named, later_named) = self.named.split_at(self.named.partition_point(|(mention, _)| mention.hour < hour));
+        let earlier = Self { unnamed: unnamed.to_vec(), named: named.to_vec() };
+        (earlier, Self { unnamed: later_unnamed.to_vec(), named: later_named.to_vec() })
+    }
+
+    /// Adds the mentions of hours that are all after those that are there.
+    pub(crate) fn append(&mut self, later: &Self) {
+        self.unnamed.extend_from_slice(&later.unnamed);
+        self.named.extend_from_slice(&later.named);
+    }
+
+    /// The mentions as text, the form that rows hold.
+    pub(crate) fn to_text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.to_bytes())
+    }
+
+    /// Decodes the text of mentions; `None` if it is none.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        Self::from_bytes(&URL_SAFE_NO_PAD.decode(text).ok()?)
     }
 
     /// The row as bytes: for each hour its distance from the one before, the stories without authors, and those with.
@@ -286,15 +309,14 @@ fn remove_story<K: Copy + Ord>(list: &mut Vec<(K, u64)>, key: K) -> bool {
 
 impl Serialize for Mentions {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.to_bytes()))
+        serializer.serialize_str(&self.to_text())
     }
 }
 
 impl<'de> Deserialize<'de> for Mentions {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let bytes = URL_SAFE_NO_PAD.decode(text.as_bytes()).map_err(serde::de::Error::custom)?;
-        Self::from_bytes(&bytes).ok_or_else(|| serde::de::Error::custom("the mentions of a phrase are cut"))
+        Self::from_text(&text).ok_or_else(|| serde::de::Error::custom("the mentions of a phrase are damaged"))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | row | holds |
 //! |---|---|
-//! | `g/{phrase}` | the mentions of a phrase by hour, [`Mentions`](crate::mentions::Mentions) |
+//! | `g/{phrase}`, `r/{phrase}` | the mentions of a phrase by hour, see [`gram_rows`](crate::gram_rows) |
 //! | `h/{day}` | the stories of each hour of a day, [`DayRow`](crate::hours::DayRow) |
 //! | `doc/{id}` | a story, [`DocRow`] |
 //! | `d/{hour}/{part}` | the stories of an hour, by id: what is deleted after 31 days |
@@ -75,6 +75,12 @@ pub fn week_of_day(day: i64) -> i64 {
 #[must_use]
 pub fn gram_key(phrase: &str) -> String {
     format!("g/{phrase}")
+}
+
+/// The key of the mentions of the newest hours of a frequent phrase.
+#[must_use]
+pub fn recent_key(phrase: &str) -> String {
+    format!("r/{phrase}")
 }
 
 /// The key of the hours of a day.

@@ -5,6 +5,7 @@
 //! that warm. See [`velocity::rows`] for the rows.
 
 mod docs;
+mod gram_rows;
 mod index;
 mod labels;
 mod prune;
@@ -25,7 +26,7 @@ use velocity::hours::{DayRow, Hour};
 use velocity::mentions::KEPT_HOURS;
 use velocity::rows::{
     CLOCK_KEY, Clock, HOUR_KEY, HourEntry, LOWEST_KEY, LowestRow, ViewsRow, article_part, articles_key, day_key, doc_key, doc_list_key,
-    doc_part, gram_key, open_day_key, views_key,
+    doc_part, gram_key, open_day_key, recent_key, views_key,
 };
 use velocity::views::set_lowest;
 
@@ -59,8 +60,10 @@ impl Rules for PhrasesRules {
             Some(data) if data.kind == kind::DOC => {
                 let title = normal(&data.title);
                 let list = hour_of(&data.hour).map(|hour| doc_list_key(hour, doc_part(&data.id)));
-                let phrases = grams(&title).into_iter().map(gram_key);
-                [CLOCK_KEY.to_owned(), doc_key(&data.id)].into_iter().chain(list).chain(phrases).collect()
+                // A frequent phrase, which has two rows, mostly is a word.
+                let phrases = grams(&title).into_iter();
+                let phrases = phrases.flat_map(|phrase| [Some(gram_key(phrase)), (!phrase.contains(' ')).then(|| recent_key(phrase))]);
+                [CLOCK_KEY.to_owned(), doc_key(&data.id)].into_iter().chain(list).chain(phrases.flatten()).collect()
             }
             Some(data) if data.kind == kind::HOUR => {
                 let days = hour_of(&data.hour).map(|hour| hour.div_euclid(DAY_HOURS)).into_iter();

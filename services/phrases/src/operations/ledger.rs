@@ -9,17 +9,19 @@ use feed::position::Position;
 use futures_util::future::try_join_all;
 use operation::context::{Context, Part, store_problem, stored};
 use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use serde::de::DeserializeOwned;
 use velocity::calendar::{DAY_HOURS, HOUR_MS};
+use velocity::gram_rows::{GramRow, GramRows, RecentRow};
 use velocity::grams::has_exact_row;
 use velocity::hours::{DayRow, Hour, Hours};
 use velocity::measure::{Measure, PAST_WINDOWS, Question, Scale};
 use velocity::mentions::{Counted, KEPT_HOURS, Mentions};
 use velocity::rows::{
     BOARD_KEY, BOARD_TERM, Board, CLOCK_KEY, Clock, DayEntry, HOURS_TERM, HourEntry, LOWEST_KEY, LOWEST_TERM, LowestRow, ViewsRow, day_key,
-    gram_key, views_key, views_term, week, week_of_day,
+    gram_key, recent_key, views_key, views_term, week, week_of_day,
 };
 use velocity::views::{Lowest, PAST_DAYS, STALE_DAYS, Views, ViewsMeasure, newest_day};
 
@@ -165,14 +167,24 @@ impl Ledger {
             return Ok(nothing());
         }
         let keys: Vec<String> = phrases.iter().map(|phrase| gram_key(phrase)).collect();
-        let found = rows::<Mentions>(&self.at, &keys).await?;
+        let found = rows::<GramRow>(&self.at, &keys).await?;
+        let is_divided = |row: &Option<GramRow>| row.as_ref().is_some_and(GramRow::is_divided);
+        let keys: Vec<String> =
+            phrases.iter().zip(&found).filter(|(_, row)| is_divided(row)).map(|(phrase, _)| recent_key(phrase)).collect();
+        let mut recent = rows::<RecentRow>(&self.at, &keys).await?.into_iter();
         if !is_unmoved(&self.at).await? {
             return Ok(nothing());
         }
-        let suffices = |(phrase, row): (&String, Option<Mentions>)| {
-            Some(row.unwrap_or_default()).filter(|row| has_exact_row(phrase) && row.is_exact(self.newest))
-        };
-        Ok(phrases.iter().zip(found).map(suffices).collect())
+        let mut out = Vec::with_capacity(phrases.len());
+        for (phrase, row) in phrases.iter().zip(found) {
+            let recent = if is_divided(&row) { recent.next().flatten() } else { None };
+            let mentions = GramRows { row, recent }.mentions().ok_or_else(|| {
+                tracing::error!(table = TABLES.sources.name, "the mentions of a phrase cannot be decoded");
+                Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+            })?;
+            out.push(Some(mentions).filter(|mentions| has_exact_row(phrase) && mentions.is_exact(self.newest)));
+        }
+        Ok(out)
     }
 
     /// Compares the page views of the articles whose titles are the phrases with those of the weeks before.

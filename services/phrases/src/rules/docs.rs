@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::value::RawValue;
+
 use schemas::facts::mentions::MentionFact;
 use velocity::calendar::DAY_HOURS;
 use velocity::grams::{grams, normal};
-use velocity::label::COUNT_MIN;
-use velocity::measure::WINDOW_DEFAULT;
-use velocity::mentions::{Mention, Mentions, Poster};
-use velocity::rows::{Before, CLOCK_KEY, Clock, DocRow, candidate_part, candidates_key, doc_key, doc_list_key, doc_part, gram_key};
+use velocity::mentions::{Mention, Poster};
+use velocity::rows::{Before, CLOCK_KEY, Clock, DocRow, candidate_part, candidates_key, doc_key, doc_list_key, doc_part};
 use velocity::words::is_blocked;
 
-use super::{Rows, add_to_list, hour};
+use super::{Rows, add_to_list, gram_rows, hour};
 use fold::service::Undecided;
 use fold::undecided::all;
 
@@ -69,29 +69,25 @@ fn update(state: &mut Rows<'_>, clock: &Clock, earlier: Option<&Story>, now: Opt
     let of = |story: Option<&Story>, phrase: &String| story.filter(|(_, phrases)| phrases.contains(phrase)).map(|(mention, _)| *mention);
     let touched: BTreeSet<&String> = [earlier, now].into_iter().flatten().flat_map(|(_, phrases)| phrases).collect();
     let touched: Vec<&String> = touched.into_iter().filter(|phrase| of(earlier, phrase) != of(now, phrase)).collect();
-    let rows = all(touched.iter().map(|phrase| state.source::<Mentions>(&gram_key(phrase))))?;
-    // Before the first complete hour nothing is too old.
-    let newest_known = if clock.newest == 0 { None } else { Some(clock.newest) };
+    let rows = all(touched.iter().map(|phrase| gram_rows::read(state, phrase)))?;
+    let newest = (clock.newest != 0).then_some(clock.newest);
     let mut candidates = Vec::new();
-    for (phrase, row) in touched.iter().zip(rows) {
-        let is_known = row.is_some();
-        let row = row.unwrap_or_default();
-        let mut changed = row.clone();
-        if let Some(mention) = of(earlier, phrase) {
-            changed.remove(mention, newest_known.unwrap_or(mention.hour));
-        }
-        if let Some(mention) = of(now, phrase) {
-            changed.add(mention, newest_known.unwrap_or(mention.hour));
-            if changed.has_run(mention.hour, WINDOW_DEFAULT, COUNT_MIN) && !is_blocked(phrase) {
-                candidates.push(((*phrase).clone(), mention.hour.div_euclid(DAY_HOURS)));
-            }
-        }
-        if changed != row {
-            state.remember(&gram_key(phrase), (!changed.is_empty()).then_some(&changed))?;
-        } else if is_known && changed.is_empty() {
-            state.remember::<Mentions>(&gram_key(phrase), None)?;
+    for (phrase, before) in touched.iter().zip(rows) {
+        let (taken, added) = (of(earlier, phrase), of(now, phrase));
+        let replaced = before.replace(taken, added, newest).ok_or_else(|| gram_rows::damaged(phrase))?;
+        gram_rows::remember(state, phrase, &before, &replaced.rows)?;
+        if let Some(mention) = added.filter(|_| replaced.has_run && !is_blocked(phrase)) {
+            candidates.push((*phrase, mention.hour.div_euclid(DAY_HOURS)));
         }
     }
-    all(candidates.iter().map(|(phrase, day)| add_to_list(state, &candidates_key(*day, candidate_part(phrase)), phrase)))?;
+    all(candidates.into_iter().map(|(phrase, day)| add_candidate(state, day, phrase)))?;
     Ok(())
+}
+
+/// Adds a phrase to those that may have a label on a day. Most are there already, which the text of the row shows: decoding the list takes much longer.
+fn add_candidate(state: &mut Rows<'_>, day: i64, phrase: &str) -> Result<(), Undecided> {
+    let key = candidates_key(day, candidate_part(phrase));
+    let list: Option<Box<RawValue>> = state.source(&key)?;
+    // A phrase has no sign that JSON escapes.
+    if list.is_some_and(|list| list.get().contains(&format!("\"{phrase}\""))) { Ok(()) } else { add_to_list(state, &key, phrase) }
 }

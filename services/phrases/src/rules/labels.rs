@@ -11,11 +11,11 @@ use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, Scale, WINDOW_DEFAU
 use velocity::mentions::{KEPT_HOURS, Mentions};
 use velocity::rows::{
     BOARD_KEY, BOARD_MAX, Board, CANDIDATE_PARTS, Clock, LOWEST_KEY, LowestRow, ViewsRow, candidate_part, candidates_key, day_key,
-    gram_key, record_id, views_key,
+    record_id, views_key,
 };
 use velocity::views::newest_day;
 
-use super::{Rows, add_to_list};
+use super::{Rows, add_to_list, gram_rows};
 use fold::service::Undecided;
 use fold::undecided::all;
 
@@ -49,9 +49,9 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
     let lists: Vec<Option<BTreeSet<String>>> = all(lists.map(|key| state.source(&key)))?;
     let phrases: BTreeSet<String> = lists.into_iter().flatten().flatten().collect();
     let mut candidates = all(phrases.into_iter().map(|phrase| {
-        // Both rows are named before either is missed.
-        let (mentions, record) = (state.source::<Mentions>(&gram_key(&phrase)), state.unchanged_record(&record_id(&phrase)));
-        let mentions = mentions?.unwrap_or_default();
+        // All rows are named before any is missed.
+        let (mentions, record) = (gram_rows::read_mentions(state, &phrase), state.unchanged_record(&record_id(&phrase)));
+        let mentions = mentions?;
         let measure = scale.measure(&mentions);
         Ok(Candidate { phrase, mentions, record: record?, label: measure.label(), measure })
     }))?;

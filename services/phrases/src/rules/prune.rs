@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use velocity::calendar::DAY_HOURS;
 use velocity::grams::{grams, normal};
-use velocity::mentions::Mentions;
 use velocity::rows::{
-    ARTICLE_PARTS, CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, ViewsRow, articles_key, candidates_key, doc_key, doc_list_key, gram_key,
-    open_day_key, views_key,
+    ARTICLE_PARTS, CANDIDATE_PARTS, Clock, DOC_PARTS, DocRow, ViewsRow, articles_key, candidates_key, doc_key, doc_list_key, open_day_key,
+    views_key,
 };
 use velocity::views::KEPT_DAYS;
 
-use super::Rows;
+use super::{Rows, gram_rows};
 use fold::service::Undecided;
 use fold::undecided::all;
 
@@ -36,14 +35,10 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
     // The phrases of a title that was edited away have no mention of the story any more.
     let titles: Vec<String> = docs.into_iter().flatten().map(|doc| normal(&doc.title)).collect();
     let phrases: BTreeSet<&str> = titles.iter().flat_map(|title| grams(title)).collect();
-    let rows = all(phrases.iter().map(|phrase| state.source::<Mentions>(&gram_key(phrase))))?;
-    for (phrase, row) in phrases.into_iter().zip(rows) {
-        let Some(before) = row else { continue };
-        let mut row = before.clone();
-        row.settle(clock.newest);
-        if row != before {
-            state.remember(&gram_key(phrase), (!row.is_empty()).then_some(&row))?;
-        }
+    let rows = all(phrases.iter().map(|phrase| gram_rows::read(state, phrase)))?;
+    for (phrase, before) in phrases.into_iter().zip(rows) {
+        let rows = before.settled(clock.newest).ok_or_else(|| gram_rows::damaged(phrase))?;
+        gram_rows::remember(state, phrase, &before, &rows)?;
     }
     for (key, _) in lists.iter().zip(is_listed).filter(|(_, is_listed)| *is_listed) {
         state.remember::<BTreeSet<String>>(key, None)?;

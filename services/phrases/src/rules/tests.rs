@@ -10,6 +10,7 @@ use schemas::key;
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
 use velocity::calendar::{day_text, hour_text, time};
+use velocity::gram_rows::GramRows;
 use velocity::hours::Hours;
 use velocity::label::Label;
 use velocity::measure::{Question, Scale};
@@ -144,7 +145,7 @@ impl World {
     }
 
     fn mentions(&self, phrase: &str) -> Mentions {
-        self.source(&gram_key(phrase)).unwrap_or_default()
+        GramRows { row: self.source(&gram_key(phrase)), recent: self.source(&recent_key(phrase)) }.mentions().unwrap()
     }
 
     /// The keys of the rows of decision state that begin with a text.
