@@ -9,7 +9,7 @@ use schemas::position::Seq;
 use schemas::tables::Write;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use velocity::grams::{grams, normal};
+use velocity::grams::{grams, has_exact_row, normal};
 use velocity::mentions::{Mention, Poster};
 use velocity::rows::{
     BOARD_KEY, BOARD_TERM, Board, DOCS_TERM, DayEntry, DocRow, HOUR_KEY, HOURS_TERM, HourEntry, LOWEST_KEY, LOWEST_TERM, LowestRow,
@@ -37,10 +37,11 @@ pub(super) fn entries(key: &str, value: &str, seq: Seq) -> Vec<Write> {
     entry.into_iter().collect()
 }
 
-/// The entries of a story: under each of its phrases, and under all stories. What it was before is marked as removed where it is not any more.
+/// The entries of a story: under each of its phrases by which stories are found, and under all stories. What it was before is marked as removed where it
+/// is not any more.
 fn story(id: &str, row: &DocRow, seq: Seq) -> Vec<Write> {
     let words = normal(&row.title);
-    let phrases: BTreeSet<&str> = if row.removed { BTreeSet::new() } else { grams(&words).into_iter().collect() };
+    let phrases: BTreeSet<&str> = if row.removed { BTreeSet::new() } else { keys(&words).collect() };
     let entry = |term: String, bucket: i64, mention: Mention, is_removed: bool, words: &str| {
         let posting = Posting { mention, is_removed, id: id.to_owned(), words: words.to_owned() };
         Write::put(TABLES.terms, key![term, bucket, seq], Bytes::from(posting.to_bytes()))
@@ -50,7 +51,7 @@ fn story(id: &str, row: &DocRow, seq: Seq) -> Vec<Write> {
         let mention = Mention { hour: before.hour, poster: Poster::default() };
         let bucket = week(before.hour);
         let is_gone = |phrase: &&str| !phrases.contains(phrase) || bucket != week(row.hour);
-        out.extend(grams(&before.words).into_iter().filter(is_gone).map(|gram| entry(gram_term(gram), bucket, mention, true, "")));
+        out.extend(keys(&before.words).filter(is_gone).map(|gram| entry(gram_term(gram), bucket, mention, true, "")));
         if row.removed || before.hour != row.hour {
             out.push(entry(DOCS_TERM.to_owned(), before.hour, mention, true, ""));
         }
@@ -60,6 +61,11 @@ fn story(id: &str, row: &DocRow, seq: Seq) -> Vec<Write> {
         out.push(entry(DOCS_TERM.to_owned(), row.hour, row.mention(), false, &words));
     }
     out
+}
+
+/// The phrases of a title by which stories are found, see [`velocity::grams::key_of`]: those of one or two words. No read uses an entry of a longer one.
+fn keys(title: &str) -> impl Iterator<Item = &str> {
+    grams(title).into_iter().filter(|phrase| has_exact_row(phrase))
 }
 
 /// Reads a row; `None` if it was deleted. A row is what this version wrote, so it can be read.

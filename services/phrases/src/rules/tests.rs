@@ -496,6 +496,10 @@ fn stories_are_indexed() {
         of(&row),
         [entry("docs", 170, '+'), entry("gram/agent mesh", 1, '+'), entry("gram/agent", 1, '+'), entry("gram/mesh", 1, '+')]
     );
+    // Stories with a longer phrase are found by two of its words.
+    let longer = of(&DocRow { hour: 170, title: "Agent mesh for all".into(), ..DocRow::default() });
+    let is_found = |phrase: &str| longer.contains(&entry(&format!("gram/{phrase}"), 1, '+'));
+    assert!(longer.len() == 5 && is_found("agent mesh") && is_found("mesh for") && !is_found("agent mesh for"), "{longer:?}");
     let before = Some(velocity::rows::Before { hour: 170, words: "agent net".into() });
     let edited = DocRow { before: before.clone(), ..row.clone() };
     assert_eq!(
