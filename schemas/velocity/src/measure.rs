@@ -55,11 +55,22 @@ impl Measure {
         self.labelled.label
     }
 
+    /// The measure by another least multiple of RISING.
+    #[must_use]
+    pub fn with_multiple(self, min_multiple: f64) -> Self {
+        Self { labelled: labelled(&self.counted, self.baseline, min_multiple), ..self }
+    }
+
     /// The multiple as it is shown, to three decimals, so that lists are in the order of what they show; 0 without a baseline.
     #[must_use]
     pub fn rank_multiple(&self) -> f64 {
         thousandths(self.labelled.multiple.unwrap_or_default())
     }
+}
+
+fn labelled(counted: &Counted, baseline: Option<f64>, min_multiple: f64) -> Labelled {
+    let seen = Seen { count: counted.count, authors: counted.authors, domains: counted.domains, baseline };
+    label(&seen, min_multiple)
 }
 
 /// A number rounded to three decimals, as it is stored and shown.
@@ -113,8 +124,8 @@ impl Scale {
     pub fn measure_windows(&self, windows: &[Counted]) -> Measure {
         let counted = windows.first().copied().unwrap_or_default();
         let baseline = self.baseline(windows);
-        let seen = Seen { count: counted.count, authors: counted.authors, domains: counted.domains, baseline };
-        Measure { counted, baseline, labelled: label(&seen, self.question.min_multiple), is_complete: self.is_complete }
+        let labelled = labelled(&counted, baseline, self.question.min_multiple);
+        Measure { counted, baseline, labelled, is_complete: self.is_complete }
     }
 
     /// The median over the complete windows before of the share of stories with the phrase, times the stories of the current window.
@@ -224,6 +235,25 @@ mod tests {
                 Scale::new(&hours, NEWEST, Question::default()).measure_windows(&counts([count].into_iter().chain(past)))
             };
             assert_eq!(of(1), of(factor));
+        }
+    }
+
+    /// Proves that a measure by another multiple is the one that a question with that multiple gives, and that a phrase that rises by some multiple rises by
+    /// the least one.
+    #[test]
+    fn measures_serve_all_multiples() {
+        let (hours, mut random) = (hours(15 * 24, |_| 50), StdRng::seed_from_u64(9));
+        let of = |min_multiple, windows: &[Counted]| {
+            Scale::new(&hours, NEWEST, Question { min_multiple, ..Question::default() }).measure_windows(windows)
+        };
+        for _ in 0..2_000 {
+            let windows = counts((0..15).map(|_| random.random_range(0..12)));
+            let least = of(*MULTIPLES.start(), &windows);
+            for min_multiple in [1.5, 2.0, 3.0, 7.25, 20.0] {
+                let measure = of(min_multiple, &windows);
+                assert_eq!(least.with_multiple(min_multiple), measure);
+                assert!(least.label().is_up() || !measure.label().is_up(), "{windows:?} {min_multiple}");
+            }
         }
     }
 

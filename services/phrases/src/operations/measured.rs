@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use feed::position::Position;
-use futures_util::future::try_join_all;
 use operation::context::Context;
 use operation::problem::Problem;
 use velocity::calendar::{HOUR_MS, time};
@@ -99,11 +98,6 @@ pub(crate) async fn with_views(ledger: &Ledger, measures: Vec<(String, Measure)>
     let phrases: Vec<String> = measures.iter().map(|(phrase, _)| phrase.clone()).collect();
     let views = ledger.views(&phrases, question.min_multiple).await?;
     Ok(measures.into_iter().zip(views).map(|((phrase, measure), views)| Measured { phrase, measure, views }).collect())
-}
-
-/// The velocity of several phrases, in their order.
-pub(crate) async fn shown(at: &Position, ledger: &Ledger, found: &[Measured], question: Question) -> Result<Vec<Velocity>, Problem> {
-    try_join_all(found.iter().map(|one| one.shown(at, ledger, question))).await
 }
 
 /// The velocity of one phrase in its normal form, and what to know about it.

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod clearance;
+pub(crate) mod counting;
 pub mod filter;
 pub mod followed;
 pub mod health;

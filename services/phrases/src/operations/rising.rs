@@ -15,7 +15,6 @@ use super::followed::Phrases;
 use super::ledger::Ledger;
 use super::measured::{self, NOTHING_READ};
 use super::question::{ALIASES, multiple_default, window_default};
-use super::samples::is_hidden;
 use super::survey::survey;
 use reads::read::{Completeness, Read, Reader};
 
@@ -90,13 +89,9 @@ impl Read for Arguments {
         for note in measured::notes(&reader.at, &ledger, question) {
             reader.note(note);
         }
-        let limit = reader.limit();
         let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
         survey.notes.iter().for_each(|note| reader.note(note.clone()));
-        // What operators suppressed is left out last, so that the parts of a suppressed phrase do not take its place.
-        let view = &reader.at.view;
-        let phrases: Vec<Velocity> =
-            survey.phrases.iter().filter(|shown| !is_hidden(&**view, &shown.phrase)).take(limit).cloned().collect();
+        let phrases = survey.shown(&reader.at, &ledger, question, reader.limit()).await?;
         if phrases.is_empty() {
             let note = measured::no_baseline(&ledger, question).await?;
             reader.note(note);

@@ -1,67 +1,114 @@
 //! The phrases that rise. For the default question decisions have listed them; for any other one all phrases of the window are counted.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use feed::position::Position;
+use futures_util::future::try_join_all;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use velocity::grams::all_grams;
-use velocity::hours::Hours;
-use velocity::label::COUNT_MIN;
-use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, Scale, WINDOW_DEFAULT, longest_only};
-use velocity::mentions::{Mention, Mentions};
-use velocity::rows::Posting;
-use velocity::words::is_blocked;
+use velocity::measure::{MULTIPLE_DEFAULT, Measure, Question, WINDOW_DEFAULT, longest_only};
 
 use super::answer::Velocity;
+use super::counting::{Counts, PHRASES_MAX, count};
 use super::index::stories_of_hours;
-use super::measured::{Measured, Shared, measure, shown, with_views};
+use super::ledger::Ledger;
+use super::measured::{Measured, Shared, measure, with_views};
+use super::samples::is_hidden;
 
 /// The most stories that are counted. Windows beyond them count as not complete.
 const STORIES_MAX: usize = 400_000;
-/// The most phrases that are measured: those with the highest counts.
-const PHRASES_MAX: usize = 30_000;
 /// The most phrases that are shown.
 const SHOWN_MAX: usize = 200;
 /// How many surveys a process keeps.
 const SURVEYS_MAX: usize = 12;
+/// How many counts a process keeps.
+const COUNTS_MAX: usize = 4;
 /// How many hours are read before the number of stories is checked.
 const HOURS_A_READ: i64 = 96;
 
 /// What a survey is kept by: generation, seq, window and multiple.
 type Place = (u64, Seq, i64, u64);
+/// What counts are kept by: generation, seq and window. They serve all multiples.
+type CountsPlace = (u64, Seq, i64);
 
-/// The surveys that a process keeps.
+/// Values that a process keeps, the newest first.
+type Kept<P, V> = Mutex<Vec<(P, Arc<V>)>>;
+
+/// The surveys and counts that a process keeps.
 #[derive(Default)]
-struct Surveys(Mutex<Vec<(Place, Arc<Survey>)>>);
+struct Surveys {
+    surveys: Kept<Place, Survey>,
+    counts: Kept<CountsPlace, (Counts, Vec<String>)>,
+}
 
 impl Part for Surveys {}
+
+fn known<P: PartialEq, V>(kept: &Kept<P, V>, place: &P) -> Option<Arc<V>> {
+    let all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().find(|(of, _)| of == place).map(|(_, value)| Arc::clone(value))
+}
+
+fn keep<P, V>(kept: &Kept<P, V>, max: usize, place: P, value: &Arc<V>) {
+    let mut all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    all.truncate(max - 1);
+    all.insert(0, (place, Arc::clone(value)));
+}
 
 /// The phrases of a window that rise.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// The phrases that are RISING or WARMING, in the order of answers, at most 200. Of phrases that contain each other with equal counts the
     /// longest.
-    pub(crate) phrases: Vec<Velocity>,
+    phrases: Vec<Found>,
     /// What was left out.
     pub(crate) notes: Vec<String>,
+}
+
+/// A phrase that rises.
+#[derive(Debug)]
+struct Found {
+    measured: Measured,
+    /// What answers show, once an answer showed it: its stories are read only then.
+    shown: OnceLock<Velocity>,
+}
+
+impl Found {
+    async fn shown(&self, at: &Position, ledger: &Ledger, question: Question) -> Result<Velocity, Problem> {
+        if let Some(shown) = self.shown.get() {
+            return Ok(shown.clone());
+        }
+        let shown = self.measured.shown(at, ledger, question).await?;
+        Ok(self.shown.get_or_init(|| shown).clone())
+    }
+}
+
+impl Survey {
+    /// The first phrases, without those that operators suppressed. They are left out last, so that the parts of a suppressed phrase do not take its place.
+    pub(crate) async fn shown(&self, at: &Position, ledger: &Ledger, question: Question, limit: usize) -> Result<Vec<Velocity>, Problem> {
+        let shown = self.phrases.iter().filter(|found| !is_hidden(&*at.view, &found.measured.phrase)).take(limit);
+        try_join_all(shown.map(|found| found.shown(at, ledger, question))).await
+    }
 }
 
 /// Returns the phrases that rise at a position.
 pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, question: Question) -> Result<Arc<Survey>, Problem> {
     let surveys = Surveys::of(ctx);
     let place = (at.view.generation(), at.seq, question.window_hours, question.min_multiple.to_bits());
-    let known = |all: &[(Place, Arc<Survey>)]| all.iter().find(|(of, _)| *of == place).map(|(_, survey)| Arc::clone(survey));
-    if let Some(known) = known(&surveys.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(known) = known(&surveys.surveys, &place) {
         return Ok(known);
     }
     let (found, notes) = if question == Question::default() {
         (measure(ledger, ledger.board().await?, question).await?, Vec::new())
     } else {
-        count(at, ledger, question).await?
+        let counts = counts(ctx, at, ledger, question.window_hours).await?;
+        let (counts, notes) = &*counts;
+        let rising = counts.phrases.iter().map(|(phrase, measure)| (phrase, measure.with_multiple(question.min_multiple)));
+        let rising: Vec<(String, Measure)> =
+            rising.filter(|(_, measure)| measure.label().is_up()).map(|(phrase, measure)| (phrase.clone(), measure)).collect();
+        (with_views(ledger, rising, question).await?, notes.clone())
     };
     let mut found = listed(found);
     if is_narrower(question) {
@@ -69,10 +116,9 @@ pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, questi
         let usual: HashSet<&str> = usual.iter().map(|one| one.phrase.as_str()).collect();
         found.retain(|one| usual.contains(one.phrase.as_str()));
     }
-    let survey = Arc::new(Survey { phrases: shown(at, ledger, &found, question).await?, notes });
-    let mut all = surveys.0.lock().unwrap_or_else(PoisonError::into_inner);
-    all.truncate(SURVEYS_MAX - 1);
-    all.insert(0, (place, Arc::clone(&survey)));
+    let phrases = found.into_iter().map(|measured| Found { measured, shown: OnceLock::new() }).collect();
+    let survey = Arc::new(Survey { phrases, notes });
+    keep(&surveys.surveys, SURVEYS_MAX, place, &survey);
     Ok(survey)
 }
 
@@ -91,8 +137,13 @@ fn is_narrower(question: Question) -> bool {
     question.window_hours == WINDOW_DEFAULT && question.min_multiple > MULTIPLE_DEFAULT
 }
 
-/// Measures all phrases of the window: those that may rise, and what was left out.
-async fn count(at: &Position, ledger: &Shared, question: Question) -> Result<(Vec<Measured>, Vec<String>), Problem> {
+/// Counts all phrases of the window: those that rise by some multiple, and what was left out.
+async fn counts(ctx: &Context, at: &Position, ledger: &Shared, window_hours: i64) -> Result<Arc<(Counts, Vec<String>)>, Problem> {
+    let surveys = Surveys::of(ctx);
+    let place = (at.view.generation(), at.seq, window_hours);
+    if let Some(known) = known(&surveys.counts, &place) {
+        return Ok(known);
+    }
     let covered = ledger.covered();
     let (mut stories, mut upto, mut notes) = (Vec::new(), *covered.end(), Vec::new());
     let mut first = upto + 1;
@@ -106,56 +157,21 @@ async fn count(at: &Position, ledger: &Shared, question: Question) -> Result<(Ve
     }
     let (hours, newest, current) = (ledger.hours.since(first), ledger.newest, ledger.current());
     // Hundreds of thousands of phrases take long and must not block other tasks.
-    let counted = tokio::task::spawn_blocking(move || measures(&stories, &hours, newest, &current, question)).await;
-    let (measures, is_cut) = counted.map_err(|error| {
+    let counted = tokio::task::spawn_blocking(move || count(&stories, &hours, newest, &current, window_hours)).await;
+    let counts = counted.map_err(|error| {
         tracing::error!(%error, "counting phrases panicked");
         Problem::new(ErrorCode::Internal, "the phrases could not be counted")
     })?;
-    if is_cut {
+    if counts.is_cut {
         notes.push(format!("only the {PHRASES_MAX} phrases with the highest counts were measured"));
     }
-    Ok((with_views(ledger, measures, question).await?, notes))
-}
-
-/// Measures the phrases of the current window with enough stories: those that rise, and whether some were left out.
-fn measures(
-    stories: &[Posting],
-    hours: &Hours,
-    newest: i64,
-    current: &std::ops::RangeInclusive<i64>,
-    question: Question,
-) -> (Vec<(String, Measure)>, bool) {
-    let mut counts: HashMap<&str, u64> = HashMap::new();
-    for story in stories.iter().filter(|story| current.contains(&story.mention.hour)) {
-        for gram in all_grams(&story.words) {
-            *counts.entry(gram).or_default() += 1;
-        }
-    }
-    let mut wanted: Vec<(&str, u64)> = counts.into_iter().filter(|(gram, count)| *count >= COUNT_MIN && !is_blocked(gram)).collect();
-    let is_cut = wanted.len() > PHRASES_MAX;
-    if is_cut {
-        wanted.sort_unstable_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
-        wanted.truncate(PHRASES_MAX);
-    }
-    let mut mentions: HashMap<&str, Vec<Mention>> = wanted.into_iter().map(|(gram, _)| (gram, Vec::new())).collect();
-    for story in stories {
-        for gram in all_grams(&story.words) {
-            if let Some(mentions) = mentions.get_mut(gram) {
-                mentions.push(story.mention);
-            }
-        }
-    }
-    let scale = Scale::new(hours, newest, question);
-    let measured = mentions.into_iter().map(|(gram, mentions)| (gram.to_owned(), scale.measure(&Mentions::of(mentions))));
-    // Page views lift no label from FLAT.
-    (measured.filter(|(_, measure)| measure.label().is_up()).collect(), is_cut)
+    let counts = Arc::new((counts, notes));
+    keep(&surveys.counts, COUNTS_MAX, place, &counts);
+    Ok(counts)
 }
 
 #[cfg(test)]
 mod tests {
-    use velocity::hours::Hour;
-    use velocity::mentions::Poster;
-
     use super::*;
 
     /// Proves which questions show only phrases that the default one shows.
@@ -164,23 +180,5 @@ mod tests {
         for (window_hours, min_multiple, expected) in [(24, 10.0, true), (24, 3.0, false), (24, 2.0, false), (48, 10.0, false)] {
             assert_eq!(is_narrower(Question { window_hours, min_multiple }), expected, "{window_hours} {min_multiple}");
         }
-    }
-
-    /// Proves that a phrase of four words at the end of titles of 16 words is counted in each of them.
-    #[test]
-    fn long_phrases_are_counted_in_long_titles() {
-        let (newest, mut hours) = (1_000, Hours::default());
-        (0..=newest).for_each(|hour| hours.set(hour, Hour { stories: 50, is_complete: true }));
-        let story = |author: u32| Posting {
-            mention: Mention { hour: newest - i64::from(author), poster: Poster { author, domain: author } },
-            is_removed: false,
-            id: author.to_string(),
-            words: (0..12).map(|word| format!("w{author}x{word} ")).collect::<String>() + "our new agent mesh",
-        };
-        let stories: Vec<Posting> = (1..=9).map(story).collect();
-        let question = Question::default();
-        let (found, is_cut) = measures(&stories, &hours, newest, &(newest - question.window_hours + 1..=newest), question);
-        let counted = found.iter().find(|(phrase, _)| phrase == "our new agent mesh").map(|(_, measure)| measure.counted.count);
-        assert_eq!((counted, is_cut), (Some(9), false));
     }
 }
