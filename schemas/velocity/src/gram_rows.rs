@@ -1,6 +1,6 @@
 //! The rows that hold the mentions of a phrase.
 //!
-//! Most phrases have few mentions, and one row with all of them. The row of a frequent word is long, and each of its stories would write it anew. So the
+//! Most phrases have few mentions, and one row with all of them. The row of a frequent word is long, and each of its stories would write it again. So the
 //! mentions of its newest hours are in a second row, which is short; the first one changes when these hours are over. Which hours are the newest follows
 //! from the newest complete hour, so that stories in any order give the same rows.
 

@@ -31,7 +31,7 @@ pub const BOARD_KEY: &str = "board";
 pub const LOWEST_KEY: &str = "views";
 /// The most phrases that the board holds.
 pub const BOARD_MAX: usize = 200;
-/// Stories of one hour are listed in so many rows, because each story writes its row anew. A smaller number would leave rows of earlier hours behind.
+/// Stories of one hour are listed in so many rows, because each story writes its row again. A smaller number would leave rows of earlier hours behind.
 pub const DOC_PARTS: u64 = 64;
 /// Phrases of one day are listed in so many rows.
 pub const CANDIDATE_PARTS: u64 = 32;

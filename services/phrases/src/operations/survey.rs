@@ -35,24 +35,24 @@ type Place = (u64, Seq, i64, u64);
 type CountsPlace = (u64, Seq, i64);
 
 /// Values that a process keeps, the newest first.
-type Kept<P, V> = Mutex<Vec<(P, Arc<V>)>>;
+type Cache<P, V> = Mutex<Vec<(P, Arc<V>)>>;
 
 /// The surveys and counts that a process keeps.
 #[derive(Default)]
 struct Surveys {
-    surveys: Kept<Place, Survey>,
-    counts: Kept<CountsPlace, (Counts, Vec<String>)>,
+    surveys: Cache<Place, Survey>,
+    counts: Cache<CountsPlace, (Counts, Vec<String>)>,
 }
 
 impl Part for Surveys {}
 
-fn known<P: PartialEq, V>(kept: &Kept<P, V>, place: &P) -> Option<Arc<V>> {
-    let all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+fn known<P: PartialEq, V>(cache: &Cache<P, V>, place: &P) -> Option<Arc<V>> {
+    let all = cache.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().find(|(of, _)| of == place).map(|(_, value)| Arc::clone(value))
 }
 
-fn keep<P, V>(kept: &Kept<P, V>, max: usize, place: P, value: &Arc<V>) {
-    let mut all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+fn keep<P, V>(cache: &Cache<P, V>, max: usize, place: P, value: &Arc<V>) {
+    let mut all = cache.lock().unwrap_or_else(PoisonError::into_inner);
     all.truncate(max - 1);
     all.insert(0, (place, Arc::clone(value)));
 }
