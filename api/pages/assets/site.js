@@ -95,7 +95,13 @@
     time.title = change.at;
     const at = element("span", "soft");
     at.append(time);
-    item.append(row, link, at);
+    item.append(row, link);
+    if (change.details) {
+      const details = element("span", "what");
+      details.append(element("bdi", "", change.details));
+      item.append(details);
+    }
+    item.append(at);
     list.prepend(item);
     while (list.children.length > shown) list.lastElementChild.remove();
   };

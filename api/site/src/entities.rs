@@ -180,7 +180,7 @@ fn part(reads: &dyn Reads, section: &Value) -> Markup {
 /// A row of an operation: a change with its record, or a record.
 fn row(row: &Value) -> Row {
     let record = if row["record"].is_object() { row["record"].clone() } else { row.clone() };
-    Row { event: String::new(), recorded_at: String::new(), record }
+    Row::of_record(record)
 }
 
 /// The rows as a table: their names, and the fields by which the explorer shows such records, or the first ones that they have.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use futures_util::future::join;
 use maud::{Markup, html};
 use operation::problem::Problem;
 use operation::{Operation, Price};
@@ -27,6 +28,10 @@ const TITLE_COLUMN: &str = "record";
 const TIME_COLUMN: &str = "recordedAt";
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
+/// The members of a change that are in other places of a page, or that are about the change as such.
+const ENVELOPE: [&str; 7] = ["event", "seq", "recordedAt", "backfill", "record", "contentHash", "urlNote"];
+/// The longest value of a change that is shown with it, in characters.
+const DETAIL_CHARS_MAX: usize = 80;
 
 /// What a page lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,9 +50,12 @@ impl Kind {
 }
 
 /// A row: a record, and the change that made it if the page lists changes.
+#[derive(Default)]
 pub(crate) struct Row {
     pub(crate) event: String,
     pub(crate) recorded_at: String,
+    /// What the change says in addition to the record, in words.
+    pub(crate) details: String,
     pub(crate) record: Value,
 }
 
@@ -55,8 +63,21 @@ impl Row {
     /// The row of a change.
     pub(crate) fn of_change(mut change: Value) -> Self {
         let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
-        Self { event: text("event"), recorded_at: text("recordedAt"), record: change["record"].take() }
+        let (event, recorded_at, details) = (text("event"), text("recordedAt"), details(&change));
+        Self { event, recorded_at, details, record: change["record"].take() }
     }
+
+    /// The row of a record.
+    pub(crate) fn of_record(record: Value) -> Self {
+        Self { record, ..Self::default() }
+    }
+}
+
+/// What a change says in addition to its record, in words: "Date before 2026-11-01 · Slip days 30". Empty if that is nothing.
+pub(crate) fn details(change: &Value) -> String {
+    let members = change.as_object().into_iter().flatten().filter(|(name, value)| !ENVELOPE.contains(&name.as_str()) && !is_empty(value));
+    let words = |value: &Value| value.as_i64().map_or_else(|| text(value, DETAIL_CHARS_MAX), grouped);
+    members.map(|(name, value)| format!("{} {}", label(name), words(value))).collect::<Vec<_>>().join(" · ")
 }
 
 /// The rows of a page, and how to get on.
@@ -88,26 +109,32 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         arguments.push(("limit".to_owned(), ROWS.to_string()));
     }
     let newest = kind == Kind::Changes && operation.name == "changes" && value(pairs, "start").is_empty();
-    let found = if newest {
-        newest_changes(reads, shown, pairs).await.map(|(listing, end)| {
-            arguments.retain(|(name, _)| name != "asOf");
-            arguments.push(("start".to_owned(), "newest".to_owned()));
-            arguments.extend(end);
-            listing
-        })
-    } else {
-        listed(reads, shown, kind, operation, &arguments).await
+    let finding = async {
+        if newest {
+            newest_changes(reads, shown, pairs).await.map(|(listing, end)| (listing, Some(end)))
+        } else {
+            listed(reads, shown, kind, operation, &arguments).await.map(|listing| (listing, None))
+        }
     };
+    let counting = async { if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown).await.ok() } };
+    let (found, recent) = join(finding, counting).await;
     let (mut listing, refusal) = match found {
-        Ok(listing) => (listing, None),
+        Ok((listing, end)) => {
+            if let Some(end) = end {
+                arguments.retain(|(name, _)| name != "asOf");
+                arguments.push(("start".to_owned(), "newest".to_owned()));
+                arguments.extend(end);
+            }
+            (listing, None)
+        }
         Err(problem) => (Listing::default(), Some(problem)),
     };
     let sort = value(pairs, "sort");
     if !sort.is_empty() {
         sort_rows(&mut listing.rows, sort, hints.title);
     }
-    let recent = if newest && value(pairs, "until").is_empty() { None } else { recent_changes(reads, shown).await.ok() };
-    let shares = shares(&shown, recent.as_deref().unwrap_or(&listing.rows), if kind == Kind::Records { Some(operation) } else { feed });
+    let counted = recent.as_deref().unwrap_or(&listing.rows);
+    let shares = shares(&shown, counted, if kind == Kind::Records { Some(operation) } else { feed });
     let form_of = match kind {
         Kind::Records => Some(operation),
         Kind::Changes => feed,
@@ -128,7 +155,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         div.charts {
             (histogram(&pulse.days, &pulse.summary()))
             @if !shares.is_empty() {
-                (breakdown(&format!("Newest changes by {}", label(hints.facet).to_lowercase()), &shares))
+                (breakdown(&format!("Newest changes by {}", label(hints.facet).to_lowercase()), counted.len(), &shares))
             }
         }
         @if list.is_some() {
@@ -181,7 +208,7 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
     for list in lists {
         let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
         rows.extend(items.into_iter().map(|item| match kind {
-            Kind::Records => Row { event: String::new(), recorded_at: String::new(), record: item },
+            Kind::Records => Row::of_record(item),
             Kind::Changes => Row::of_change(item),
         }));
     }
@@ -363,7 +390,10 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
             tbody role="rowgroup" {
                 @for row in rows {
                     tr role="row" {
-                        th scope="row" role="rowheader" { (link(shown, row)) }
+                        th scope="row" role="rowheader" {
+                            (link(shown, row))
+                            @if kind == Kind::Changes && !row.details.is_empty() { span.what { bdi { (row.details) } } }
+                        }
                         @for column in &columns {
                             @let value = at(&row.record, column);
                             td role="cell" data-label=(label(column)) class=[class_of(is_number(column), value)] { (cell(column, value)) }

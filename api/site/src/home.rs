@@ -10,7 +10,7 @@ use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
 use crate::layout::copyable;
-use crate::{ENTITIES, EXPLORE, Reads, STATUS, Shown, VERIFY, entities, live, receipts, status};
+use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, live, receipts, status};
 
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
@@ -21,13 +21,17 @@ const SHOWN_MAX: usize = 12;
 /// None: a service that does not answer is shown as such.
 pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let services = reads.services();
-    let states = join_all(services.iter().map(|shown| async move {
-        let nothing = Vec::new();
-        let (pulse, newest) =
-            join(pulse(reads, *shown, status::with_streams()), newest_part(reads, *shown, &nothing, SHOWN_MAX as u64)).await;
-        (*shown, pulse, newest.map(|part| part.rows).unwrap_or_default())
+    let few = first_rows(services.len());
+    let mut states = join_all(services.iter().map(|shown| async move {
+        let (pulse, newest) = join(pulse(reads, *shown, status::with_streams()), newest_rows(reads, *shown, few)).await;
+        (*shown, pulse, newest)
     }))
     .await;
+    let found: Vec<usize> = states.iter().map(|(_, _, rows)| rows.len()).collect();
+    for at in with_more(&found, few) {
+        let (shown, _, rows) = &mut states[at];
+        *rows = newest_rows(reads, *shown, SHOWN_MAX).await;
+    }
     let answers = states.iter().filter_map(|(shown, pulse, _)| Some((*shown, &pulse.as_ref().ok()?.health)));
     let freshness = status::freshness(answers, reads.now_ms());
     let count = |number: u64| grouped(i64::try_from(number).unwrap_or(i64::MAX));
@@ -72,6 +76,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                         li {
                             span.row { span.soft { (shown.service.title) } (event(&row.event)) }
                             (named(&shown, row))
+                            @if !row.details.is_empty() { span.what { bdi { (row.details) } } }
                             span.soft { (time(&row.recorded_at)) }
                         }
                     }
@@ -109,6 +114,23 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     })
 }
 
+/// How many changes of each service are read first. Most of a list of all services are the newest ones of each, so few are enough.
+fn first_rows(services: usize) -> usize {
+    SHOWN_MAX.min(SHOWN_MAX.div_ceil(services.max(1)) + 1)
+}
+
+/// The services that may have more changes for the list: those of which as many were found as were read, if the list is not full. `found` are the numbers of
+/// changes that were found, `few` is how many were read of each.
+fn with_more(found: &[usize], few: usize) -> Vec<usize> {
+    let is_full = found.iter().sum::<usize>() >= SHOWN_MAX || few >= SHOWN_MAX;
+    found.iter().enumerate().filter(|(_, count)| !is_full && **count >= few).map(|(at, _)| at).collect()
+}
+
+/// The newest changes of a service, the newest first; none if it does not answer.
+async fn newest_rows(reads: &dyn Reads, shown: Shown<'_>, limit: usize) -> Vec<Row> {
+    newest_part(reads, shown, &Pairs::new(), limit as u64).await.map(|part| part.rows).unwrap_or_default()
+}
+
 /// The changes of the list: services take turns, so that the list shows many of them also if one records most; then the newest come first.
 fn in_turn<'a>(services: Vec<Vec<(Shown<'a>, &'a Row)>>) -> Vec<(Shown<'a>, &'a Row)> {
     let mut turns: Vec<(usize, (Shown<'a>, &'a Row))> = services.into_iter().flat_map(|rows| rows.into_iter().enumerate()).collect();
@@ -126,7 +148,7 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
             h3 { a href=(shown.explorer()) { (shown.service.title) } }
             @match pulse {
                 Some(pulse) => {
-                    p.row { strong.number { (count(pulse.today())) } span.soft { "today" } span.number.soft { (count(pulse.changes())) " in all" } }
+                    p.row { strong.number { (count(pulse.today())) } span.soft { "today" } span.number.soft { (count(pulse.changes())) " changes in all" } }
                     (sparkline(&pulse.days, &pulse.summary()))
                     p.soft {
                         @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
@@ -145,9 +167,10 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
 mod tests {
     use operation::context::ServiceSettings;
     use operation::{RecordPage, Service};
-    use serde_json::Value;
+    use serde_json::json;
 
     use super::*;
+    use crate::testing::Made;
 
     /// Proves that each service is in the list, also if one of them has all of the newest changes, or if all have the same time; and that a service on
     /// its own fills it.
@@ -165,7 +188,7 @@ mod tests {
         };
         let services = [service("a"), service("b"), service("c")];
         let settings = ServiceSettings::new(String::new(), String::new());
-        let row = |at: usize| Row { event: String::new(), recorded_at: format!("{at:02}"), record: Value::Null };
+        let row = |at: usize| Row { recorded_at: format!("{at:02}"), ..Row::default() };
         let list = |times: [Vec<usize>; 3]| {
             let rows: Vec<Vec<Row>> = times.into_iter().map(|times| times.into_iter().map(row).collect()).collect();
             let shown = services.iter().zip(&rows);
@@ -178,5 +201,32 @@ mod tests {
         assert_eq!(list([busy.clone(), vec![7], vec![8]]), format!("{newest}c08b07"));
         let all: String = busy.iter().map(|at| format!("a{at}")).collect();
         assert_eq!(list([busy, vec![], vec![]]), all);
+    }
+
+    /// Proves that few changes of each service are read if they fill the list, and more only of those that have more if they do not.
+    #[test]
+    fn few_changes_are_read_first() {
+        assert_eq!([0, 1, 2, 5, 14, 100].map(first_rows), [12, 12, 7, 4, 2, 2]);
+        assert_eq!(with_more(&[2; 14], 2), Vec::<usize>::new());
+        assert_eq!(with_more(&[2, 0, 1, 2], 2), [0, 3]);
+        assert_eq!(with_more(&[0, 0], 7), Vec::<usize>::new());
+        assert_eq!(with_more(&[12], 12), Vec::<usize>::new());
+    }
+
+    /// Proves that the list of a server with many services reads two changes of each, and says what a change tells in addition to its record, with inert
+    /// texts.
+    #[test]
+    fn the_list_of_many_services() {
+        let mut made = Made::new();
+        made.copies = 14;
+        made.answers.get_mut("changes").unwrap()["changes"][0]["slipDays"] = json!(1_234);
+        made.answers.get_mut("changes").unwrap()["changes"][0]["statusBefore"] = json!("<b>pending");
+        let html = made.page("/").html;
+        assert!(html.contains("<span class=\"what\"><bdi>Slip days 1,234 · Status before &lt;b&gt;pending</bdi></span>"), "{html}");
+        let read = made.read.lock().unwrap();
+        let of_lists: Vec<_> = read.iter().filter(|(name, _)| name == "changes").collect();
+        assert_eq!(of_lists.len(), 14);
+        assert!(of_lists.iter().all(|(_, pairs)| pairs.contains(&("limit".to_owned(), "2".to_owned()))), "{of_lists:?}");
+        assert_eq!(read.iter().filter(|(name, _)| name == "health").count(), 14, "the state of each service is read once");
     }
 }

@@ -7,6 +7,7 @@
 pub mod account;
 mod activity;
 mod chart;
+mod difference;
 mod entities;
 mod explorer;
 mod fields;

@@ -3,6 +3,7 @@
 use operation::Service;
 use serde_json::{Value, json};
 
+use crate::explorer::details;
 use crate::{EXPLORE, fields, record_path};
 
 /// The path of the stream of items.
@@ -18,6 +19,7 @@ pub fn item(service: &Service, change: &Value) -> Value {
         "event": change["event"],
         "at": change["recordedAt"],
         "title": fields::name(record, &service.page),
+        "details": details(change),
         "href": id.map_or_else(|| format!("{EXPLORE}/{}", service.name), |id| record_path(service.name, id)),
     })
 }

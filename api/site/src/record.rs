@@ -10,9 +10,10 @@ use pages::{Page, assets, inline};
 use serde_json::Value;
 
 use crate::account::register;
+use crate::difference::difference;
 use crate::entities;
 use crate::explorer::event;
-use crate::fields::{self, at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, whole};
+use crate::fields::{at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, whole};
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
@@ -307,8 +308,7 @@ fn timeline(history: &Value) -> Markup {
                                 div {
                                     dt { (label(name)) }
                                     dd {
-                                        @if let Some(before) = before { del { span.hidden { "was " } (short(name, &before[name])) } }
-                                        ins { span.hidden { "is " } (short(name, &version["record"][name])) }
+                                        (difference(name, before.map(|before| &before[name]), &version["record"][name]))
                                     }
                                 }
                             }
@@ -317,15 +317,6 @@ fn timeline(history: &Value) -> Markup {
                 }
             }
         }
-    }
-}
-
-/// A value in a difference.
-fn short(name: &str, value: &Value) -> Markup {
-    match value {
-        Value::Array(_) | Value::Object(_) => html! { bdi { (fields::text(value, 400)) } },
-        Value::String(text) if text.chars().count() > 160 => html! { bdi { (fields::text(value, 400)) } },
-        value => fields::cell(name, value),
     }
 }
 

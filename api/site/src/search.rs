@@ -99,13 +99,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
             let lists = if view == "records" { hints.rows.to_vec() } else { vec![operation.list] };
             for list in lists {
                 let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
-                rows.extend(items.into_iter().map(|item| {
-                    if view == "changes" {
-                        Row::of_change(item)
-                    } else {
-                        Row { event: String::new(), recorded_at: String::new(), record: item }
-                    }
-                }));
+                rows.extend(items.into_iter().map(|item| if view == "changes" { Row::of_change(item) } else { Row::of_record(item) }));
             }
         }
     }

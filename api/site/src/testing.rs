@@ -30,6 +30,8 @@ pub(crate) struct Made {
     pub(crate) answers: BTreeMap<&'static str, Value>,
     pub(crate) read: Mutex<Vec<(String, Pairs)>>,
     activity: Activity,
+    /// How many services there are, all like the first.
+    pub(crate) copies: usize,
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -114,7 +116,7 @@ impl Made {
             ("record_history", json!({ "id": "A/1", "versions": [change], "next": null })),
         ]);
         let settings = ServiceSettings::new("http://api.example/made".to_owned(), "/made".to_owned());
-        Self { service, settings, answers, read: Mutex::default(), activity: Activity::default() }
+        Self { service, settings, answers, read: Mutex::default(), activity: Activity::default(), copies: 1 }
     }
 
     /// The page at a path.
@@ -127,7 +129,7 @@ impl Made {
 
 impl Reads for Made {
     fn services(&self) -> Vec<Shown<'_>> {
-        vec![Shown { service: &self.service, settings: &self.settings }]
+        vec![Shown { service: &self.service, settings: &self.settings }; self.copies]
     }
 
     fn read<'a>(&'a self, _: &'a str, operation: &'a str, arguments: Pairs) -> BoxFuture<'a, Result<Value, Problem>> {
