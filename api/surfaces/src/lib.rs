@@ -211,6 +211,11 @@ impl Site {
         response
     }
 
+    /// Whether a path is for programs, see [`Mount::is_api`].
+    fn is_api(&self, path: &str) -> bool {
+        self.mounts.iter().any(|mount| mount.below(path).is_some_and(|below| mount.is_api(below)))
+    }
+
     /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
         let base_url = self.context.settings.site_url();
@@ -370,7 +375,7 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
             move |method: Method,
                   path: warp::path::FullPath,
                   query: String,
-                  headers,
+                  headers: HeaderMap,
                   address: Option<CallerAddress>,
                   malformed: Option<Malformed>,
                   stream| {
@@ -378,6 +383,9 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                 async move {
                     if let Some(malformed) = malformed {
                         let mut response = malformed.response(site.context.settings.site_url());
+                        if visitors::accepts_html(&headers) && !site.is_api(path.as_str()) {
+                            response = visitors::as_page(response);
+                        }
                         reply::finish(&mut response);
                         metrics::count_response(response.status());
                         return response;

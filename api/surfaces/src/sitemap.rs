@@ -12,17 +12,20 @@ pub(crate) fn robots(site_url: &str) -> String {
     )
 }
 
-/// `sitemap.xml`: the pages that do not depend on records.
+/// `sitemap.xml`: the pages that do not depend on records, and only those that this server has.
 pub(crate) fn sitemap<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
-    let fixed = ["", site::EXPLORE, site::ENTITIES, site::VERIFY, site::STATUS, site::guides::PATH, "/docs/errors"]
-        .map(|path| format!("{site_url}{path}"));
+    let services: Vec<(&Service, &ServiceSettings)> = services.collect();
+    let issues_receipts = services.iter().any(|(service, _)| service.operations.iter().any(|operation| operation.name == "verify_receipt"));
+    let fixed = ["/", site::EXPLORE, site::ENTITIES, site::VERIFY, site::STATUS, site::guides::PATH, "/docs/errors"];
+    let fixed = fixed.into_iter().filter(|path| *path != site::VERIFY || issues_receipts).map(|path| format!("{site_url}{path}"));
     let guides = site::guides::all().map(|guide| format!("{site_url}{}", guide.path()));
     let of_services = services
+        .iter()
         .flat_map(|(service, settings)| [format!("{site_url}{}/{}", site::EXPLORE, service.name), format!("{}/docs", settings.base_url)]);
     let mut document =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n".to_owned();
     // A sitemap lists pages of its own site only.
-    for url in fixed.into_iter().chain(guides).chain(of_services).filter(|url| url.starts_with(site_url)) {
+    for url in fixed.chain(guides).chain(of_services).filter(|url| url.starts_with(site_url)) {
         document += &format!("<url><loc>{}</loc></url>\n", url.replace('&', "&amp;").replace('<', "&lt;"));
     }
     document + "</urlset>\n"

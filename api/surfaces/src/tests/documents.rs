@@ -172,4 +172,8 @@ async fn pages_of_the_site() {
     assert_eq!((missing.status.as_u16(), missing.header("content-security-policy")), (404, site::POLICY));
     assert_eq!(send(&fixture, browser("/explore").method("POST")).await.status, 405);
     assert_eq!(send(&fixture, browser("/explorer")).await.status, 404);
+    // This server issues no receipts, so it has no page to verify them.
+    let sitemap = get(&fixture, "/sitemap.xml").await.body;
+    assert!(sitemap.contains("/explore/fake</loc>") && !sitemap.contains("/verify</loc>"), "{sitemap}");
+    assert_eq!(send(&fixture, browser("/verify")).await.status, 404);
 }

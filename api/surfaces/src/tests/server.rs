@@ -133,7 +133,7 @@ async fn answers_are_compressed() {
     assert!(!head.contains("content-encoding"), "{head}");
 }
 
-/// Proves that a request of HTTP/1.1 without a Host is refused for any path, and one of HTTP/1.0 is not.
+/// Proves that a request of HTTP/1.1 without a Host is refused for any path, as a page if a browser asks for a page, and that one of HTTP/1.0 is not.
 #[tokio::test]
 async fn hosts() {
     let running = start(|_| {});
@@ -142,6 +142,10 @@ async fn hosts() {
         let refused = ask("1.1").await;
         assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("request-invalid"), "{refused}");
         assert!(ask("1.0").await.starts_with("HTTP/1.0 200"), "{path}");
+        let browser = format!("GET {path} HTTP/1.1\r\nAccept: text/html\r\nConnection: close\r\n\r\n");
+        let refused = exchange_owned(running.address, browser).await;
+        assert!(refused.starts_with("HTTP/1.1 400"), "{refused}");
+        assert_eq!(refused.contains("<h1>This cannot be shown</h1>"), path == "/healthz", "{refused}");
     }
 }
 
