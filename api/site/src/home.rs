@@ -43,7 +43,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
         section.hero {
             h1 { "What changed in public records" }
             p.lead {
-                strong.number { (count(today)) } " changes today, " span.number { (count(all)) } " recorded in " (services.len()) " services. "
+                strong.number { (count(today)) } " changes today (UTC), " span.number { (count(all)) } " recorded in " (services.len()) " services. "
                 "Each change is kept, numbered and signed, so that every record can say since when it says what it says."
             }
             form.big role="search" action=(EXPLORE) method="get" {
@@ -148,12 +148,15 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
             h3 { a href=(shown.explorer()) { (shown.service.title) } }
             @match pulse {
                 Some(pulse) => {
-                    p.row { strong.number { (count(pulse.today())) } span.soft { "today" } span.number.soft { (count(pulse.changes())) " changes in all" } }
+                    p.row { strong.number { (count(pulse.today())) } span.soft { @if pulse.today() == 1 { "change today" } @else { "changes today" } } }
                     (sparkline(&pulse.days, &pulse.summary()))
-                    p.soft {
-                        @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
-                            Some(at) => { "Synced " (ago(at, now_ms)) }
-                            None => { @if pulse.changes() == 0 { "No complete sync yet" } @else { "Changes come from callers" } }
+                    p.row.soft {
+                        span.number { (count(pulse.changes())) " in all" }
+                        span {
+                            @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
+                                Some(at) => { "synced " (ago(at, now_ms)) }
+                                None => { @if pulse.changes() == 0 { "no complete sync yet" } @else { "recorded by callers" } }
+                            }
                         }
                     }
                 }
