@@ -1,36 +1,57 @@
-//! How many changes a service recorded on each day, from its `health`. A day that has ended does not change any more, so each is counted once.
+//! What the pages show of each service: how many changes it recorded on each day, and how its streams do, from its `health`. A day that has ended does not
+//! change any more, so each is counted once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::civil::Date;
 use operation::problem::Problem;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::chart::DayCount;
 use crate::fields::{days_before, today};
+use crate::status::with_streams;
 use crate::{Pairs, Reads, Shown};
 
 /// How many days charts show.
 pub(crate) const DAYS: i64 = 30;
 /// The most days that are held, over all services. Above it they are counted again.
 const HELD_MAX: usize = 10_000;
+/// For how long the states of streams are shown that were read, in milliseconds. Reading them takes longer than all the rest of a page, because it reads the
+/// sync runs of 90 days.
+const STREAMS_MS_MAX: i64 = 15_000;
 
-/// What is known of past days: by service and day, how many changes were recorded on it.
+/// What pages know without reading it again.
 #[derive(Debug, Default)]
-pub struct Activity(Mutex<HashMap<(&'static str, Date), u64>>);
+pub struct Activity {
+    /// By service and past day, how many changes were recorded on it.
+    days: Mutex<HashMap<(&'static str, Date), u64>>,
+    /// By service, the states of its streams, and when they were read, in milliseconds since 1970.
+    streams: Mutex<HashMap<&'static str, (i64, Value)>>,
+}
 
 impl Activity {
     fn known(&self, service: &'static str, day: Date) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(service, day)).copied()
+        self.days.lock().unwrap_or_else(PoisonError::into_inner).get(&(service, day)).copied()
     }
 
     fn hold(&self, service: &'static str, day: Date, changes: u64) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= HELD_MAX {
             held.clear();
         }
         held.insert((service, day), changes);
+    }
+
+    /// The states of the streams of a service, if they were read a short time ago.
+    fn streams(&self, service: &'static str, now_ms: i64) -> Option<Value> {
+        let held = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, streams) = held.get(service).filter(|(at_ms, _)| (0..STREAMS_MS_MAX).contains(&(now_ms - at_ms)))?;
+        Some(streams.clone())
+    }
+
+    fn hold_streams(&self, service: &'static str, now_ms: i64, streams: Value) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(service, (now_ms, streams));
     }
 }
 
@@ -42,6 +63,13 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
+    fn with_streams(mut self, streams: Value) -> Self {
+        if let Some(health) = self.health.as_object_mut() {
+            health.insert("streams".to_owned(), streams);
+        }
+        self
+    }
+
     /// All changes.
     pub(crate) fn changes(&self) -> u64 {
         self.health["changes"].as_u64().unwrap_or(0)
@@ -84,4 +112,21 @@ pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> R
     }
     days.extend(counted);
     Ok(Pulse { health, days })
+}
+
+/// As [`pulse`], with the streams that the service reads: of each its name, its state and when it was last read completely.
+///
+/// # Errors
+/// The errors of the operation `health`.
+pub(crate) async fn pulse_with_streams(reads: &dyn Reads, shown: Shown<'_>) -> Result<Pulse, Problem> {
+    let (service, now_ms) = (shown.service.name, reads.now_ms());
+    if let Some(streams) = reads.activity().streams(service, now_ms) {
+        return Ok(pulse(reads, shown, Pairs::new()).await?.with_streams(streams));
+    }
+    let pulse = pulse(reads, shown, with_streams()).await?;
+    let all = pulse.health["streams"].as_array().into_iter().flatten();
+    let streams: Value =
+        all.map(|stream| json!({ "stream": stream["stream"], "state": stream["state"], "lastFinished": stream["lastFinished"] })).collect();
+    reads.activity().hold_streams(service, now_ms, streams.clone());
+    Ok(pulse.with_streams(streams))
 }

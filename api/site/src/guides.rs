@@ -17,6 +17,9 @@ pub const PATH: &str = "/guides";
 /// The most characters of the first paragraph that an index shows.
 const SUMMARY_CHARS_MAX: usize = 240;
 
+/// A document with so many parts has a list of them on its page.
+const PARTS_MIN: usize = 3;
+
 /// A part of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -118,12 +121,19 @@ impl Guide {
 
     /// The page of the document.
     fn page(&self) -> Page<'static> {
+        let parts = render::parts(self.source);
         let main = html! {
             nav.crumbs aria-label="Breadcrumb" { a href=(PATH) { "Guides" } " / " span aria-current="page" { (self.title()) } }
             div.split {
                 // The renderer escapes every text.
                 article.prose { (PreEscaped(render::html(self.file, self.source))) }
                 aside {
+                    @if parts.len() >= PARTS_MIN {
+                        nav aria-label="On this page" {
+                            h2 { "On this page" }
+                            ul.plain { @for (id, words) in &parts { li { a href={ "#" (id) } { (words) } } } }
+                        }
+                    }
                     nav aria-label="Guides" {
                         h2 { (self.part.title()) }
                         (links(self.part, Some(self)))
@@ -212,6 +222,9 @@ mod tests {
             for inline in ["<style", " style=", "<script>", " onclick="] {
                 assert!(!page.contains(inline), "{path} has {inline}");
             }
+            for (id, _) in render::parts(guide.source) {
+                assert!(page.contains(&format!("id=\"{id}\"")), "{path} has no part {id}");
+            }
             let article = page.split("<article").nth(1).and_then(|rest| rest.split("</article>").next()).unwrap();
             for link in article.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
                 let (to, anchor) = link.split_once('#').map_or((link, None), |(to, anchor)| (to, Some(anchor)));
@@ -225,6 +238,11 @@ mod tests {
                 assert!(has_anchor, "{path} links to {link}, which has no such heading");
             }
         }
+        let troubleshooting = render("/guides/troubleshooting", "").html;
+        assert!(
+            troubleshooting.contains("On this page</h2>")
+                && troubleshooting.contains("<li><a href=\"#i-get-0-rows\">I get 0 rows</a></li>")
+        );
         let index = render(PATH, "").html;
         assert!(
             all().all(|guide| index.contains(&format!("href=\"{}\"", guide.path())) && llms().contains(&format!("({}.md)", guide.path())))

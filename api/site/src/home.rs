@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::Page;
 
-use crate::activity::{Pulse, pulse};
+use crate::activity::{Pulse, pulse_with_streams};
 use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
@@ -23,7 +23,7 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
     let services = reads.services();
     let few = first_rows(services.len());
     let mut states = join_all(services.iter().map(|shown| async move {
-        let (pulse, newest) = join(pulse(reads, *shown, status::with_streams()), newest_rows(reads, *shown, few)).await;
+        let (pulse, newest) = join(pulse_with_streams(reads, *shown), newest_rows(reads, *shown, few)).await;
         (*shown, pulse, newest)
     }))
     .await;

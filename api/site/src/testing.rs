@@ -32,6 +32,7 @@ pub(crate) struct Made {
     activity: Activity,
     /// How many services there are, all like the first.
     pub(crate) copies: usize,
+    pub(crate) now_ms: i64,
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -116,7 +117,7 @@ impl Made {
             ("record_history", json!({ "id": "A/1", "versions": [change], "next": null })),
         ]);
         let settings = ServiceSettings::new("http://api.example/made".to_owned(), "/made".to_owned());
-        Self { service, settings, answers, read: Mutex::default(), activity: Activity::default(), copies: 1 }
+        Self { service, settings, answers, read: Mutex::default(), activity: Activity::default(), copies: 1, now_ms: NOW_MS }
     }
 
     /// The page at a path.
@@ -154,7 +155,7 @@ impl Reads for Made {
     }
 
     fn now_ms(&self) -> i64 {
-        NOW_MS
+        self.now_ms
     }
 
     fn site_url(&self) -> &str {
@@ -287,6 +288,17 @@ fn home_says_how_fresh_upstreams_are() {
     let stream = |name: &str, state: &str| json!({ "stream": name, "state": state, "lastFinished": "2026-11-28T10:00:00Z" });
     made.answers.get_mut("health").unwrap()["streams"] = json!([stream("cpsc", "finished"), stream("<b>fsis", "failed")]);
     let html = made.page("/").html;
+    // Soon after, the page shows the same without reading the sync runs again; later it reads them.
+    let read_streams = |made: &Made| {
+        let read = made.read.lock().unwrap();
+        read.iter().filter(|(_, pairs)| pairs.contains(&("streams".to_owned(), "true".to_owned()))).count()
+    };
+    made.now_ms += 14_999;
+    assert!(made.page("/").html.contains("<code>cpsc</code>"));
+    assert_eq!(read_streams(&made), 1);
+    made.now_ms += 1;
+    assert!(made.page("/").html.contains("<code>cpsc</code>"));
+    assert_eq!(read_streams(&made), 2);
     let fresh = html.find("href=\"/status#stream-cpsc\"><code>cpsc</code></a> <span class=\"soft\"><time");
     let failing = html.find("<code>&lt;b&gt;fsis</code></a> <span class=\"event bad\">Failed</span> ");
     assert!(fresh.is_some() && failing.is_some() && failing < fresh && html.contains("2 h ago"), "{html}");

@@ -1,6 +1,6 @@
 //! Markdown to HTML, and to Markdown whose links work where it is served.
 
-use pulldown_cmark::{Alignment, CowStr, Event, Options, Parser, Tag, TagEnd, html::push_html};
+use pulldown_cmark::{Alignment, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html::push_html};
 
 use super::path_of;
 
@@ -65,6 +65,14 @@ pub(super) fn first_paragraph(source: &str) -> String {
     let block = source.split("\n\n").map(str::trim).find(|block| !block.is_empty() && !block.starts_with('#')).unwrap_or_default();
     let events: Vec<Event<'_>> = Parser::new_ext(block, OPTIONS).collect();
     text_of(events.iter())
+}
+
+/// The parts of a document: the id and the words of each heading of the second level.
+pub(super) fn parts(source: &str) -> Vec<(String, String)> {
+    let events: Vec<Event<'_>> = Parser::new_ext(source, OPTIONS).collect();
+    let is_part = |event: &Event<'_>| matches!(event, Event::Start(Tag::Heading { level: HeadingLevel::H2, .. }));
+    let words = events.iter().enumerate().filter(|(_, event)| is_part(event)).map(|(at, _)| text_of(events.iter().skip(at + 1)));
+    words.map(|words| (id_of(&words), words)).collect()
 }
 
 /// The HTML of a document: every text escaped, headings with ids, and no style.
@@ -176,6 +184,10 @@ mod tests {
         assert_eq!(
             markdown("guides/agents", source),
             "[a](/guides/webhooks.md#x) [b](/guides/reference/limits.md) [c](/docs/errors#internal) [d](../../examples/topics.py) [e](https://x.org/) [f](#g)"
+        );
+        assert_eq!(
+            parts("# T\n\n## One `two`\n\n### x\n\n## `<b>`\n"),
+            [("one-two", "One two"), ("b", "<b>")].map(|(id, words)| (id.to_owned(), words.to_owned()))
         );
         assert_eq!(first_paragraph("# T\n\nOne `two`\nthree.\n\nFour."), "One two three.");
     }
