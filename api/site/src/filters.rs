@@ -12,6 +12,8 @@ const CONTROLS: [&str; 10] = ["asOf", "limit", "after", "cursor", "start", "wait
 /// The most choices that a field offers as a list.
 const CHOICES_MAX: usize = 80;
 
+/// How many filters are in sight. The others are behind a summary, so that the rows are near the top of a small screen.
+const IN_SIGHT_MAX: usize = 5;
 /// The length of a day, `YYYY-MM-DD`.
 const DAY_CHARS: usize = 10;
 
@@ -125,34 +127,49 @@ pub(crate) fn control(id: &str, name: &str, kind: &Kind, value: &str, unset: &st
     }
 }
 
+/// A field of the form with its label.
+fn row(field: &Field<'_>, value: &str) -> Markup {
+    let id = format!("f-{}", field.name);
+    html! {
+        @if matches!(field.kind, Kind::Switch) {
+            label.switch title=(field.help) {
+                input type="checkbox" name=(field.name) value="true" checked[value == "true"];
+                (label(field.name))
+            }
+        } @else {
+            div.field {
+                label for=(id) title=(field.help) { (label(field.name)) }
+                (control(&id, field.name, &field.kind, value, "any"))
+            }
+        }
+    }
+}
+
 /// The form. `operation` is `None` for a list that takes no filters; `first` names the field that comes first.
 pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &str, has_start: bool, pairs: &Pairs) -> Markup {
     let value = |name: &str| url::value(pairs, name);
     let fields = operation.map(|operation| fields(operation, first)).unwrap_or_default();
+    // One field takes no more room than the summary.
+    let in_sight = if fields.len() > IN_SIGHT_MAX + 1 { IN_SIGHT_MAX } else { fields.len() };
+    let (in_sight, more) = fields.split_at(in_sight);
+    let has_more_set = more.iter().any(|field| !value(field.name).is_empty());
     let is_set = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
     html! {
         form.filters method="get" action=(action) aria-label="Filters" {
             input type="hidden" name="view" value=(view);
-            @for field in &fields {
-                @let id = format!("f-{}", field.name);
-                @if matches!(field.kind, Kind::Switch) {
-                    label.switch title=(field.help) {
-                        input type="checkbox" name=(field.name) value="true" checked[value(field.name) == "true"];
-                        (label(field.name))
-                    }
-                } @else {
-                    div.field {
-                        label for=(id) title=(field.help) { (label(field.name)) }
-                        (control(&id, field.name, &field.kind, value(field.name), "any"))
-                    }
-                }
-            }
+            @for field in in_sight { (row(field, value(field.name))) }
             @if has_start {
                 div.field { label for="f-start" { "Recorded since" } input #f-start type="date" name="start" value=(day(value("start"))); }
             }
             div.field {
                 label for="f-asOf" title="Shows everything as it was at the end of this day in UTC." { "As of" }
                 input #f-asOf type="date" name="asOf" value=(day(value("asOf")));
+            }
+            @if !more.is_empty() {
+                details.more open[has_more_set] {
+                    summary { (more.len()) " more filters" }
+                    div { @for field in more { (row(field, value(field.name))) } }
+                }
             }
             div.actions {
                 button.primary { "Show" }
@@ -164,7 +181,7 @@ pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, firs
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 
@@ -184,6 +201,26 @@ mod tests {
         for (value, shown) in [("3", "3"), ("-2.5", "-2.5"), ("three", ""), ("", ""), ("inf", ""), ("NaN", "")] {
             assert_eq!(number(value), shown, "{value}");
         }
+    }
+
+    /// Proves that a form with many filters has the first ones in sight and the others behind a summary, which is open if one of them is set; and that a
+    /// form with few has no summary.
+    #[test]
+    fn many_filters() {
+        let operation = |filters: usize| {
+            let properties: Map<String, Value> = (0..filters).map(|at| (format!("filter{at}"), json!({ "type": "string" }))).collect();
+            crate::testing::operation("list", "/v1/list", "items", Value::Object(properties))
+        };
+        let shown = |filters: usize, pairs: &[(&str, &str)]| {
+            let pairs: Pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            form("/explore/x", "records", Some(&operation(filters)), "filter3", false, &pairs).into_string()
+        };
+        assert!(!shown(6, &[]).contains("<details"));
+        let many = shown(9, &[("filter3", "x")]);
+        assert!(many.contains("<details class=\"more\"><summary>4 more filters</summary>"), "{many}");
+        assert_eq!(many.matches("name=\"filter").count(), 9);
+        assert!(many.find("name=\"filter3\"").unwrap() < many.find("name=\"filter0\"").unwrap(), "{many}");
+        assert!(shown(9, &[("filter8", "x")]).contains("<details class=\"more\" open>"));
     }
 
     /// Proves which control an argument gets from its schema.

@@ -8,7 +8,26 @@ use crate::Pairs;
 const LINK_BYTES_MAX: usize = 2_000;
 
 /// Parameters that other sites add to links in order to count visitors.
-const TRACKING: [&str; 10] = ["fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "mc_cid", "mc_eid", "igshid", "ref_src"];
+const TRACKING: [&str; 18] = [
+    "fbclid",
+    "gclid",
+    "dclid",
+    "gbraid",
+    "wbraid",
+    "msclkid",
+    "mc_cid",
+    "mc_eid",
+    "igshid",
+    "ref_src",
+    "yclid",
+    "ttclid",
+    "twclid",
+    "li_fat_id",
+    "srsltid",
+    "_hsenc",
+    "_hsmi",
+    "_ga",
+];
 
 /// The pairs of a query with a value: a form sends empty fields, too. Parameters that count visitors are left out.
 #[must_use]
@@ -83,7 +102,7 @@ mod tests {
         assert_eq!([".", "..", "a.b"].map(segment), ["%2E", "%2E%2E", "a.b"]);
         assert_eq!(decoded("%ff"), None);
         assert_eq!(pairs("a=1&b=&c=+&d=x+y"), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), "x y".to_owned())]);
-        assert_eq!(pairs("utm_source=x&a=1&fbclid=y&gclid=z&utm_campaign=w"), [("a".to_owned(), "1".to_owned())]);
+        assert_eq!(pairs("utm_source=x&a=1&fbclid=y&gclid=z&utm_campaign=w&srsltid=v&_ga=u"), [("a".to_owned(), "1".to_owned())]);
         assert_eq!(query(&[("a", "x&y")]), "?a=x%26y");
         assert_eq!(query::<&str, &str>(&[]), "");
     }

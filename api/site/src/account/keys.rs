@@ -6,7 +6,7 @@ use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
 use super::{ACCOUNT, Calls, Outcome, forms, table};
-use crate::fields::{label, time};
+use crate::fields::{cell, label, time};
 use crate::layout::notice;
 use crate::url::value;
 use crate::{Pairs, Shown};
@@ -77,7 +77,7 @@ fn row(calls: &dyn Calls, key: &Value, working: u64) -> Markup {
             }
             td data-label="State" { span.event.new[state == "working"] { (label(state)) } }
             td data-label="Created" { (time(text("createdAt"))) }
-            td data-label="Last used on" { @if text("lastUsedOn").is_empty() { "never" } @else { (text("lastUsedOn")) } }
+            td data-label="Last used on" { @if text("lastUsedOn").is_empty() { "never" } @else { (cell("", &key["lastUsedOn"])) } }
             td data-label="Works until" { @if text("endsAt").is_empty() { "–" } @else { (time(text("endsAt"))) } }
             td.act {
                 @if state == "working" { (rotation(calls, id)) }
