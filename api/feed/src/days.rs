@@ -24,8 +24,8 @@ pub struct DayOfChanges {
     pub changes: u64,
 }
 
-/// Counts the changes of each of the last `days` days, the day of the position included, the oldest first. The end of each day is found in the feed by
-/// bisection, so the time grows with the logarithm of the history only.
+/// Counts the changes of each of the last `days` days, the day of the position included, the oldest first. The end of each day is looked for in the feed from
+/// the end of the day after it backwards, so the time grows with the logarithm of the changes of a day, not with the history.
 ///
 /// # Errors
 /// When the feed cannot be read.
@@ -35,7 +35,7 @@ pub async fn changes_by_day(ctx: &Context, source: &Source, at: &Position, days:
     for ago in 0..days.clamp(0, DAYS_MAX) {
         let day = at.today().saturating_sub(ago.days());
         let before = match start_ms(day) {
-            Some(start) => reader.seq_at(start - 1, upto).await.map_err(store_problem)?,
+            Some(start) => reader.recent_seq_at(start - 1, upto).await.map_err(store_problem)?,
             None => upto,
         };
         counted.push(DayOfChanges { day: day.to_string(), changes: upto.0.saturating_sub(before.0) });

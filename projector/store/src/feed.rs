@@ -127,6 +127,15 @@ impl FeedReader {
         self.source().seq_at(at_ms, upto).await
     }
 
+    /// As [`seq_at`], for a time that is probably near `upto`: it looks at blocks from the end backwards, twice as far each time. The reads grow with the
+    /// logarithm of the number of changes since then, not with that of the whole feed.
+    ///
+    /// # Errors
+    /// As [`read_page`].
+    pub async fn recent_seq_at(&self, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
+        self.source().recent_seq_at(at_ms, upto).await
+    }
+
     /// Returns the block that contains a change.
     ///
     /// # Errors
@@ -243,9 +252,28 @@ impl Source<'_> {
         if upto == Seq(0) {
             return Ok(Seq(0));
         }
-        // Blocks below `low` start at or before the time, those from `high` on after it.
-        let (mut low, mut high) = (0, block_of(upto) + 1);
-        let mut last = None;
+        self.bisect(at_ms, upto, (0, block_of(upto) + 1), None).await
+    }
+
+    async fn recent_seq_at(&self, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
+        if upto == Seq(0) {
+            return Ok(Seq(0));
+        }
+        let (mut high, mut step) = (block_of(upto) + 1, 1_u64);
+        while high > 0 {
+            let number = high.saturating_sub(step);
+            let block = self.block(number).await?;
+            if block.recorded_at(0) <= at_ms {
+                return self.bisect(at_ms, upto, (number + 1, high), Some(block)).await;
+            }
+            high = number;
+            step = step.saturating_mul(2);
+        }
+        Ok(Seq(0))
+    }
+
+    /// The last seq up to a time. Blocks below `low` start at or before it, those from `high` on after it; `last` is the block before `low`, `None` for none.
+    async fn bisect(&self, at_ms: i64, upto: Seq, (mut low, mut high): (u64, u64), mut last: Option<Arc<FeedBlock>>) -> Result<Seq, Error> {
         while low < high {
             let middle = low + (high - low) / 2;
             let block = self.block(middle).await?;

@@ -174,12 +174,27 @@ async fn pages_join() {
 async fn seq_at_every_time() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, view) = filled(dir.path()).await;
+    let reader = FeedReader::new(Arc::clone(&view), &FEED, Arc::new(FeedCache::default()));
     for upto in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, BLOCK * 3 - 7, CHANGES] {
         for at_ms in (-1_000..recorded_at(CHANGES) + 2_000).step_by(500) {
             let expected = (1..=upto).rfind(|seq| recorded_at(*seq) <= at_ms).unwrap_or(0);
             assert_eq!(seq_at(view.as_ref(), &FEED, at_ms, Seq(upto)).await.unwrap(), Seq(expected), "{at_ms} {upto}");
+            assert_eq!(reader.recent_seq_at(at_ms, Seq(upto)).await.unwrap(), Seq(expected), "{at_ms} {upto}");
         }
     }
+}
+
+/// Proves that the seq at a time near the end is found without reading the blocks at the beginning.
+#[tokio::test]
+async fn recent_times_are_found_from_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, view) = filled(dir.path()).await;
+    let cache = Arc::new(FeedCache::default());
+    let reader = FeedReader::new(view, &FEED, Arc::clone(&cache));
+    assert_eq!(reader.recent_seq_at(recorded_at(CHANGES), Seq(CHANGES)).await.unwrap(), Seq(CHANGES));
+    assert_eq!(cache.size_bytes(), 0, "only the open block is read, which is not cached");
+    assert_eq!(reader.seq_at(recorded_at(CHANGES), Seq(CHANGES)).await.unwrap(), Seq(CHANGES));
+    assert!(cache.size_bytes() > 0);
 }
 
 /// Proves that the cache holds only full blocks, within its size, and evicts rarely used ones first.
