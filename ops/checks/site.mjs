@@ -541,6 +541,14 @@ try {
   await flow("hostile texts are inert and keep the layout", async () => {
     const escaped = HOSTILE.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
     const hostile = await open(browser);
+    const ofAccount = [];
+    if (process.env.SITE_KEY) {
+      await go(hostile, "/account");
+      await hostile.fill("#key", process.env.SITE_KEY);
+      await hostile.locator("main .primary").click();
+      await hostile.waitForURL(/signed-in/);
+      ofAccount.push("/account", "/account/saved", "/account/webhooks", "/account/webhooks/new?service=recalls");
+    }
     await hostile.route("**/*", async (route) => {
       if (route.request().resourceType() !== "document") return route.continue();
       const answer = await route.fetch();
@@ -548,10 +556,10 @@ try {
       return route.fulfill({ response: answer, body });
     });
     const ofServices = services.flatMap((path) => [path, `${path}?view=changes`]).concat(Object.values(records).map((links) => links[0]));
-    for (const path of ["/", "/explore?q=recall", ...ofServices, "/status", "/entities/company?name=Acme",
+    for (const path of ["/", "/explore?q=recall", ...ofServices, ...ofAccount, "/status", "/guides", "/none", "/entities/company?name=Acme",
       "/verify?q=nobody", `/entities/contractor?name=${encodeURIComponent(HOSTILE.slice(0, 190))}`, `/verify?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`,
       `/explore?q=${encodeURIComponent(HOSTILE.slice(0, 190))}`].filter(Boolean)) {
-      await go(hostile, path, 200, 403);
+      await go(hostile, path, 200, 403, ...(path === "/none" ? [404] : []));
       for (const size of SIZES) {
         await hostile.setViewportSize(size);
         assert((await hasScroll(hostile)) <= 0, `${path} scrolls to the side at ${size.width}`);
