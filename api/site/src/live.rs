@@ -23,3 +23,26 @@ pub fn item(service: &Service, change: &Value) -> Value {
         "href": id.map_or_else(|| format!("{EXPLORE}/{}", service.name), |id| record_path(service.name, id)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reads as _;
+    use crate::testing::Made;
+
+    /// Proves that an item says what its change tells in addition to the record, and that it leads to the record, or to the explorer if that has no id.
+    #[test]
+    fn items() {
+        let made = Made::new();
+        let service = made.services()[0].service;
+        let mut change = json!({
+            "event": "modified", "seq": 3, "recordedAt": "2026-11-28T10:00:00Z", "backfill": false, "dateBefore": "2026-11-01", "slipDays": null,
+            "record": { "id": "A/1", "title": "One", "kind": "a" },
+        });
+        let shown = item(service, &change);
+        assert_eq!((&shown["title"], &shown["details"]), (&json!("One: kind a"), &json!("Date before 2026-11-01")));
+        assert_eq!((&shown["href"], &shown["at"]), (&json!("/explore/made/A%2F1"), &json!("2026-11-28T10:00:00Z")));
+        change["record"]["id"] = Value::Null;
+        assert_eq!(item(service, &change)["href"], "/explore/made");
+    }
+}

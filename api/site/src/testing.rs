@@ -426,6 +426,19 @@ fn every_column_sorts() {
     }
 }
 
+/// Proves that a list of changes says what a change tells in addition to its record, that a list of records does not, and that a breakdown says how many
+/// changes it counts.
+#[test]
+fn changes_tell_more_than_records() {
+    let mut made = Made::new();
+    made.answers.get_mut("changes").unwrap()["changes"][0]["statusBefore"] = json!("<b>pending");
+    let told = "<span class=\"what\"><bdi>Status before &lt;b&gt;pending</bdi></span>";
+    let changes = made.page("/explore/made?view=changes").html;
+    assert!(changes.contains(told) && changes.contains("Newest changes by kind<span class=\"soft\">of 1</span>"), "{changes}");
+    let records = made.page("/explore/made").html;
+    assert!(!records.contains("class=\"what\"") && records.contains(">of 1</span>"), "{records}");
+}
+
 /// Proves that what an operation refuses is said on a page with the status of the refusal.
 #[test]
 fn refusals_are_pages() {
