@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::payments::Payments;
+use arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use feed::live::Live;
@@ -24,7 +25,6 @@ use schemas::event::{Fact, FactKind, Head, content_hash};
 use schemas::facts::{self, FactData};
 use schemas::views::accounts::Tier;
 use serde_json::Value;
-use surfaces::arguments::Checker;
 use surfaces::server::Server;
 use tokio::task::JoinHandle;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use arguments::echo;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -10,8 +11,6 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::i_json::{self, Rule};
 use serde_json::{Map, Value};
-
-use crate::arguments::echo;
 
 /// Reads a body.
 ///

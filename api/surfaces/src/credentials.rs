@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use access::Credentials;
+use arguments::ACCESS_PARAMETERS;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
-
-use crate::arguments::ACCESS_PARAMETERS;
 
 /// Takes the key from headers and from the pairs of a query, and removes it from the pairs.
 ///

@@ -4,7 +4,6 @@
 
 mod accept;
 mod account;
-pub mod arguments;
 mod asyncapi;
 mod atom;
 mod body;

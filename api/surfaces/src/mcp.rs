@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::{Access, Open};
+use arguments::echo;
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
@@ -42,7 +43,6 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
-use crate::arguments::echo;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
 use crate::{MCP_ONLY, Request, body, credentials, hosts, note, reply, response, rest};

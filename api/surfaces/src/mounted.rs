@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use access::Access;
 use access::{Admission, Credentials, Open};
+use arguments::{Checker, SchemaError};
 use futures_util::FutureExt;
 use http::HeaderName;
 use operation::context::Part;
@@ -26,7 +27,6 @@ use serde_json::Value;
 use site::Pairs;
 use warp::reply::Response;
 
-use crate::arguments::{Checker, SchemaError};
 use crate::response::set_text;
 use crate::routes::Routes;
 

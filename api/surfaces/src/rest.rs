@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Access;
+use arguments::{CAMPAIGN_PREFIX, echo};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
@@ -21,7 +22,6 @@ use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;
 
-use crate::arguments::{CAMPAIGN_PREFIX, echo};
 use crate::files::PartRequest;
 use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;

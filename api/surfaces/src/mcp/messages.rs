@@ -4,14 +4,13 @@
 
 use std::borrow::Cow;
 
+use arguments::echo;
 use bytes::Bytes;
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData};
 use schemas::i_json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-
-use crate::arguments::echo;
 
 /// The objects within the parameters of a message that clients write as an empty list.
 const OBJECTS: [&[&str]; 9] = [

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use arguments::{HOST_FIELDS, echo};
 use operation::context::ServiceSettings;
 use operation::problem::Problem;
 use operation::schema::REFERENCE;
@@ -14,7 +15,6 @@ use schemas::error_code::ErrorCode;
 use schemas::i_json;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{HOST_FIELDS, echo};
 use crate::prices;
 
 /// The name of the tool for what accounts set up.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use ::arguments::Checker;
+
 use super::*;
-use crate::arguments::Checker;
 
 /// Proves that every kind of invalid query is refused, with the parameter's name and a helpful text.
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! What every operation in THE LIST owes to the surfaces.
 
+use ::arguments::Checker;
 use tiktoken_rs::o200k_base_singleton;
 
 use super::*;
-use crate::arguments::Checker;
 use crate::mcp::tools::{MANAGE, TOOLS_MAX, tools};
 
 /// The most tokens that the list of a service's tools costs a model, by the tokenizer o200k.

@@ -22,10 +22,10 @@ use values::{Reader, is_list};
 pub const ACCESS_PARAMETERS: [&str; 2] = ["api_key", "key"];
 
 /// The beginning of the parameters that links and campaigns add to a URL. Operations ignore them.
-pub(crate) const CAMPAIGN_PREFIX: &str = "utm_";
+pub const CAMPAIGN_PREFIX: &str = "utm_";
 
 /// Fields that workflow hosts (n8n) add to the arguments of every tool.
-pub(crate) const HOST_FIELDS: [&str; 5] = ["toolCallId", "tool", "sessionId", "action", "chatInput"];
+pub const HOST_FIELDS: [&str; 5] = ["toolCallId", "tool", "sessionId", "action", "chatInput"];
 
 /// The most characters of a caller's value that an error repeats.
 const ECHO_CHARS_MAX: usize = 64;
@@ -280,7 +280,8 @@ fn twice(given: &str, name: &str) -> Problem {
 }
 
 /// Shortens a caller's text for an error.
-pub(super) fn echo(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn echo(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO_CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),
