@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use documents::plain_text::plain_text;
+use documents::wire::ATOM;
 use operation::{Event, Operation, Price};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event as Xml};
@@ -13,10 +15,7 @@ use schemas::hash::Hash32;
 use serde_json::{Map, Value};
 
 use crate::mounted::Mounted;
-use crate::plain_text::plain_text;
 
-/// The content type of Atom documents.
-pub(crate) const ATOM: &str = "application/atom+xml";
 const NAMESPACE: &str = "http://www.w3.org/2005/Atom";
 /// The path of a record by its id, which services with such a route have.
 const RECORD_PATH: &str = "/v1/records/{id}";

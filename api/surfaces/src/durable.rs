@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use documents::wire::EVENTS;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use operation::context::Context;
@@ -112,7 +113,7 @@ impl Read<'_> {
         let first = tail.piece(answer);
         let mut response =
             events::response(context, first, tail.incoming.clone(), tail, Bytes::from_static(b": the key ended\n\n"), &admitted);
-        set(&mut response, CONTENT_TYPE, HeaderValue::from_static(events::EVENTS));
+        set(&mut response, CONTENT_TYPE, HeaderValue::from_static(EVENTS));
         set(&mut response, CACHE_CONTROL, HeaderValue::from_static(EVENTS_CACHING));
         set(&mut response, RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
         Ok(response)

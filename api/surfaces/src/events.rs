@@ -34,8 +34,6 @@ use warp::reply::Response;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::response::{full_body, set_text, with_content_type};
 
-/// The media type of events, by which callers ask for them.
-pub(crate) const EVENTS: &str = "text/event-stream";
 /// The content type of events.
 pub(crate) const EVENTS_UTF8: &str = "text/event-stream; charset=utf-8";
 /// How many seconds to wait for new items before the position is sent again, which keeps the connection alive.

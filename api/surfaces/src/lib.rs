@@ -4,26 +4,19 @@
 
 mod accept;
 mod account;
-mod asyncapi;
 mod atom;
 mod body;
 mod credentials;
-pub(crate) mod discovery;
 mod durable;
 mod events;
 mod files;
 pub mod forwarded;
 mod hosts;
-mod limits;
 mod live;
 mod mcp;
 mod mounted;
 mod note;
-pub(crate) mod openapi;
 mod operators;
-pub mod pages;
-mod plain_text;
-mod prices;
 mod reply;
 mod response;
 mod rest;
@@ -31,7 +24,6 @@ mod routes;
 mod same_origin;
 mod schemas_served;
 pub mod server;
-mod sitemap;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -45,6 +37,7 @@ use std::time::Duration;
 
 use access::{Access, Open};
 use bytes::Buf;
+use documents::{asyncapi, avro_schemas, card, discovery, limits, openapi, pages, sitemap};
 use futures_util::Stream;
 use http::header::{CONNECTION, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Method};
@@ -60,7 +53,6 @@ use warp::Filter;
 use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
-use crate::mcp::card;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -71,7 +63,7 @@ const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 const MCP_ONLY: &str = "POST, OPTIONS";
 
 /// The path under which the Avro schemas are, by their fingerprints.
-pub const SCHEMAS_PATH: &str = schemas_served::PATH;
+pub const SCHEMAS_PATH: &str = avro_schemas::PATH;
 
 /// Returns whether the engine is ready to answer, or the reason why it is not.
 pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -84,7 +76,7 @@ pub enum SiteError {
     Schema(#[from] arguments::SchemaError),
     /// Two types of a service have the same name.
     #[error(transparent)]
-    SameName(#[from] openapi::types::SameName),
+    SameName(#[from] openapi::SameName),
     /// A service of THE LIST has no settings.
     #[error("service {service} has no settings")]
     Unsettled {

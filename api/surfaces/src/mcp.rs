@@ -4,9 +4,7 @@
 //! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
 //! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
-pub(crate) mod card;
 mod messages;
-pub(crate) mod tools;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,6 +13,7 @@ use std::time::{Duration, Instant};
 use access::{Access, Open};
 use arguments::echo;
 use bytes::{Buf, Bytes};
+use documents::tools::{self, Target, tool_resource};
 use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
@@ -22,7 +21,7 @@ use http_body_util::{BodyExt, Full};
 use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
-use operation::{Answer, Body, Form, Operation};
+use operation::{Answer, Body, Form};
 use payments::goods::GivenPayment;
 use payments::repeats;
 use payments::settlement::Settlement;
@@ -46,7 +45,6 @@ use warp::reply::Response;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
 use crate::{MCP_ONLY, Request, body, credentials, hosts, note, reply, response, rest};
-use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
@@ -418,18 +416,6 @@ fn value(answer: Answer) -> Result<Value, Problem> {
             Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded"))
         }
     }
-}
-
-/// The resource name of a tool that is sold.
-pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
-    let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
-    format!("mcp://{place}/{tool}")
-}
-
-/// The JSON-RPC message that calls a tool with its example arguments.
-pub(crate) fn tool_call(operation: &Operation) -> Value {
-    let params = json!({ "name": operation.name, "arguments": operation.example });
-    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
 /// Converts a problem to a result. Payment terms are structured content, and the first text repeats them.

@@ -5,8 +5,6 @@ use operation::Body;
 use schemas::evidence::ARTIFACT_HASH;
 use serde_json::Value;
 
-/// The header with the note.
-pub(crate) const HEADER: &str = "Answer-Note";
 /// The field with the note in the answer of an operation.
 const NOTE: &str = "note";
 

@@ -2,6 +2,8 @@
 //! small pieces are joined, because that is cheaper than many writes.
 
 use bytes::{Bytes, BytesMut};
+use documents::plain_text::plain_text;
+use documents::wire::{ATOM, NDJSON};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -20,12 +22,8 @@ use warp::reply::Response;
 use crate::atom;
 use crate::files::{self, PartRequest};
 use crate::note;
-use crate::plain_text::plain_text;
 use crate::response::{full_body, set, set_text, with_content_type};
 use crate::tables::{self, Table};
-
-/// The content type of NDJSON.
-pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, Answer-Note, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Payment-Repeat-Token, Accept-Ranges, Content-Range, Content-Disposition, Content-Length, \
                        Accept, Allow, WWW-Authenticate, Stream-Next-Offset, Stream-Up-To-Date, Stream-Cursor, MCP-Protocol-Version";
@@ -179,7 +177,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Events { items, .. } => match &rendering.atom {
             Some(document) => {
                 let next = has_more.then_some(next_cursor.as_str());
-                with_content_type(full_body(document.render(&items, next).into()), atom::ATOM)
+                with_content_type(full_body(document.render(&items, next).into()), ATOM)
             }
             None => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS_UTF8),
         },

@@ -9,6 +9,7 @@ use arguments::{CAMPAIGN_PREFIX, echo};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
+use documents::wire::{EVENTS, IDEMPOTENCY_KEY_CHARS_MAX, NDJSON};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use http::header::{IF_RANGE, RANGE};
@@ -27,9 +28,6 @@ use crate::mounted::{Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::tables::{self, Table};
 use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
-
-/// The longest `Idempotency-Key`, in characters.
-pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
 
 /// Answers a request to an operation. `is_atom`: a feed is answered with an Atom document, whatever the caller accepts.
 pub(crate) async fn operate<S, B>(
@@ -194,16 +192,16 @@ fn payload(text: &str) -> Result<Value, String> {
 
 /// The requested form: NDJSON and tables for list operations, server-sent events for feeds, if the caller prefers them to JSON. A table is made of lines.
 fn form(operation: &Operation, headers: &HeaderMap) -> (Form, Option<Table>) {
-    let events = operation.is_feed().then_some(events::EVENTS);
+    let events = operation.is_feed().then_some(EVENTS);
     let lines: &[&str] = match (operation.list.is_empty(), operation.is_durable_stream) {
         (true, _) => &[],
-        (false, true) => &[reply::NDJSON],
-        (false, false) => &[reply::NDJSON, tables::CSV, tables::PARQUET],
+        (false, true) => &[NDJSON],
+        (false, false) => &[NDJSON, tables::CSV, tables::PARQUET],
     };
     let offered: Vec<&str> = std::iter::once(accept::JSON).chain(events).chain(lines.iter().copied()).collect();
     match accept::preferred(headers, &offered) {
-        Some(events::EVENTS) => (Form::Events, None),
-        Some(reply::NDJSON) => (Form::Lines, None),
+        Some(EVENTS) => (Form::Events, None),
+        Some(NDJSON) => (Form::Lines, None),
         Some(media_type @ (tables::CSV | tables::PARQUET)) => (Form::Lines, Some(Table::new(operation, media_type))),
         _ => (Form::Json, None),
     }

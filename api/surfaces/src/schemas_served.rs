@@ -1,49 +1,14 @@
-//! The Avro schemas of the public topics: `/schemas/` lists them, `/schemas/{fingerprint}` is one of them, exactly as in our source.
-//!
-//! Promise: the schema of a fingerprint never changes, so a reader can cache it for ever. Schemas of private topics are not served.
+//! Serves the Avro schemas of the public topics, whose list and paths are in [`documents::avro_schemas`].
 
-use schemas::avro::{self, SchemaText};
-use schemas::topics;
-use serde_json::{Value, json};
+use documents::avro_schemas::{self, PATH};
 
 use crate::reply::Document;
 
-/// The path of the schemas.
-pub(crate) const PATH: &str = "/schemas/";
-
-/// Every version of every public topic's schema with its fingerprint, in the order of THE LIST.
-pub(crate) fn public() -> impl Iterator<Item = (String, &'static SchemaText)> {
-    let is_public = |text: &&SchemaText| topics::by_name(text.topic).is_some_and(|topic| !topic.private);
-    avro::ALL.iter().filter(is_public).filter_map(|text| Some((text.fingerprint_hex()?, text)))
-}
-
 /// The list and the schemas, each with its path.
 pub(crate) fn documents() -> impl Iterator<Item = (String, Document)> {
-    let list = Document::json(&list());
-    [(PATH.to_owned(), list.clone()), (PATH.trim_end_matches('/').to_owned(), list)]
-        .into_iter()
-        .chain(public().map(|(fingerprint, text)| (path(&fingerprint), Document::new(text.json, "application/json").immutable())))
-}
-
-/// The path of one schema.
-pub(crate) fn path(fingerprint: &str) -> String {
-    format!("{PATH}{fingerprint}")
-}
-
-fn list() -> Value {
-    let mut listed = Vec::new();
-    for (fingerprint, text) in public() {
-        let current = avro::fingerprint_hex(text.topic).as_deref() == Some(&fingerprint);
-        listed.push(
-            json!({"topic": text.topic, "fingerprint": fingerprint, "name": name(text), "current": current, "path": path(&fingerprint)}),
-        );
-    }
-    json!({"schemas": listed})
-}
-
-/// The full name of a schema's record, `highwater.facts.RecallEvent`.
-fn name(text: &SchemaText) -> String {
-    let schema: Value = serde_json::from_str(text.json).unwrap_or_default();
-    let part = |field: &str| schema.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    [part("namespace"), part("name")].join(".")
+    let list = Document::json(&avro_schemas::list());
+    [(PATH.to_owned(), list.clone()), (PATH.trim_end_matches('/').to_owned(), list)].into_iter().chain(
+        avro_schemas::public()
+            .map(|(fingerprint, text)| (avro_schemas::path(&fingerprint), Document::new(text.json, "application/json").immutable())),
+    )
 }

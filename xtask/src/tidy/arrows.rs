@@ -37,6 +37,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("api/access/", "access", &["event-log", "operation", "schemas", "view-store"]),
     ("api/arguments/", "arguments", &["operation", "schemas"]),
     ("api/clearance/", "clearance", &["marks", "operation"]),
+    ("api/documents/", "documents", &["arguments", "operation", "pages", "payments", "schemas", "site"]),
     ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
     ("api/operation/", "operation", &["disk-files", "event-log", "schemas", "view-store"]),
     ("api/pages/", "pages", &["schemas"]),
@@ -53,6 +54,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         &[
             "access",
             "arguments",
+            "documents",
             "event-log",
             "feed",
             "operation",

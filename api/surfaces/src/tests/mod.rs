@@ -4,7 +4,6 @@ mod account;
 mod arguments;
 mod documents;
 mod feeds;
-mod list;
 mod mcp;
 mod rest;
 mod server;

@@ -10,13 +10,14 @@ use operation::{Operation, Price, Service};
 use schemas::views::accounts::Tier;
 use serde_json::{Map, Value, json};
 
-use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
+use crate::wire::IDEMPOTENCY_KEY_CHARS_MAX;
 
 /// The keywords of a schema that bound a value.
 const BOUNDS: [&str; 7] = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default"];
 
 /// The document.
-pub(crate) fn document(service: &Service, own: &ServiceSettings, settings: &Settings) -> Value {
+#[must_use]
+pub fn document(service: &Service, own: &ServiceSettings, settings: &Settings) -> Value {
     let tiers: Map<String, Value> = Tier::ALL.into_iter().map(|tier| (tier.as_str().to_owned(), of_tier(tier, settings))).collect();
     let operations: Vec<Value> = service.operations.iter().map(|operation| of_operation(operation, own)).collect();
     json!({

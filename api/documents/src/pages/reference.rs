@@ -25,7 +25,8 @@ const FIELDS_MAX: usize = 80;
 const FIELD_DEPTH_MAX: usize = 2;
 
 /// `{prefix}/docs`: every operation with its parameters, its answer, how to call it, and its errors.
-pub(crate) fn page(service: &Service, settings: &ServiceSettings) -> String {
+#[must_use]
+pub fn page(service: &Service, settings: &ServiceSettings) -> String {
     let base = &settings.base_url;
     let main = html! {
         div.reference {

@@ -5,8 +5,8 @@ use operation::{Method, Operation, Price};
 use serde_json::{Map, Value};
 
 use crate::discovery::example_path;
-use crate::mcp::tool_call;
 use crate::plain_text::plain_text;
+use crate::tools::tool_call;
 
 /// The ways to call an operation: the name of each, and its text. A tool without a route is called over MCP.
 pub(super) fn samples(operation: &Operation, settings: &ServiceSettings) -> Vec<(&'static str, String)> {

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document of a service, rendered from its operations.
 
 pub(crate) mod examples;
-pub(crate) mod types;
+mod types;
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,9 @@ use schemas::error_code::ErrorCode;
 use schemas::evidence::ARTIFACT_HASH;
 use serde_json::{Map, Value, json};
 
-use crate::atom::ATOM;
-use crate::events::EVENTS;
-use crate::note;
 use crate::prices;
-use crate::reply::NDJSON;
-use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
-use types::SameName;
+use crate::wire::{ANSWER_NOTE, ATOM, EVENTS, IDEMPOTENCY_KEY_CHARS_MAX, NDJSON};
+pub use types::SameName;
 
 /// The headers that answers of a durable stream have.
 const STREAM_HEADERS: [&str; 3] = ["Stream-Next-Offset", "Stream-Up-To-Date", "Stream-Cursor"];
@@ -35,7 +31,7 @@ const TABLES_ABOUT: &str = "With `Accept: text/csv` or `Accept: application/vnd.
 ///
 /// # Errors
 /// When two different types of the service have the same name.
-pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<Value, SameName> {
+pub fn document(service: &Service, settings: &ServiceSettings) -> Result<Value, SameName> {
     let mut schemas = types::types(service)?;
     let tags = tags(service);
     let mut paths: Map<String, Value> = Map::new();
@@ -285,7 +281,7 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         }
     }
     if operation.named_output.schema.pointer(&format!("/properties/{ARTIFACT_HASH}")).is_some() {
-        good["headers"][note::HEADER] = header(note::HEADER);
+        good["headers"][ANSWER_NOTE] = header(ANSWER_NOTE);
     }
     if operation.is_durable_stream {
         good["content"][EVENTS] = json!({"schema": {"type": "string"}});
@@ -347,7 +343,7 @@ fn headers() -> Value {
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},
         "Stream-Up-To-Date": {"description": "`true`: no more changes are recorded.", "schema": {"type": "string"}},
         "Stream-Cursor": {"description": "Of a live read: the `cursor` of the next one.", "schema": {"type": "string"}},
-        (note::HEADER): {"description": "What to know about the answer, which states its own hash and therefore has no field `note`.", "schema": {"type": "string"}},
+        (ANSWER_NOTE): {"description": "What to know about the answer, which states its own hash and therefore has no field `note`.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON and tables.", "schema": {"type": "string"}},
     })
 }

@@ -1,10 +1,14 @@
 //! What every operation in THE LIST owes to the surfaces.
 
-use ::arguments::Checker;
+use arguments::Checker;
+use operation::Price;
+use operation::context::ServiceSettings;
+use schemas::error_code::ErrorCode;
+use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
 
-use super::*;
-use crate::mcp::tools::{MANAGE, TOOLS_MAX, tools};
+use crate::openapi;
+use crate::tools::{MANAGE, TOOLS_MAX, tools};
 
 /// The most tokens that the list of a service's tools costs a model, by the tokenizer o200k.
 const TOOL_TOKENS_MAX: usize = 6_000;
@@ -79,7 +83,7 @@ fn schemas_are_valid() {
             check(operation.name, &operation.output);
             check(operation.name, &operation.named_output.schema);
         }
-        let document = crate::openapi::document(&service, &settings).unwrap();
+        let document = openapi::document(&service, &settings).unwrap();
         for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
             check(name, schema);
         }
@@ -129,7 +133,7 @@ fn tools_are_short() {
 fn examples_of_answers() {
     for service in services::all() {
         let settings = ServiceSettings::new(format!("https://highwater.example/{}", service.name), format!("/{}", service.name));
-        let document = crate::openapi::document(&service, &settings).unwrap();
+        let document = openapi::document(&service, &settings).unwrap();
         let operations = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
         for operation in operations {
             let place = format!("{} {}", service.name, operation["operationId"]);

@@ -5,13 +5,13 @@ use operation::{Operation, Service, Surface};
 use payments::terms::{Offer, PaymentTerms, Version};
 use serde_json::{Value, json};
 
-use crate::mcp::tools::MANAGE;
-use crate::mcp::{tool_call, tool_resource};
 use crate::plain_text::plain_text;
 use crate::prices::price;
+use crate::tools::{MANAGE, tool_call, tool_resource};
 
 /// The `llms.txt` of one service.
-pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
+#[must_use]
+pub fn llms(service: &Service, settings: &ServiceSettings) -> String {
     let base = &settings.base_url;
     let mut text = format!("# {}\n\n> {}\n\n## Operations\n\n", service.title, service.about);
     for operation in &service.operations {
@@ -45,7 +45,7 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
 }
 
 /// The `llms.txt` of all services of the listener.
-pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+pub fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let mut text = "# Highwater\n\n> Change feeds of public records, over REST and MCP.\n\n## Services\n\n".to_owned();
     for (service, settings) in services {
         text += &format!("- [{}]({}/llms.txt): {}\n", service.title, settings.base_url, service.about.replace('\n', " "));
@@ -97,7 +97,7 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same
 /// routes: `resources`, `routes` or `items`. A route that sells several things is listed with the price of each; `resources` and `routes` have its URL also
 /// without a query, as the payment terms name it.
-pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
+pub fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
     let (mut listed, mut items, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (service, settings) in services {
         let base = &settings.base_url;

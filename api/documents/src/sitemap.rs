@@ -4,7 +4,8 @@ use operation::Service;
 use operation::context::ServiceSettings;
 
 /// `robots.txt`: all pages, without searches and filters, of which there is no end.
-pub(crate) fn robots(site_url: &str) -> String {
+#[must_use]
+pub fn robots(site_url: &str) -> String {
     format!(
         "User-agent: *\nDisallow: {explore}?\nDisallow: {explore}/*?\nDisallow: {live}\nAllow: /\n\nSitemap: {site_url}/sitemap.xml\n",
         explore = site::EXPLORE,
@@ -13,7 +14,7 @@ pub(crate) fn robots(site_url: &str) -> String {
 }
 
 /// `sitemap.xml`: the pages that do not depend on records, and only those that this server has.
-pub(crate) fn sitemap<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+pub fn sitemap<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let services: Vec<(&Service, &ServiceSettings)> = services.collect();
     let issues_receipts = services.iter().any(|(service, _)| service.operations.iter().any(|operation| operation.name == "verify_receipt"));
     let fixed = ["/", site::EXPLORE, site::ENTITIES, site::VERIFY, site::STATUS, site::guides::PATH, "/docs/errors"];

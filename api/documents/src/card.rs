@@ -10,15 +10,15 @@ use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
 /// The path of a card below the path of the endpoint.
-pub(crate) const CARD: &str = "/mcp/server-card";
+pub const CARD: &str = "/mcp/server-card";
 /// The path of a card where a service has a host of its own, for clients that only look there.
-pub(crate) const WELL_KNOWN_CARD: &str = "/.well-known/mcp/server-card.json";
+pub const WELL_KNOWN_CARD: &str = "/.well-known/mcp/server-card.json";
 /// The path of the catalog of a listener.
-pub(crate) const CATALOG: &str = "/.well-known/mcp/catalog.json";
+pub const CATALOG: &str = "/.well-known/mcp/catalog.json";
 /// The path of the entry for the registry.
-pub(crate) const REGISTRY_ENTRY: &str = "/server.json";
+pub const REGISTRY_ENTRY: &str = "/server.json";
 /// The media type of a card.
-pub(crate) const CARD_TYPE: &str = "application/mcp-server-card+json";
+pub const CARD_TYPE: &str = "application/mcp-server-card+json";
 
 const CARD_SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const REGISTRY_SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
@@ -27,7 +27,8 @@ const REGISTRY_SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/20
 const DESCRIPTION_CHARS_MAX: usize = 100;
 
 /// The server card of a service.
-pub(crate) fn card(service: &Service, settings: &ServiceSettings) -> Value {
+#[must_use]
+pub fn card(service: &Service, settings: &ServiceSettings) -> Value {
     let versions: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
     let mut card = entry(CARD_SCHEMA, service, settings);
     card["remotes"][0]["supportedProtocolVersions"] = json!(versions);
@@ -35,12 +36,13 @@ pub(crate) fn card(service: &Service, settings: &ServiceSettings) -> Value {
 }
 
 /// The entry of a service for the registry. Its name is below the domain of the service, which the operator proves to the registry.
-pub(crate) fn registry_entry(service: &Service, settings: &ServiceSettings) -> Value {
+#[must_use]
+pub fn registry_entry(service: &Service, settings: &ServiceSettings) -> Value {
     entry(REGISTRY_SCHEMA, service, settings)
 }
 
 /// The catalog of the cards of some services.
-pub(crate) fn catalog<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> Value {
+pub fn catalog<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> Value {
     let entry = |(service, settings): (&Service, &ServiceSettings)| {
         json!({
             "identifier": format!("urn:air:{}:{}", host(settings), service.name),

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::prices;
 
 /// The name of the tool for what accounts set up.
-pub(crate) const MANAGE: &str = "manage";
+pub const MANAGE: &str = "manage";
 /// The action of [`MANAGE`] that describes the others.
 const DESCRIBE: &str = "describe";
 /// The parameters of [`MANAGE`].
@@ -31,7 +31,7 @@ pub(crate) const TOOLS_MAX: usize = 11;
 
 /// What a call of a tool asks for.
 #[derive(Debug, PartialEq)]
-pub(super) enum Target {
+pub enum Target {
     /// To run the operation with this index, with these arguments.
     Operation(usize, Map<String, Value>),
     /// To describe the actions of [`MANAGE`].
@@ -39,7 +39,8 @@ pub(super) enum Target {
 }
 
 /// The tools of a service, in the order of its operations; [`MANAGE`] is the last.
-pub(crate) fn tools(operations: &[Operation], settings: &ServiceSettings) -> Vec<Tool> {
+#[must_use]
+pub fn tools(operations: &[Operation], settings: &ServiceSettings) -> Vec<Tool> {
     let own = operations.iter().filter(|operation| is_tool(operation)).map(|operation| tool(operation, settings));
     own.chain(manage(operations, settings)).collect()
 }
@@ -55,7 +56,8 @@ fn actions(operations: &[Operation]) -> impl Iterator<Item = (usize, &Operation)
 }
 
 /// What a call asks for; `None` if there is no such tool.
-pub(super) fn target(operations: &[Operation], tool: &str, arguments: Map<String, Value>) -> Option<Result<Target, Problem>> {
+#[must_use]
+pub fn target(operations: &[Operation], tool: &str, arguments: Map<String, Value>) -> Option<Result<Target, Problem>> {
     if let Some(index) = operations.iter().position(|operation| is_tool(operation) && operation.name == tool) {
         return Some(Ok(Target::Operation(index, arguments)));
     }
@@ -98,7 +100,8 @@ fn action(operations: &[Operation], mut arguments: Map<String, Value>) -> Result
 }
 
 /// The answer to [`DESCRIBE`]: each action with the whole description of its operation.
-pub(super) fn descriptions(operations: &[Operation], settings: &ServiceSettings) -> Value {
+#[must_use]
+pub fn descriptions(operations: &[Operation], settings: &ServiceSettings) -> Value {
     let describe = |(_, operation): (usize, &Operation)| {
         json!({
             "action": operation.name,
@@ -109,6 +112,19 @@ pub(super) fn descriptions(operations: &[Operation], settings: &ServiceSettings)
         })
     };
     json!({ "actions": actions(operations).map(describe).collect::<Vec<_>>() })
+}
+
+/// The resource name of a tool that is sold.
+#[must_use]
+pub fn tool_resource(base_url: &str, tool: &str) -> String {
+    let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
+    format!("mcp://{place}/{tool}")
+}
+
+/// The JSON-RPC message that calls a tool with its example arguments.
+pub(crate) fn tool_call(operation: &Operation) -> Value {
+    let params = json!({ "name": operation.name, "arguments": operation.example });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
 /// Describes an operation as a tool.

@@ -6,7 +6,7 @@ use operation::context::ServiceSettings;
 use pages::{Page, layout, paragraphs};
 
 /// The home page: every service with its links.
-pub(crate) fn render<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+pub fn render<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let cards: Vec<Markup> = services.map(|(service, settings)| card(service, &settings.base_url)).collect();
     let main = html! {
         h1 { "Highwater" }

@@ -7,7 +7,7 @@ use schemas::avro::{REGISTRY_FRAME_TYPE, SINGLE_OBJECT_TYPE};
 use schemas::topics::{self, Topic, TopicKind};
 use serde_json::{Map, Value, json};
 
-use crate::schemas_served;
+use crate::avro_schemas;
 
 /// The media type of an Avro schema inside an AsyncAPI document.
 const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";
@@ -49,7 +49,8 @@ hash; skip all others.\n\n\
 are part of the chain. `following` is the number of changes of the same input that come after this one; wait for 0 to process an input as a whole.";
 
 /// Renders the document, with the public addresses of brokers and registry.
-pub(crate) fn document(settings: &Settings) -> Value {
+#[must_use]
+pub fn document(settings: &Settings) -> Value {
     let registry = settings.registry.as_deref();
     let (mut channels, mut operations, mut messages) = (Map::new(), Map::new(), Map::new());
     for topic in topics::ALL.iter().filter(|topic| !topic.private) {
@@ -131,7 +132,7 @@ fn media_type(is_registered: bool) -> &'static str {
 
 /// The message of a topic; `None` for a topic without a schema.
 fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
-    let (fingerprint, text) = schemas_served::public().find(|(_, text)| text.topic == topic.name)?;
+    let (fingerprint, text) = avro_schemas::public().find(|(_, text)| text.topic == topic.name)?;
     let schema: Value = serde_json::from_str(text.json).ok()?;
     let (kind, key, source, id) = match topic.kind {
         TopicKind::Changes => {
@@ -174,7 +175,7 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
         "bindings": {"kafka": binding},
         "x-avro-framing": if is_registered { "confluent" } else { "single-object" },
         "x-avro-fingerprint": fingerprint,
-        "x-avro-schema": schemas_served::path(&fingerprint),
+        "x-avro-schema": avro_schemas::path(&fingerprint),
     }))
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 /// A JSON string without quotes, anything else as JSON.
-pub(crate) fn plain_text(value: &Value) -> String {
+#[must_use]
+pub fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -5,7 +5,8 @@ use pages::{Page, inline, layout};
 use schemas::error_code::ErrorCode;
 
 /// `{prefix}/docs/errors`: the closed table of error codes, each with its own anchor.
-pub(crate) fn errors(site_url: &str) -> String {
+#[must_use]
+pub fn errors(site_url: &str) -> String {
     let main = html! {
         h1 { "Errors" }
         p {
