@@ -27,14 +27,16 @@ const LIBRARY_FIELD_CHARS_MAX: usize = 200;
 /// The longest field of an event of our crates, in characters.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
 /// Our crates but those of the services, by the first part of an event's target.
-const OWN_CRATES: [&str; 19] = [
+const OWN_CRATES: [&str; 22] = [
     "access",
     "clearance",
+    "disk_files",
     "event_log",
     "feed",
     "fold",
     "highwater",
     "ingest",
+    "listener",
     "operation",
     "pages",
     "payments",
@@ -44,6 +46,7 @@ const OWN_CRATES: [&str; 19] = [
     "services",
     "simulator",
     "surfaces",
+    "transparency",
     "upstreams",
     "view_store",
     "webhooks",

@@ -10,7 +10,6 @@ mod credentials;
 mod durable;
 mod events;
 mod files;
-pub mod forwarded;
 mod hosts;
 mod live;
 mod mcp;
@@ -39,8 +38,10 @@ use access::{Access, Open};
 use bytes::Buf;
 use documents::{asyncapi, avro_schemas, card, discovery, limits, openapi, pages, sitemap};
 use futures_util::Stream;
-use http::header::{CONNECTION, IF_NONE_MATCH, VARY};
+use http::header::{IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Method};
+use listener::Malformed;
+use listener::forwarded::CallerAddress;
 use operation::context::Context;
 use operation::context::Part;
 use operation::metrics;
@@ -52,7 +53,6 @@ use schemas::names::hint;
 use warp::Filter;
 use warp::reply::Response;
 
-use crate::forwarded::CallerAddress;
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -329,29 +329,6 @@ async fn file(files: &Files, context: &Arc<Context>, base_url: &str, path: &str,
     Some(read_only(request.method, base_url, response))
 }
 
-/// Marks a request that is refused before routing, with the reason. It is answered with 400 or 431, and its connection is closed.
-#[derive(Clone, Debug)]
-pub(crate) struct Malformed(Problem);
-
-impl Malformed {
-    /// A request with an invalid part.
-    pub(crate) fn new(part: &'static str, reason: &'static str) -> Self {
-        Self(Problem::new(ErrorCode::RequestInvalid, reason).about(part))
-    }
-
-    /// A request whose head is larger than `bytes_max`.
-    pub(crate) fn head_too_large(bytes_max: usize) -> Self {
-        Self(Problem::new(ErrorCode::HeadTooLarge, format!("the request line and the headers are larger than {bytes_max} bytes")))
-    }
-
-    /// The refusal, which closes the connection.
-    fn response(&self, base_url: &str) -> Response {
-        let mut response = reply::problem(base_url, &self.0);
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
-}
-
 /// The warp filter of a site. It answers every request.
 pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
@@ -373,7 +350,7 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                 let site = Arc::clone(&site);
                 async move {
                     if let Some(malformed) = malformed {
-                        let mut response = malformed.response(site.context.settings.site_url());
+                        let mut response = reply::malformed(site.context.settings.site_url(), &malformed);
                         if visitors::accepts_html(&headers) && !site.is_api(path.as_str()) {
                             response = visitors::as_page(response);
                         }

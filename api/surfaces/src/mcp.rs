@@ -18,6 +18,7 @@ use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
+use listener::forwarded::CallerAddress;
 use operation::context::{Context, Part as _, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
@@ -42,7 +43,6 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
-use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
 use crate::{MCP_ONLY, Request, body, credentials, hosts, note, reply, response, rest};
 

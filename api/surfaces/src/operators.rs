@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Method};
+use listener::Malformed;
 use operation::context::{Context, Part};
 use operation::metrics;
 use operation::problem::Problem;
@@ -15,7 +16,7 @@ use schemas::error_code::ErrorCode;
 use warp::Filter;
 use warp::reply::Response;
 
-use crate::{Malformed, Readiness, hosts, read_only, reply, response, unknown};
+use crate::{Readiness, hosts, read_only, reply, response, unknown};
 
 /// The paths of probes, which every listener answers.
 pub(crate) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
@@ -46,7 +47,7 @@ pub(crate) fn filter(
     request.map(move |method: Method, path: warp::path::FullPath, headers: HeaderMap, malformed: Option<Malformed>| {
         let configured = &context.settings.allowed_hosts;
         let mut response = match malformed {
-            Some(malformed) => malformed.response(context.settings.site_url()),
+            Some(malformed) => reply::malformed(context.settings.site_url(), &malformed),
             None if is_on_loopback && !names_this_machine(&headers, configured) => {
                 let words = "this listener answers under addresses and local names; add other names of this machine to `api.allowed_hosts`";
                 reply::problem(context.settings.site_url(), &Problem::new(ErrorCode::OriginRefused, words))

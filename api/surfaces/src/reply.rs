@@ -7,10 +7,11 @@ use documents::wire::{ATOM, NDJSON};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
-    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    ETAG, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use listener::Malformed;
 use operation::problem::Problem;
 use operation::{Answer, Body, File, Form};
 use schemas::error_code::ErrorCode;
@@ -233,6 +234,13 @@ fn with_etag(body: Body, rendering: &Rendering<'_>) -> (Body, String) {
     } else {
         (Body::Parts(vec![text]), format!("\"{hash}\""))
     }
+}
+
+/// Renders the refusal of a malformed request, which closes the connection.
+pub(crate) fn malformed(base_url: &str, malformed: &Malformed) -> Response {
+    let mut response = problem(base_url, &malformed.problem);
+    set(&mut response, CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Renders a problem.

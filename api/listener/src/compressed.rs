@@ -12,10 +12,10 @@ use tower_http::compression::predicate::{And, Predicate, SizeAbove};
 const BYTES_MIN: u16 = 4 << 10;
 
 /// Which answers are compressed.
-pub(super) type Suitable = And<SizeAbove, fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool>;
+pub type Suitable = And<SizeAbove, fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool>;
 
 /// A service whose answers are compressed if they are suitable and the client accepts it. The fastest level, because a page is compressed for one reader.
-pub(super) fn compressed<S>(service: S) -> Compression<S, Suitable> {
+pub fn compressed<S>(service: S) -> Compression<S, Suitable> {
     let suitable: Suitable = SizeAbove::new(BYTES_MIN).and(is_text as fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool);
     Compression::new(service).quality(CompressionLevel::Fastest).compress_when(suitable)
 }
