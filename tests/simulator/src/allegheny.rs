@@ -9,11 +9,10 @@ mod liens;
 mod roll;
 
 use serde_json::{Value, json};
-
-use crate::answer::Answer;
-use crate::faults::{Fault, Plan};
-use crate::query::Query;
-use crate::world::World;
+use simulated_world::answer::Answer;
+use simulated_world::faults::{Fault, Plan};
+use simulated_world::query::Query;
+use simulated_world::world::World;
 
 /// The paths of the actions.
 const RESOURCE: &str = "/api/3/action/resource_show";

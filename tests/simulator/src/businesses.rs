@@ -9,16 +9,16 @@ mod cast;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
+use simulated_world::answer::Answer;
+use simulated_world::days::{Daily, Place};
+use simulated_world::faults::Plan;
+use simulated_world::json::joined;
+use simulated_world::query::Query;
+use simulated_world::random::Random;
+use simulated_world::words::CITIES;
+use simulated_world::world::{World, brand, compact, day_before};
 
-use crate::answer::Answer;
-use crate::days::{Daily, Place};
-use crate::faults::Plan;
-use crate::json::joined;
-use crate::query::Query;
-use crate::random::Random;
 use crate::soda::{self, Dataset};
-use crate::words::CITIES;
-use crate::world::{World, brand, compact, day_before};
 
 /// The entities of Oregon's list. Each has four rows, so that the list has exactly as many rows as a page.
 const OREGON_ENTITIES: u64 = 250;

@@ -6,12 +6,12 @@
 //! sellers exist: a client that requests them gets them.
 
 use serde_json::{Value, json};
+use simulated_world::answer::Answer;
+use simulated_world::faults::Plan;
+use simulated_world::query::Query;
+use simulated_world::world::World;
 
-use crate::answer::Answer;
-use crate::faults::Plan;
-use crate::query::Query;
 use crate::soda::{self, Dataset};
-use crate::world::World;
 
 /// The sold parcels around the median.
 const PEERS: u64 = 63;

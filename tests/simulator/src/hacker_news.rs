@@ -9,13 +9,13 @@ mod words;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use simulated_world::answer::Answer;
+use simulated_world::faults::{Fault, Plan};
+use simulated_world::query::Query;
+use simulated_world::random::Random;
+use simulated_world::script::Burst;
+use simulated_world::world::{World, capitalised};
 
-use crate::answer::Answer;
-use crate::faults::{Fault, Plan};
-use crate::query::Query;
-use crate::random::Random;
-use crate::script::Burst;
-use crate::world::{World, capitalised};
 use titles::{name, title};
 
 /// The path of the search.

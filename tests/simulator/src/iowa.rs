@@ -10,14 +10,13 @@ use std::io::{Cursor, Write};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
+use simulated_world::answer::Answer;
+use simulated_world::days::Daily;
+use simulated_world::random::Random;
+use simulated_world::words::CITIES;
+use simulated_world::world::{World, brand, day_before};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
-
-use crate::answer::Answer;
-use crate::days::Daily;
-use crate::random::Random;
-use crate::words::CITIES;
-use crate::world::{World, brand, day_before};
 
 const ROWS: &str = "/api/v1/datasets/554/rows.json";
 const SIGNED: &str = "/simulated-signed-rows/active-iowa-business-entities.zip";

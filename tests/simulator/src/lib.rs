@@ -6,44 +6,19 @@
 //! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
 mod allegheny;
-mod annual;
-mod answer;
 mod businesses;
-mod changes;
-mod clinical_trials;
 mod connections;
 mod cook;
-mod cpsc;
-mod days;
-mod edgar;
-mod expected;
-mod faa_drs;
-mod faults;
-mod federal_register;
-mod fsis;
 mod hacker_news;
 mod iowa;
-mod json;
-mod nhtsa;
-mod nih_reporter;
-mod openfda;
 mod permits;
-mod query;
-mod random;
 mod render;
-mod sam_exclusions;
-mod science;
-mod script;
 mod server;
 mod shopify;
 mod soda;
 #[cfg(test)]
 mod tests;
-mod usaspending;
-mod uspto_trademarks;
 mod wikimedia;
-mod words;
-mod world;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,19 +30,23 @@ use schemas::clock::Clock;
 use serde::Serialize;
 use tokio::time::Instant;
 
-pub use answer::Answer;
-pub use expected::{Entry, Kind};
-use faults::Plan;
-pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 pub use hacker_news::ShownStory;
-use random::Random;
 use render::{Endpoint, Request};
-pub use sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclusion};
-pub use script::Burst;
 use shopify::Visit;
 pub use shopify::{NICHES, STORES, StoreFault};
-pub use uspto_trademarks::{CAST as TRADEMARKS, CastMark};
-use world::{Feed, Round, World};
+use simulated_agencies::changes;
+pub use simulated_agencies::sam_exclusions::{CAST as EXCLUSIONS, SimulatedExclusion};
+pub use simulated_agencies::uspto_trademarks::{CAST as TRADEMARKS, CastMark};
+pub use simulated_world::KEY;
+pub use simulated_world::answer::Answer;
+pub use simulated_world::expected::{Entry, Kind};
+use simulated_world::faults::Plan;
+pub use simulated_world::faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
+pub use simulated_world::options::{Options, When};
+use simulated_world::random::Random;
+pub use simulated_world::script::Burst;
+use simulated_world::script::Script;
+use simulated_world::world::{Feed, Round, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &[
@@ -95,74 +74,8 @@ pub const UPSTREAMS: &[&str] = &[
 
 /// The simulated upstreams that answer only to a key, which is [`KEY`].
 pub const UPSTREAMS_WITH_KEY: &[&str] = &["faa_drs", "sam_exclusions", "uspto_trademarks"];
-/// The key that [`UPSTREAMS_WITH_KEY`] take.
-pub const KEY: &str = "simulated-key";
 
 const HOUR_MS: i64 = 3_600_000;
-
-/// When changes are applied automatically. [`Simulator::advance`] always works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
-    /// Never.
-    #[default]
-    Never,
-    /// `change_rate` changes each time this interval has passed.
-    Always {
-        /// The interval.
-        every: Duration,
-    },
-    /// Only between two sync runs, so that no page changes while it is read.
-    BetweenRuns {
-        /// `change_rate` changes are applied when no request has arrived for this long after some arrived. `None`: only when called.
-        idle: Option<Duration>,
-    },
-}
-
-/// The options of a simulator.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The seed that determines everything.
-    pub seed: u64,
-    /// The initial number of recalls, over all upstreams with recalls. A campaign that two streams show, or a recall in two languages,
-    /// counts once.
-    pub records: u64,
-    /// The current day of the upstreams.
-    pub today: Date,
-    /// How many changes are applied at a time.
-    pub change_rate: u64,
-    /// When changes are applied.
-    pub change: When,
-    /// Changes affect records of the last this many days, which readers read again; 0: any record.
-    pub edit_days: u32,
-    /// The most ordinary stories that are published on a day; less than 24 means 24.
-    pub stories_a_day_max: u64,
-    /// The most articles of a list of page views; less than 50 means 50.
-    pub articles_max: u64,
-    /// Whether some upstreams also publish what a reader must refuse: a damaged archive, half a list, a document that is not what it is listed as.
-    pub has_bad_files: bool,
-    /// The faults.
-    pub faults: Faults,
-    /// The clock for the entries of the expected changes.
-    pub clock: Clock,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            records: 600,
-            today: Clock::System.now().to_zoned(jiff::tz::TimeZone::UTC).date(),
-            change_rate: 1,
-            change: When::Never,
-            edit_days: 30,
-            stories_a_day_max: 1_200,
-            articles_max: 1_000,
-            has_bad_files: true,
-            faults: Faults::default(),
-            clock: Clock::System,
-        }
-    }
-}
 
 /// Counters of a simulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -257,7 +170,7 @@ impl Simulator {
         hacker_news::shown(&world, from_ms, to_ms, self.clock.now_ms())
     }
 
-    fn edit_script(&self, edit: impl FnOnce(&mut script::Script)) {
+    fn edit_script(&self, edit: impl FnOnce(&mut Script)) {
         edit(&mut self.world.write().unwrap_or_else(PoisonError::into_inner).script);
     }
 
@@ -265,7 +178,7 @@ impl Simulator {
     /// the expected changes.
     pub fn advance(&self, n: u64) -> u64 {
         let at_ms = self.clock.now_ms();
-        self.world.write().unwrap_or_else(PoisonError::into_inner).advance(n, at_ms)
+        changes::advance(&mut self.world.write().unwrap_or_else(PoisonError::into_inner), n, at_ms)
     }
 
     /// Lets an upstream of every service that does not read a file of the day, or count hours, publish something on its current day: a filing, an award of
@@ -308,7 +221,11 @@ impl Simulator {
             for index in 0..world.len(feed) {
                 let gone = feed == Feed::Fsis && world.fate(feed, index).withdrawn;
                 if !gone {
-                    out.extend(world.entries(feed, index).into_iter().filter(|entry| stream.is_none_or(|stream| stream == entry.stream)));
+                    out.extend(
+                        changes::entries(&world, feed, index)
+                            .into_iter()
+                            .filter(|entry| stream.is_none_or(|stream| stream == entry.stream)),
+                    );
                 }
             }
         }

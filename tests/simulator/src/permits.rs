@@ -9,13 +9,13 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
+use simulated_world::answer::Answer;
+use simulated_world::faults::Plan;
+use simulated_world::query::Query;
+use simulated_world::world::World;
 
-use crate::answer::Answer;
 use crate::cook::REBUILT;
-use crate::faults::Plan;
-use crate::query::Query;
 use crate::soda::{self, Dataset};
-use crate::world::World;
 
 /// A dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

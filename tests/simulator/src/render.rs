@@ -1,13 +1,15 @@
 //! Turns a path, a query and a body into the bytes of an answer, with the faults of its content. Faults of the transport are in the server.
 
-use crate::answer::Answer;
-use crate::faults::Plan;
-use crate::query::Query;
-use crate::world::{Feed, World};
-use crate::{
-    allegheny, businesses, clinical_trials, cook, cpsc, edgar, faa_drs, federal_register, fsis, hacker_news, iowa, nhtsa, nih_reporter,
-    openfda, permits, sam_exclusions, shopify, usaspending, uspto_trademarks, wikimedia,
+use simulated_agencies::{
+    clinical_trials, cpsc, edgar, faa_drs, federal_register, fsis, nhtsa, nih_reporter, openfda, sam_exclusions, usaspending,
+    uspto_trademarks,
 };
+use simulated_world::answer::Answer;
+use simulated_world::faults::Plan;
+use simulated_world::query::Query;
+use simulated_world::world::{Feed, World};
+
+use crate::{allegheny, businesses, cook, hacker_news, iowa, permits, shopify, wikimedia};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +189,7 @@ pub(crate) fn answer(world: &World, endpoint: Endpoint, request: Request<'_>, pl
         Endpoint::HackerNews => hacker_news::answer(world, &query, request.visit.at_ms, plan),
         Endpoint::Iowa(route) => iowa::answer(world, route, request.key),
         Endpoint::NihReporter => nih_reporter::answer(world, request.body, plan, build),
-        Endpoint::SamExclusions => sam_exclusions::answer(world, &query, crate::KEY),
+        Endpoint::SamExclusions => sam_exclusions::answer(world, &query, simulated_world::KEY),
         Endpoint::Shopify(route) => shopify::answer(world.seed, route, request.visit, &query),
         Endpoint::Trademarks(route) => uspto_trademarks::answer(world, route, request.path, request.key),
         Endpoint::Trials(route) => clinical_trials::answer(world, route, request.path, &query, plan),

@@ -12,14 +12,14 @@ use bytes::{Buf, Bytes};
 use futures_util::stream;
 use http::{HeaderValue, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
+use simulated_world::answer::Answer;
+use simulated_world::expected::ndjson;
+use simulated_world::faults::{Fault, Plan};
+use simulated_world::query::Query;
 use tokio::net::TcpListener;
 use warp::{Filter, Reply};
 
-use crate::answer::Answer;
 use crate::connections;
-use crate::expected::ndjson;
-use crate::faults::{Fault, Plan};
-use crate::query::Query;
 use crate::render::{Endpoint, Request};
 use crate::{Simulator, When};
 

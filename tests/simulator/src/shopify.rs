@@ -5,9 +5,9 @@
 
 mod stock;
 
-use crate::answer::Answer;
-use crate::query::Query;
-use crate::random::Random;
+use simulated_world::answer::Answer;
+use simulated_world::query::Query;
+use simulated_world::random::Random;
 use stock::{DAY_MS, Pattern, Stock, shop_time};
 
 /// The niches: key and label.

@@ -4,10 +4,9 @@
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
-
-use crate::answer::Answer;
-use crate::faults::{Fault, Plan};
-use crate::query::Query;
+use simulated_world::answer::Answer;
+use simulated_world::faults::{Fault, Plan};
+use simulated_world::query::Query;
 
 const LIMIT_DEFAULT: usize = 1_000;
 const LIMIT_MAX: usize = 50_000;

@@ -5,11 +5,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, ToSpan};
 use serde_json::{Value, json};
-
-use crate::answer::Answer;
-use crate::faults::{Fault, Plan};
-use crate::random::Random;
-use crate::world::{World, brand, capitalised};
+use simulated_world::answer::Answer;
+use simulated_world::faults::{Fault, Plan};
+use simulated_world::random::Random;
+use simulated_world::world::{World, brand, capitalised};
 
 /// What the paths of lists begin with.
 const PATH: &str = "/api/rest_v1/metrics/pageviews/top/en.wikipedia/all-access/";

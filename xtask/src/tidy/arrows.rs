@@ -129,7 +129,9 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("tests/engines/", "engines", &[]),
-    ("tests/simulator/", "simulator", &["schemas"]),
+    ("tests/simulator/", "simulator", &["schemas", "simulated-agencies", "simulated-world"]),
+    ("tests/simulator/agencies/", "simulated-agencies", &["schemas", "simulated-world"]),
+    ("tests/simulator/world/", "simulated-world", &["schemas"]),
     ("xtask/", "xtask", &[]),
 ];
 /// Crates that the tests of every crate may use in addition: the servers, a view that is filled change by change (`feed::testing`), and the list of

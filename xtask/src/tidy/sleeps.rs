@@ -51,7 +51,7 @@ pub(super) fn check(path: &str, text: &str, code: &Code) -> Vec<Finding> {
 /// Whether a whole file is test code.
 fn is_of_tests(path: &str) -> bool {
     // The crates below tests/ are programs and servers, except for their own tests.
-    let is_crate = ["tests/bench/src/", "tests/engines/src/", "tests/simulator/src/"].iter().any(|folder| path.starts_with(folder));
+    let is_crate = ["tests/bench/src/", "tests/engines/src/", "tests/simulator/"].iter().any(|folder| path.starts_with(folder));
     let file = path.rsplit('/').next().unwrap_or_default();
     ["tests.rs", "testing.rs"].contains(&file)
         || file.ends_with("_tests.rs")

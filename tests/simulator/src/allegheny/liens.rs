@@ -1,9 +1,9 @@
 //! The table of tax liens.
 
 use serde_json::{Value, json};
+use simulated_world::world::World;
 
 use super::day;
-use crate::world::World;
 
 /// The parcels that have ordinary liens.
 const PARCELS: i64 = 50;

@@ -1,9 +1,9 @@
 //! The tables of assessments and of sales: commercial parcels of one use in one ward, sold around a ratio, and homes with exemptions.
 
 use serde_json::{Value, json};
+use simulated_world::world::World;
 
 use super::day;
-use crate::world::World;
 
 /// The sold commercial parcels around the median.
 const PEERS: i64 = 40;

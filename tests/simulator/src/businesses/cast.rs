@@ -3,10 +3,10 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
+use simulated_world::json::joined;
+use simulated_world::world::{World, compact};
 
 use super::{Register, stamp};
-use crate::json::joined;
-use crate::world::{World, compact};
 
 /// The rows of a dataset that are published by now.
 pub(super) fn rows(world: &World, register: Register) -> Vec<Value> {

@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use simulated_world::random::Random;
+use simulated_world::world::capitalised;
+
 use super::words::{ADJECTIVES, HEADS, NOUNS, TAILS, VERBS};
-use crate::random::Random;
-use crate::world::capitalised;
 
 /// The forms of titles: `{n}` is a noun, `{a}` an adjective, `{v}` a verb, `{m}` an invented name. Many forms keep each phrase of a form
 /// and a word rare.

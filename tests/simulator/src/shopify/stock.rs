@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
-
-use crate::random::Random;
+use simulated_world::random::Random;
 
 pub(super) const DAY_MS: i64 = 86_400_000;
 /// Before every simulated poll: 2025-01-06T00:00:00Z.
