@@ -2,7 +2,7 @@
 //!
 //! Proved elsewhere: terminated awards and sums to the cent (`services/exclusions/src/operations/artifact/tests.rs`), exclusions that are active on a day
 //! (`services/exclusions/src/record.rs`), half a file and cross-references in another order (`ingest/upstreams/src/sam_exclusions.rs` and `row.rs` next to it),
-//! the worked example of the hash (`schemas/src/evidence.rs`), and verdicts (`services/exclusions/src/rules/contradiction/tests.rs`).
+//! the worked example of the hash (`schemas/proofs/src/evidence.rs`), and verdicts (`services/exclusions/src/rules/contradiction/tests.rs`).
 
 use std::collections::BTreeSet;
 

@@ -79,10 +79,12 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("projector/fold/", "fold", &["schemas", "view-store"]),
     ("projector/store/", "view-store", &["disk-files", "schemas"]),
     ("projector/table-file/", "table-file", &[]),
-    ("schemas/", "schemas", &[]),
+    ("schemas/", "schemas", &["proofs", "texts"]),
     ("schemas/directives/", "directives", &["schemas"]),
     ("schemas/marks/", "marks", &["schemas"]),
     ("schemas/matching/", "matching", &["schemas"]),
+    ("schemas/proofs/", "proofs", &[]),
+    ("schemas/texts/", "texts", &[]),
     ("schemas/velocity/", "velocity", &["schemas"]),
     (
         "services/list/",

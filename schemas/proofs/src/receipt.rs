@@ -1,4 +1,4 @@
-//! Receipts: how they are hashed, signed and checked. Their stored rows are in [`crate::views::receipts`].
+//! Receipts: how they are hashed, signed and checked. Their stored rows are in `schemas::views::receipts`.
 //!
 //! Anyone who has a receipt can check it with SHA-256, Ed25519 and RFC 8785 alone: `contentHash` is the SHA-256 of the canonical body, `id`
 //! contains its first 16 bytes, and the signature covers its 32 bytes.

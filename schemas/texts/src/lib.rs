@@ -1,0 +1,20 @@
+//! How published texts and values are read and compared: names of companies, dates, dollars, ticker symbols, numbers of records, masked names, words, and the
+//! versioned data files with their rules.
+//!
+//! This crate knows no topic and no table, does no input or output and reads no clock. `schemas` re-exports its modules.
+
+pub mod allegheny;
+pub mod company_forms;
+pub mod company_names;
+pub mod cook;
+pub mod crosswalk;
+pub mod data_file;
+pub mod dates;
+pub mod dollars;
+pub mod folding;
+pub mod masked_text;
+pub mod numbers;
+pub mod phrases;
+pub mod plain_words;
+pub mod tickers;
+pub mod values;
