@@ -210,10 +210,6 @@ impl RunMemory for Allegheny {
         })
     }
 
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
     fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
         json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
     }

@@ -171,10 +171,6 @@ impl RunMemory for SamExclusions {
         json::write_cursor(Cursor { day: Some(window.to), row: 0, is_read: false, ..memory })
     }
 
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
     fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
         json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| !cursor.is_read)
     }

@@ -371,8 +371,10 @@ pub trait RunMemory {
     /// nothing.
     fn start_after(&self, stream: &Stream, window: &Window, settings: &Settings, memory: &UpstreamCursor, at: Timestamp) -> UpstreamCursor;
 
-    /// Returns what a finished run leaves to the next, given the cursor after its last page.
-    fn remember(&self, stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor;
+    /// Returns what a finished run leaves to the next, given the cursor after its last page. By default that cursor.
+    fn remember(&self, _stream: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
+        cursor.clone()
+    }
 
     /// Whether anything is to be requested at a cursor. A run ends at a cursor without a request.
     fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool;

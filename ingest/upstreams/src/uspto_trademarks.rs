@@ -150,10 +150,6 @@ impl RunMemory for UsptoTrademarks {
         json::write_cursor(Cursor { step: Step::List, first, file: String::new(), record: 0, ..memory })
     }
 
-    fn remember(&self, _: &Stream, cursor: &UpstreamCursor) -> UpstreamCursor {
-        cursor.clone()
-    }
-
     fn has_request(&self, stream: &Stream, cursor: &UpstreamCursor) -> bool {
         json::read_cursor::<Cursor>(stream.name, cursor).map_or(true, |cursor| cursor.step != Step::Rest)
     }

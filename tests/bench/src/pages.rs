@@ -22,8 +22,8 @@ use crate::{Failure, Settings};
 
 /// Returns the streams whose pages are used.
 pub(crate) fn streams() -> impl Iterator<Item = (&'static dyn Upstream, &'static Stream)> {
-    let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
-    let all = played.flat_map(|upstream| upstream.manifest().streams.iter().map(move |stream| (upstream, stream)));
+    let simulated = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
+    let all = simulated.flat_map(|upstream| upstream.manifest().streams.iter().map(move |stream| (upstream, stream)));
     all.filter(|(_, stream)| *stream.topic == schemas::topics::RECALLS && !stream.name.starts_with("nhtsa.flat"))
 }
 

@@ -75,7 +75,7 @@ impl Core {
                     reason,
                     "the view store is damaged: its files are moved to the directory `damaged`, and all views are rebuilt from the log"
                 );
-                opening::set_aside(dir)?;
+                opening::move_to_damaged(dir)?;
                 Self::create(dir, &options, Some(reason)).map_err(|fault| match fault {
                     Fault::Refused(error) => error,
                     Fault::Damaged(reason) => Error::Damaged { table: format!("the view store at {}", dir.display()), reason },

@@ -183,14 +183,14 @@ fn walk_journals(store: &Path, manifest: &Manifest) -> Result<Option<u64>, Fault
     Ok(last)
 }
 
-/// Sets the engine's files aside, so that a new store is created. Those that were set aside before are deleted.
-pub(super) fn set_aside(dir: &Path) -> Result<(), Error> {
+/// Moves the engine's files into a folder of damaged files, so that a new store is created. Those that were moved before are deleted.
+pub(super) fn move_to_damaged(dir: &Path) -> Result<(), Error> {
     let failed = |error: io::Error| opening(dir, error.into());
-    let aside = dir.join("damaged");
-    if aside.exists() {
-        fs::remove_dir_all(&aside).map_err(failed)?;
+    let damaged = dir.join("damaged");
+    if damaged.exists() {
+        fs::remove_dir_all(&damaged).map_err(failed)?;
     }
-    match fs::rename(store_dir(dir), &aside) {
+    match fs::rename(store_dir(dir), &damaged) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Tests of what facts mean for items: polls of one store, played through `decide`.
+//! Tests of what facts mean for items: polls of one store, given to `decide`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const HOST: &str = "shop.example";
 /// 2026-09-01T00:00:00Z.
 const START_MS: i64 = 1_788_220_800_000;
 
-/// A store whose polls are played.
+/// A store with simulated polls.
 struct Store {
     folded: Folded<Cadence>,
     now_ms: i64,
