@@ -1,6 +1,6 @@
 //! Which fields of a record have a value, for the guard against changed formats.
 
-use super::{Named, Organization, Project};
+use super::project::{Named, Organization, Project};
 use crate::drift::FieldCounts;
 
 impl Project<'_> {

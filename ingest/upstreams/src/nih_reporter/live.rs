@@ -3,7 +3,8 @@
 use jiff::civil::Date;
 use serde_json::json;
 
-use super::{FIELDS, ORIGIN, Project, SEARCH_PATH, observe, read as envelope};
+use super::project::{Project, observe};
+use super::{FIELDS, ORIGIN, SEARCH_PATH, read as envelope};
 use crate::found::{Found, offset};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
