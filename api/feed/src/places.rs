@@ -6,14 +6,18 @@
 //! Promises: a call walks at most [`PLACES_MAX`] places, however long the list and whatever the filter is, and one page more if entries
 //! were added in front of the page while a reader paged. Following `next` to its end gives every matching record of the list once, except
 //! those that change their place meanwhile; with `asOf` none does. `total` is exact, or `None` if the list is longer than one walk.
+//!
+//! What a walk without a condition found is remembered for the position: further pages of the same part read their own places only.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::vec;
 
 use futures_util::future::try_join_all;
 use jiff::civil::Date;
-use operation::context::{Context, store_problem, stored};
+use operation::context::{Context, Part as _, store_problem, stored};
 use operation::problem::Problem;
+use quick_cache::sync::Cache;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
@@ -22,9 +26,9 @@ use schemas::views::records::{PlaceRow, Record, day_number, month_number};
 use serde::{Deserialize, Serialize};
 use view_store::{Range, View};
 
-use crate::cursor;
 use crate::position::Position;
 use crate::query::Feed;
+use crate::{Feeds, cursor};
 
 /// The most places that one call walks.
 pub const PLACES_MAX: usize = 2_000;
@@ -37,11 +41,15 @@ const ROWS_PER_READ: usize = 500;
 const ROWS_PER_PROBE: usize = 200;
 /// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round.
 const BUCKETS_AT_ONCE: usize = 16;
+/// The fewest rows of a bucket that are read at a time for one page, so that places that are no longer held do not cost many reads.
+const ROWS_PER_PAGE_MIN: usize = 64;
+/// How many parts of lists of a service are remembered, each at one position, with about 500 bytes.
+const EXTENTS_MAX: usize = 4_096;
 /// Starts the text of a place, which is signed as the cursors of feeds are. No filter of a feed starts like this.
 const PLACE: &str = "place/";
 
 /// A segment of a ranked list: its buckets in order, and the ranks within them, first and last included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// The buckets that can hold places of the part.
     pub buckets: RangeInclusive<i64>,
@@ -102,6 +110,27 @@ struct Spot {
     id: String,
 }
 
+/// What a walk from the start of a part of a list found, if every place matches. It never changes, since it is of one position.
+#[derive(Debug)]
+struct Extent {
+    /// The first place; `None` if the walk found none.
+    first: Option<Spot>,
+    /// The last place that was walked.
+    last: Option<Spot>,
+    places: usize,
+    /// Whether the walk reached the end of the part.
+    is_whole: bool,
+}
+
+/// The extents of parts of lists in one generation of a service's view, by list, part and position.
+struct Extents(Cache<(String, Segment, Seq), Arc<Extent>>);
+
+impl Extents {
+    fn new() -> Self {
+        Self(Cache::new(EXTENTS_MAX))
+    }
+}
+
 /// What `after` holds.
 #[derive(Serialize, Deserialize)]
 struct Token {
@@ -154,7 +183,10 @@ impl Feed {
         let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?;
         let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
         if !is_far {
-            let page = self.walk(at, table, walk, after.as_ref(), false, selects).await?;
+            let page = match selects {
+                None => self.walk_of_all(ctx, at, table, walk, after.as_ref()).await?,
+                Some(_) => self.walk(at, table, walk, after.as_ref(), false, selects).await?,
+            };
             // Entries that were added in front can move a place out of the reach of a walk from the start.
             if page.is_past(after.as_ref()) {
                 return Ok(Some(page));
@@ -163,13 +195,32 @@ impl Feed {
         self.walk(at, table, walk, after.as_ref(), true, selects).await.map(Some)
     }
 
+    /// The walk from the start of a part to a page, if every place matches. Only the first one at a position walks: the next ones read the page alone.
+    async fn walk_of_all<R: Record>(
+        &self,
+        ctx: &Context,
+        at: &Position,
+        table: &'static Table,
+        walk: &Walk<'_>,
+        after: Option<&Spot>,
+    ) -> Result<Walked<R>, Problem> {
+        let extents = Feeds::of(ctx).cached_for(&self.source, &*at.view, Extents::new);
+        let key = (walk.list.to_owned(), walk.part.clone(), at.seq);
+        if let Some(extent) = extents.0.get(&key) {
+            return page_within(at, table, walk, after, &extent).await;
+        }
+        let page = self.walk(at, table, walk, after, false, None).await?;
+        extents.0.insert(key, Arc::new(page.extent()));
+        Ok(page)
+    }
+
     /// How many places a part of a list holds at a position; `None` if they are more than `most`.
     ///
     /// # Errors
     /// `unavailable`.
     pub async fn count_places(&self, at: &Position, list: &str, part: &Segment, most: usize) -> Result<Option<u64>, Problem> {
         let Some(table) = self.tables.places else { return Ok(Some(0)) };
-        let mut reading = Reading::new(&*at.view, table, list, part, at.seq, None);
+        let mut reading = Reading::new(at, table, list, part, None);
         let mut count = 0;
         while let Some(spots) = reading.next_spots().await? {
             count += spots.len();
@@ -190,8 +241,8 @@ impl Feed {
         selects: Option<Selects<'_, R>>,
     ) -> Result<Walked<R>, Problem> {
         let start = after.filter(|_| is_far).cloned();
-        let mut reading = Reading::new(&*at.view, table, walk.list, &walk.part, at.seq, start);
-        let mut page = Walked { items: Vec::new(), total: 0, places: 0, last: None, has_more: false, is_whole: false, is_far };
+        let mut reading = Reading::new(at, table, walk.list, &walk.part, start);
+        let mut page = Walked { is_far, ..Walked::default() };
         loop {
             let Some(mut spots) = reading.next_spots().await? else {
                 page.is_whole = true;
@@ -261,7 +312,8 @@ struct Walked<R> {
     total: u64,
     /// How many places were walked.
     places: usize,
-    /// The last place that was walked.
+    /// The first and the last place that were walked.
+    first: Option<Spot>,
     last: Option<Spot>,
     /// Whether a match after the page was found.
     has_more: bool,
@@ -271,7 +323,18 @@ struct Walked<R> {
     is_far: bool,
 }
 
+impl<R> Default for Walked<R> {
+    fn default() -> Self {
+        Self { items: Vec::new(), total: 0, places: 0, first: None, last: None, has_more: false, is_whole: false, is_far: false }
+    }
+}
+
 impl<R> Walked<R> {
+    /// What a walk from the start, of which every place matched, found of the part.
+    fn extent(&self) -> Extent {
+        Extent { first: self.first.clone(), last: self.last.clone(), places: self.places, is_whole: self.is_whole }
+    }
+
     fn take(&mut self, spot: Spot, record: Option<R>, is_selected: bool, after: Option<&Spot>, limit: usize) {
         if is_selected {
             self.total += 1;
@@ -282,6 +345,9 @@ impl<R> Walked<R> {
                     self.has_more = true;
                 }
             }
+        }
+        if self.first.is_none() {
+            self.first = Some(spot.clone());
         }
         self.last = Some(spot);
     }
@@ -305,6 +371,42 @@ impl<R> Walked<R> {
     }
 }
 
+/// The page that a walk from the start would give, if every place matches. Only the places of the page are read.
+async fn page_within<R>(
+    at: &Position,
+    table: &'static Table,
+    walk: &Walk<'_>,
+    after: Option<&Spot>,
+    extent: &Extent,
+) -> Result<Walked<R>, Problem> {
+    let mut page = Walked {
+        total: extent.places as u64,
+        places: extent.places,
+        first: extent.first.clone(),
+        last: extent.last.clone(),
+        is_whole: extent.is_whole,
+        ..Walked::default()
+    };
+    let (Some(first), Some(last)) = (&extent.first, &extent.last) else { return Ok(page) };
+    if after.is_some_and(|after| after >= last) {
+        return Ok(page);
+    }
+    // A smaller rank never has a larger bucket, so every place between the two has such a bucket and such a rank.
+    let part = Segment { buckets: first.bucket..=last.bucket, ranks: first.rank..=last.rank };
+    let rows_at_once = walk.limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ);
+    let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &part, after.cloned()) };
+    while let Some(spots) = reading.next_spots().await? {
+        for spot in spots.into_iter().filter(|spot| spot <= last) {
+            if page.items.len() >= walk.limit {
+                page.has_more = true;
+                return Ok(page);
+            }
+            page.items.push((spot, None));
+        }
+    }
+    Ok(page)
+}
+
 /// Reads the places of a part of a list, in order.
 struct Reading<'a> {
     view: &'a dyn View,
@@ -320,25 +422,28 @@ struct Reading<'a> {
     /// The place after which the walk starts.
     start: Option<Spot>,
     buckets_at_once: usize,
+    /// The most rows of a bucket that are read at a time.
+    rows_at_once: usize,
     /// Whether the buckets that were read last have no rows.
     is_in_gap: bool,
     rows_read: usize,
 }
 
 impl<'a> Reading<'a> {
-    fn new(view: &'a dyn View, table: &'static Table, list: &'a str, part: &Segment, seq: Seq, start: Option<Spot>) -> Self {
+    fn new(at: &'a Position, table: &'static Table, list: &'a str, part: &Segment, start: Option<Spot>) -> Self {
         let first = start.as_ref().map_or(*part.buckets.start(), |spot| spot.bucket.max(*part.buckets.start()));
         Self {
-            view,
+            view: &*at.view,
             table,
             list,
             ranks: part.ranks.clone(),
-            seq,
+            seq: at.seq,
             bucket: first,
             last_bucket: *part.buckets.end(),
             after: None,
             start,
             buckets_at_once: 1,
+            rows_at_once: ROWS_PER_READ,
             is_in_gap: false,
             rows_read: 0,
         }
@@ -350,7 +455,7 @@ impl<'a> Reading<'a> {
             return Ok(None);
         }
         let end = self.last_bucket.min(self.bucket.saturating_add(i64::try_from(self.buckets_at_once).unwrap_or(1) - 1));
-        let limit = if self.is_in_gap { ROWS_PER_PROBE } else { ROWS_PER_READ };
+        let limit = if self.is_in_gap { ROWS_PER_PROBE.min(self.rows_at_once) } else { self.rows_at_once };
         let reads = (self.bucket..=end).map(|bucket| self.view.range(self.table, self.range(bucket, limit)));
         let rows_of_buckets = try_join_all(reads).await.map_err(store_problem)?;
         self.is_in_gap = rows_of_buckets.iter().all(Vec::is_empty);

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use operation::context::Context;
 use operation::{Body, Call, Form};
 use schemas::error_code::ErrorCode;
+use schemas::key;
 use schemas::position::Seq;
+use schemas::tables::Write;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
@@ -175,6 +177,38 @@ async fn long_lists_are_walked_in_parts() {
         }
     }
     assert_eq!(seen.len(), count);
+}
+
+/// Proves that after the first walk at a position, pages of any size read their own places alone and say what the walk found, and that a later position is
+/// walked again.
+#[tokio::test]
+async fn further_pages_of_a_position_do_not_walk_again() {
+    let mut things = Things::new(&LARGE).await;
+    let thing = |n: i64| Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: "n".into(), size: 20 + n / 10 };
+    let seqs: Vec<Seq> = (0..300).map(|n| things.change(&thing(n))).collect();
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let ask = async |at: &Position, limit: usize, after: Option<&str>| {
+        let walk = Walk { list: "all", part: whole(), filter: "", limit, after };
+        let page: Ranked<Thing> = feed.ranked(&ctx, at, walk, None).await.unwrap();
+        (page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>(), page.total, page.next)
+    };
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let walked = ask(&at, 20, None).await;
+    assert_eq!((walked.0.len(), walked.1, walked.2.is_some()), (20, Some(300), true));
+    // The row of a place behind the pages is taken away, so that a walk would count one less.
+    let row = key!["all", 4_i64, 49_i64, "thing/00290", seqs[290]];
+    things.view.commit(vec![Write::delete(LARGE.places.unwrap(), row)], &things.checkpoint).await.unwrap();
+    assert_eq!(ask(&at, 20, None).await, walked);
+    let all: Vec<String> = (0..300).map(|n| thing(n).id).collect();
+    let second = ask(&at, 100, walked.2.as_deref()).await;
+    assert_eq!((&second.0[..], second.1), (&all[20..120], Some(300)));
+    let third = ask(&at, 200, second.2.as_deref()).await;
+    assert_eq!((third.0.len(), third.1, third.2), (179, Some(300), None));
+    things.change(&thing(300));
+    things.commit().await;
+    let later = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    assert_eq!(ask(&later, 20, None).await.1, Some(300), "299 places and the new one");
 }
 
 /// Proves that `after` of another list, another filter or another kind, and altered ones, are refused by name.
