@@ -21,7 +21,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::rows::Rows;
-use crate::service::{CurrentRecord, Draft, Service, Undecided};
+use crate::service::{CurrentRecord, Draft, Service};
+use crate::undecided::{Undecided, all};
 
 /// The rules of a service with one kind of record.
 pub trait Rules: Send + Sync + 'static {
@@ -49,7 +50,8 @@ pub trait Rules: Send + Sync + 'static {
     /// When the value does not have the form that the topic holds.
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Self::Fact>, avro::Error>;
 
-    /// Returns the rows that [`Self::decide`] will certainly read.
+    /// Returns the rows that [`Self::decide`] will read, as far as the fact tells: they are fetched for a whole batch at once. One that is not read after
+    /// all does no harm.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<Read>;
 
     /// See [`Service::change_details`].
@@ -121,17 +123,32 @@ impl<'a, T: Rules> State<'a, T> {
         Self { rows, records: BTreeMap::new(), sources: BTreeMap::new() }
     }
 
+    /// Asks for rows that the decision will read: those that have not been fetched are fetched at once, and the decision is repeated once for all of them.
+    ///
+    /// # Errors
+    /// When one of the rows has not been fetched.
+    pub fn need(&mut self, reads: impl IntoIterator<Item = Read>) -> Result<(), Undecided> {
+        let rows = reads.into_iter().map(row_of::<T>);
+        all(rows.map(|(table, key)| self.rows.get(table, &key).map(drop))).map(drop)
+    }
+
     /// Returns a record.
     ///
     /// # Errors
     /// When the row has not been fetched or cannot be decoded.
     pub fn record(&mut self, id: &str) -> Result<Option<T::Record>, Undecided> {
+        self.load(id)?;
+        Ok(self.records.get(id).and_then(|(_, now)| now.clone()))
+    }
+
+    /// Loads a record that this decision has not read yet.
+    fn load(&mut self, id: &str) -> Result<(), Undecided> {
         if !self.records.contains_key(id) {
             let row = self.stored_row(id)?;
             let record = row.as_ref().map(|row| row.record.clone());
             self.records.insert(id.to_owned(), (row, record));
         }
-        Ok(self.records.get(id).and_then(|(_, now)| now.clone()))
+        Ok(())
     }
 
     /// Returns the stored record, without the changes of this decision: call it before the decision changes the record. It is for decisions that compare
@@ -152,7 +169,7 @@ impl<'a, T: Rules> State<'a, T> {
     /// # Errors
     /// As [`Self::record`].
     pub fn put(&mut self, record: T::Record) -> Result<(), Undecided> {
-        self.record(record.id())?;
+        self.load(record.id())?;
         if let Some((_, now)) = self.records.get_mut(record.id()) {
             *now = Some(record);
         }
@@ -263,11 +280,7 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn reads(fact: &Fact<T::Fact>) -> Vec<(&'static Table, Key)> {
-        let row = |read| match read {
-            Read::Record(id) => (T::TABLES.records, key![id]),
-            Read::Source(key) => (T::TABLES.sources, key![key]),
-        };
-        T::reads(fact).into_iter().map(row).collect()
+        T::reads(fact).into_iter().map(row_of::<T>).collect()
     }
 
     fn signs(fact: &Fact<T::Fact>) -> bool {
@@ -340,6 +353,14 @@ impl<T: Rules> Service for Records<T> {
         let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
         let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
         Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..note_draft("") }))
+    }
+}
+
+/// The table and the key of a row that a decision reads.
+fn row_of<T: Rules>(read: Read) -> (&'static Table, Key) {
+    match read {
+        Read::Record(id) => (T::TABLES.records, key![id]),
+        Read::Source(key) => (T::TABLES.sources, key![key]),
     }
 }
 

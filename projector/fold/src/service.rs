@@ -86,7 +86,8 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// When the value does not have the form that the topic holds.
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Self::Fact>, avro::Error>;
 
-    /// Returns the rows that `decide` will certainly read for a fact, so that those of a whole batch are fetched at once.
+    /// Returns the rows that `decide` will read for a fact, as far as the fact tells, so that those of a whole batch are fetched at once. One that is not
+    /// read after all does no harm.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<(&'static Table, Key)>;
 
     /// Whether deciding a fact may create a signature. If so, [`SigningCheck`] is called before the batch.

@@ -59,8 +59,20 @@ pub fn trigger_family(trigger: &str) -> &str {
 /// that matches none.
 #[must_use]
 pub fn same_key(business: &str, state: &str, line: &str, trigger: &str) -> Option<String> {
-    let name = business_name::key(business)?;
-    Some(format!("{name}|{}|{line}|{}", state.trim().to_uppercase(), trigger_family(trigger)))
+    name_key(business).map(|name| same_key_of(&name, state, line, trigger))
+}
+
+/// Returns the letters of the name of a business without legal forms, from which [`same_key_of`] makes the keys of its leads. `None` for a name that matches
+/// none.
+#[must_use]
+pub fn name_key(business: &str) -> Option<String> {
+    business_name::key(business)
+}
+
+/// Returns what [`same_key`] does, for a name of which [`name_key`] is known: a business has several leads, and its name is read once.
+#[must_use]
+pub fn same_key_of(name: &str, state: &str, line: &str, trigger: &str) -> String {
+    format!("{name}|{}|{line}|{}", state.trim().to_uppercase(), trigger_family(trigger))
 }
 
 /// Why a lead is in a group.
@@ -225,6 +237,8 @@ mod tests {
         assert_eq!(all.len(), 4);
         assert_eq!(key("CO", "CARGO", "new_carrier"), key("CO", "CARGO", "entity_formed"));
         assert_eq!(same_key("--", "CO", "CARGO", "new_carrier"), None);
+        let known = name_key("Acme LLC").map(|name| same_key_of(&name, "co ", "CARGO", "cancellation"));
+        assert_eq!(known.unwrap(), key("CO", "CARGO", "insurance_lapse"));
     }
 
     /// Proves that two numbers of one register are two businesses unless their address is the same, and that those of two registers are not compared.

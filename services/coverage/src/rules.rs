@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use matching::address::Address;
 use matching::mandates::{Basis, Fact as RuleFact, Line};
+use matching::same_business;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::businesses::BusinessFact;
@@ -68,13 +69,25 @@ impl Rules for CoverageRules {
         }
     }
 
+    /// The facts about the business, and the rows of the leads that follow if nothing else is known of it, which is so for most facts.
     fn reads(fact: &Fact<CoverageFact>) -> Vec<Read> {
-        let owner = match &fact.data {
-            Some(CoverageFact::Carrier(data)) => Some(carriers::owner(&data.dot)),
-            Some(CoverageFact::Business(data)) => Some(entities::owner(&data.stream, &data.entity)),
-            None => None,
+        let (owner, leads) = match &fact.data {
+            Some(CoverageFact::Carrier(data)) => {
+                let (owner, mut carrier) = (carriers::owner(&data.dot), Carrier::default());
+                carrier.observe(&fact.key, data, fact.observed_at);
+                let leads = carrier.candidates(&owner);
+                (Some(owner), leads)
+            }
+            Some(CoverageFact::Business(data)) => {
+                let (owner, mut entity) = (entities::owner(&data.stream, &data.entity), Entity::default());
+                entity.observe(&fact.key, data, fact.observed_at);
+                let leads = entity.candidates(&owner);
+                (Some(owner), leads)
+            }
+            None => (None, Candidates::new()),
         };
-        [Read::Source(owner_key(&fact.key))].into_iter().chain(owner.map(Read::Source)).collect()
+        let facts = [owner_key(&fact.key)].into_iter().chain(owner).map(Read::Source);
+        facts.chain(leads.values().flat_map(leads::reads)).collect()
     }
 
     fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
@@ -115,9 +128,20 @@ type Candidates = BTreeMap<String, Candidate>;
 #[derive(Clone, Debug, PartialEq)]
 struct Candidate {
     lead: Lead,
+    /// The row of the leads with which it is compared; `None` if its name cannot be compared.
+    row: Option<String>,
     address: Address,
     day: Date,
     basis: Basis,
+}
+
+impl Candidate {
+    /// `name` is the key of the name of the business, see [`same_business::name_key`].
+    fn new(lead: Lead, name: Option<&str>, address: &Address, day: Date, basis: Basis) -> Self {
+        let key = |name| same_business::same_key_of(name, &lead.state, &lead.coverage_line, &lead.trigger);
+        let row = name.map(|name| format!("same/{}", key(name)));
+        Self { row, lead, address: address.clone(), day, basis }
+    }
 }
 
 /// All facts about a carrier or an entity.

@@ -319,7 +319,14 @@ impl Tables {
 
     fn get_many(&self, table: &'static Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Error> {
         let (open, snapshot) = (self.table(table)?, self.core.db.snapshot());
-        keys.iter().map(|key| open.get(&snapshot, key)).collect()
+        // In the order of the table, so that rows of one block are read from it one after another.
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_unstable_by_key(|at| &keys[*at]);
+        let mut rows = vec![None; keys.len()];
+        for at in order {
+            rows[at] = open.get(&snapshot, &keys[at])?;
+        }
+        Ok(rows)
     }
 
     fn rows(&self, table: &'static Table, bounds: Bounds, limit: usize, reverse: bool) -> Result<Vec<(Key, Bytes)>, Error> {

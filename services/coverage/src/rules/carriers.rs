@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use matching::address::Address;
 use matching::insurance_filings::{self, Filing, Lapse, Subject};
 use matching::mandates::{self, Fact as RuleFact};
+use matching::same_business;
 use schemas::facts::carriers::{CarrierFact, kind};
 use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
@@ -323,6 +324,8 @@ impl Owner for Carrier {
         self.authority_granted(&mut triggers);
         self.insurance_lapse(&mut triggers);
         let mut candidates = Candidates::new();
+        // Most carriers that are looked up have no trigger.
+        let company = if triggers.is_empty() { None } else { same_business::name_key(&profile.legal_name) };
         for Trigger { name, day, facts, more, docket, url } in triggers {
             for line in mandates::lines(name, state, &facts) {
                 let (parts, basis) = lead_of(line, more.clone());
@@ -342,7 +345,7 @@ impl Owner for Carrier {
                     url: url.clone(),
                     ..parts
                 };
-                let candidate = Candidate { lead, address: address.clone(), day, basis };
+                let candidate = Candidate::new(lead, company.as_deref(), &address, day, basis);
                 // Two authorities of one day can demand the same line: the stronger counts.
                 match candidates.get(&candidate.lead.id) {
                     Some(known) if known.basis <= candidate.basis => {}

@@ -6,6 +6,7 @@ use crate::record::{BusinessIds, Lead};
 use jiff::civil::Date;
 use matching::address::Address;
 use matching::mandates::{self, Fact as RuleFact};
+use matching::same_business;
 use schemas::facts::businesses::BusinessFact;
 use serde::{Deserialize, Serialize};
 
@@ -167,6 +168,7 @@ impl Owner for Entity {
         let filed = rule_fact(register.dataset, "filing_type", &fact.filing_type);
         // The lead is of the state of the register; an address elsewhere is that of an office.
         let address = Address::new(&fact.street, &fact.city, if fact.state.is_empty() { register.state } else { &fact.state }, &fact.zip);
+        let company = same_business::name_key(&fact.name);
         let mut candidates = Candidates::new();
         for line in mandates::lines(trigger, register.state, &facts) {
             let (parts, basis) = lead_of(line, filed.clone().into_iter().collect());
@@ -184,7 +186,7 @@ impl Owner for Entity {
                 url: format!("{}{}", register.url, fact.entity),
                 ..parts
             };
-            candidates.insert(lead.id.clone(), Candidate { lead, address: address.clone(), day, basis });
+            candidates.insert(lead.id.clone(), Candidate::new(lead, company.as_deref(), &address, day, basis));
         }
         candidates
     }

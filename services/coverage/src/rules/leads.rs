@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carriers::{self, Carrier};
 use super::entities::Entity;
-use super::{Candidate, Candidates, CoverageRules, Owner, State};
+use super::{Candidate, Candidates, CoverageRules, Owner, Read, State};
 use fold::undecided::{Undecided, all};
 
 /// The most leads of a row. A further one is a lead of its own, and its evidence says so.
@@ -44,6 +44,8 @@ struct Member {
 /// Changes the leads of a carrier or an entity from those before to those now.
 pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: &Candidates, now: &Candidates) -> Result<(), Undecided> {
     let ids: BTreeSet<&String> = before.keys().chain(now.keys()).filter(|id| before.get(*id) != now.get(*id)).collect();
+    let changed = ids.iter().flat_map(|id| [before.get(*id), now.get(*id)]).flatten();
+    state.need(changed.flat_map(reads))?;
     let mut rows: BTreeSet<String> = BTreeSet::new();
     for id in ids {
         let (old, new) = (before.get(id), now.get(id));
@@ -52,7 +54,8 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
         {
             put(state, Lead { withdrawn: true, merged_into: String::new(), ..lead })?;
         }
-        let (old_row, new_row) = (old.and_then(row_key), new.and_then(row_key));
+        let row = |candidate: Option<&Candidate>| candidate.and_then(|candidate| candidate.row.clone());
+        let (old_row, new_row) = (row(old), row(new));
         if let Some(candidate) = new.filter(|_| new_row.is_none()) {
             put(state, candidate.lead.clone())?;
         }
@@ -87,10 +90,30 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
             }
         }
     }
-    for row in rows {
-        regroup(state, &row, owner, now)?;
+    let rows: Vec<(String, Vec<Member>)> = all(rows.into_iter().map(|row| {
+        let members: Vec<Member> = state.source(&row)?.unwrap_or_default();
+        Ok((row, members))
+    }))?;
+    let members = rows.iter().flat_map(|(_, members)| members);
+    state.need(members.flat_map(|Member { id, owner, day, .. }| {
+        [Read::Record(id.clone()), Read::Source(owner.clone()), Read::Source(counts_key(&day.to_string()))]
+    }))?;
+    for (row, members) in rows {
+        regroup(state, &row, &members, owner, now)?;
     }
     Ok(())
+}
+
+/// The rows that are read for a lead as it follows from one source: its record, the leads with which it is compared, and the counts of its day.
+pub(super) fn reads(candidate: &Candidate) -> Vec<Read> {
+    let Candidate { lead, row, .. } = candidate;
+    let sources = row.iter().cloned().chain([counts_key(&lead.trigger_date)]).map(Read::Source);
+    [Read::Record(lead.id.clone())].into_iter().chain(sources).collect()
+}
+
+/// The key of the counts of a day.
+fn counts_key(day: &str) -> String {
+    format!("{COUNTS}{day}")
 }
 
 /// A lead that has no room in its row.
@@ -104,12 +127,6 @@ fn not_compared(lead: &Lead) -> Lead {
     lead
 }
 
-/// The row of a lead; `None` if its name cannot be compared.
-fn row_key(candidate: &Candidate) -> Option<String> {
-    let Lead { business, state, coverage_line, trigger, .. } = &candidate.lead;
-    same_business::same_key(business, state, coverage_line, trigger).map(|key| format!("same/{key}"))
-}
-
 /// Changes the members of a row, which are kept in the order of their ids.
 fn change_row(state: &mut State<'_, CoverageRules>, row: &str, change: impl FnOnce(&mut Vec<Member>)) -> Result<(), Undecided> {
     state.change(row, |members: &mut Vec<Member>| {
@@ -119,8 +136,7 @@ fn change_row(state: &mut State<'_, CoverageRules>, row: &str, change: impl FnOn
 }
 
 /// Decides again which leads of a row are about one business, and writes the leads of the row.
-fn regroup(state: &mut State<'_, CoverageRules>, row: &str, owner: &str, now: &Candidates) -> Result<(), Undecided> {
-    let members: Vec<Member> = state.source(row)?.unwrap_or_default();
+fn regroup(state: &mut State<'_, CoverageRules>, row: &str, members: &[Member], owner: &str, now: &Candidates) -> Result<(), Undecided> {
     let keys: Vec<LeadKey> = members
         .iter()
         .map(|member| LeadKey {
@@ -210,7 +226,7 @@ fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided
     if old != new {
         for (place, change) in [(old, -1), (new, 1)] {
             let Some((day, cell)) = place else { continue };
-            state.count(&format!("{COUNTS}{day}"), [(cell, change)])?;
+            state.count(&counts_key(&day), [(cell, change)])?;
         }
     }
     state.put(lead)

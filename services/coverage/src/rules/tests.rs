@@ -12,6 +12,8 @@ use super::*;
 use fold::random::Random;
 use fold::testing::{self, Folded};
 
+mod rounds;
+
 /// 2026-11-20 12:00 UTC.
 const NOON: i64 = 1_795_176_000_000;
 
