@@ -16,7 +16,7 @@ use schemas::topics::{BUSINESSES, CARRIERS};
 use serde_json::Value;
 
 use crate::lists::{self, Kind, PeerRows, text};
-use crate::loads::{self, Loaded, Observed, Plan};
+use crate::loads::{self, LaterFacts, Loaded, Observed, Plan};
 use crate::report::{heading, run_child};
 use crate::sample::{self, Business, one_of};
 use crate::start_time::today;
@@ -87,7 +87,7 @@ fn columns(lead: &Value) -> Option<Vec<String>> {
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let (businesses, today) = (settings.records / LEADS_PER_BUSINESS, today());
     let facts = (0..businesses).filter_map(|n| fact(n, day_of(n, businesses, today)));
-    let later = (businesses..businesses + DAY_FACTS).filter_map(|n| fact(n, today)).collect();
+    let later: LaterFacts = Box::new((businesses..businesses + DAY_FACTS).filter_map(move |n| fact(n, today)));
     loads::child(settings, SERVICE, Plan { facts, later: vec![(DAY, later)], redecides: false })
 }
 

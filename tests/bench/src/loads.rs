@@ -75,12 +75,15 @@ impl Observed {
     }
 }
 
+/// Facts that are made when they are loaded, so that they are no part of the memory before.
+pub(crate) type LaterFacts = Box<dyn Iterator<Item = Observed>>;
+
 /// What is loaded.
 pub(crate) struct Plan<I> {
     /// The facts, in their order.
     pub(crate) facts: I,
     /// Facts that come after all others are decided, in batches whose time is measured, each with the name of its seconds in the report.
-    pub(crate) later: Vec<(&'static str, Vec<Observed>)>,
+    pub(crate) later: Vec<(&'static str, LaterFacts)>,
     /// Whether to decide everything again.
     pub(crate) redecides: bool,
 }
@@ -252,6 +255,7 @@ async fn load(settings: &Settings, loaded: Loaded, plan: Plan<impl Iterator<Item
     });
     let mut known_later = known.saturating_sub(planned);
     for (name, batch) in plan.later {
+        let batch: Vec<Observed> = batch.collect();
         let started = Instant::now();
         let (planned, appended) = appender.append(&engine, known_later, batch.into_iter()).await?;
         known_later = known_later.saturating_sub(planned);

@@ -20,7 +20,7 @@ use schemas::topics::{LIENS, PARCELS, PERMITS, SALES, Topic};
 use serde_json::Value;
 
 use crate::lists::{self, Kind, PeerRows, text};
-use crate::loads::{self, Loaded, Observed, Plan};
+use crate::loads::{self, LaterFacts, Loaded, Observed, Plan};
 use crate::report::{figure, heading, number, ratio, run_child};
 use crate::sample::{self, one_of};
 use crate::start_time::today;
@@ -154,7 +154,7 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let county = County::of(settings);
     let of_cook = (0..county.townships).flat_map(|township| county.facts(township));
     let facts = of_cook.chain((0..county.others).flat_map(|n| county.facts_of_other(n)));
-    let later = county.newest_values(county.townships - 1).collect();
+    let later: LaterFacts = Box::new(county.newest_values(county.townships - 1));
     loads::child(settings, SERVICE, Plan { facts, later: vec![(CYCLE, later)], redecides: false })
 }
 

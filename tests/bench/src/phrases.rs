@@ -19,7 +19,7 @@ use velocity::rows::record_id;
 
 use crate::asker::{Asker, Streamed};
 use crate::lists::{self, Kind, MoreRows, PeerRows, Sides, text};
-use crate::loads::{self, Loaded, Observed, Plan};
+use crate::loads::{self, LaterFacts, Loaded, Observed, Plan};
 use crate::names::coined;
 use crate::report::{figure, heading, latency, number, percentile, ratio, run_child};
 use crate::sample;
@@ -147,7 +147,8 @@ async fn ask_cold(settings: &Settings, sides: &Sides) -> Result<(), Failure> {
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let world = World::of(settings);
     let facts = (0..HOURS).flat_map(|hour| world.facts(hour));
-    loads::child(settings, SERVICE, Plan { facts, later: vec![(HOUR, world.facts(HOURS).collect())], redecides: false })
+    let later: LaterFacts = Box::new(world.facts(HOURS));
+    loads::child(settings, SERVICE, Plan { facts, later: vec![(HOUR, later)], redecides: false })
 }
 
 /// Serves the phrases that `phrases-child` decided.
