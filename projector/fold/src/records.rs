@@ -8,6 +8,7 @@ use bytes::Bytes;
 use jiff::civil::Date;
 use schemas::avro;
 use schemas::change::ChangeKind;
+use schemas::clock::day_of;
 use schemas::details::ChangeRecord;
 use schemas::event::Fact;
 use schemas::folding::is_same_content;
@@ -75,6 +76,13 @@ pub trait Rules: Send + Sync + 'static {
     /// earlier time read. `value` is the row as JSON, empty if it was deleted. Their dimension is none of the record's.
     #[must_use]
     fn index(_key: &str, _value: &str, _seq: Seq) -> Vec<Write> {
+        Vec::new()
+    }
+
+    /// Returns the entries of an index as [`Self::index`] does, of which one is kept for each day on which changes were recorded: their keys have the day in
+    /// place of the seq, so that the last one of a day replaces the others.
+    #[must_use]
+    fn index_by_day(_key: &str, _value: &str, _seq: Seq, _recorded: Date) -> Vec<Write> {
         Vec::new()
     }
 
@@ -298,9 +306,10 @@ impl<T: Rules> Service for Records<T> {
     }
 
     fn apply(change: &RecordChange<T::Record>, record: &[u8]) -> Vec<Write> {
-        let mut writes = Vec::new();
+        let (mut writes, recorded) = (Vec::new(), day_of(change.recorded_at));
         for NoteRow { key, value } in change.note.iter().flat_map(|note| &note.rows) {
             writes.extend(T::index(key, value, change.seq));
+            writes.extend(T::index_by_day(key, value, change.seq, recorded));
             writes.push(match value.as_str() {
                 "" => Write::delete(T::TABLES.sources, key![key.as_str()]),
                 value => Write::put(T::TABLES.sources, key![key.as_str()], Bytes::from(value.to_owned())),

@@ -241,6 +241,28 @@ pub fn last_counts_term() -> String {
     format!("{COUNTS}/last")
 }
 
+/// How many numbers [`counts_version`] has for each day of triggers: one for each day on which changes are recorded.
+const RECORDED_DAYS: i64 = 1 << 20;
+
+/// The term of the index under which the counts of each day are as they were at the end of each day on which they changed, as [`LastCounts`]. It has one
+/// bucket, in which the number of [`counts_version`] stands in place of a seq, so that all versions of any days are one range of rows.
+#[must_use]
+pub fn counts_versions_term() -> String {
+    format!("{COUNTS}/versions")
+}
+
+/// The number of the counts of a day as they were at the end of a day on which they changed. Both are numbers of days.
+#[must_use]
+pub fn counts_version(day: i64, recorded: i64) -> i64 {
+    day * RECORDED_DAYS + recorded
+}
+
+/// The day of triggers and the recorded day of a number of [`counts_version`].
+#[must_use]
+pub fn days_of_version(number: i64) -> (i64, i64) {
+    (number.div_euclid(RECORDED_DAYS), number.rem_euclid(RECORDED_DAYS))
+}
+
 /// The last counts of a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCounts {

@@ -94,6 +94,10 @@ impl Rules for CoverageRules {
         leads::index(key, value, seq)
     }
 
+    fn index_by_day(key: &str, value: &str, seq: Seq, recorded: Date) -> Vec<Write> {
+        leads::index_by_day(key, value, seq, recorded)
+    }
+
     fn decide(state: &mut State<'_, Self>, fact: &Fact<CoverageFact>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(CoverageFact::Carrier(data))) => {

@@ -5,9 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term, last_counts_term};
+use crate::record::{
+    Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term, counts_version, counts_versions_term, last_counts_term,
+};
 use bytes::Bytes;
 use jiff::ToSpan;
+use jiff::civil::Date;
 use matching::address::Address;
 use matching::mandates::Basis;
 use matching::same_business::{self, Group, LeadKey};
@@ -36,7 +39,7 @@ struct Member {
     /// The carrier or entity from which it follows.
     owner: String,
     source: String,
-    day: jiff::civil::Date,
+    day: Date,
     address: Address,
     basis: Basis,
 }
@@ -234,10 +237,31 @@ fn put(state: &mut State<'_, CoverageRules>, lead: Lead) -> Result<(), Undecided
 
 /// The entries of the index that a row of decision state writes: the counts of a day from a seq on, and as its last ones.
 pub(super) fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
-    let Some(day) = key.strip_prefix(COUNTS).and_then(|day| day.parse().ok()).map(day_number) else { return Vec::new() };
-    let last = format!("{{\"seq\":{seq},\"counts\":{value}}}");
+    let Some(day) = counted_day(key) else { return Vec::new() };
     vec![
-        Write::put(TABLES.terms, key![counts_term(), day, seq], Bytes::from(value.to_owned())),
-        Write::put(TABLES.terms, key![last_counts_term(), 0_i64, day], Bytes::from(last)),
+        Write::put(TABLES.terms, key![counts_term(), day, seq], Bytes::from(counts_json(value).to_owned())),
+        Write::put(TABLES.terms, key![last_counts_term(), 0_i64, day], last_counts(value, seq)),
     ]
+}
+
+/// The entries of the index that a row of decision state writes for a day on which changes are recorded: the counts of a day of triggers at its end.
+pub(super) fn index_by_day(key: &str, value: &str, seq: Seq, recorded: Date) -> Vec<Write> {
+    let Some(day) = counted_day(key) else { return Vec::new() };
+    let number = counts_version(day, day_number(recorded));
+    vec![Write::put(TABLES.terms, key![counts_versions_term(), 0_i64, number], last_counts(value, seq))]
+}
+
+/// The number of the day of which a row of decision state is the counts; `None` for another row.
+fn counted_day(key: &str) -> Option<i64> {
+    key.strip_prefix(COUNTS)?.parse().ok().map(day_number)
+}
+
+/// Counts of a day, which a row of decision state has as JSON, as [`crate::record::LastCounts`].
+fn last_counts(value: &str, seq: Seq) -> Bytes {
+    Bytes::from(format!("{{\"seq\":{seq},\"counts\":{}}}", counts_json(value)))
+}
+
+/// Counts of a day as JSON. A row that was deleted has none.
+fn counts_json(value: &str) -> &str {
+    if value.is_empty() { "{}" } else { value }
 }
