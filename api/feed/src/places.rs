@@ -391,12 +391,14 @@ async fn page_within<R>(
     if after.is_some_and(|after| after >= last) {
         return Ok(page);
     }
-    // A smaller rank never has a larger bucket, so every place between the two has such a bucket and such a rank.
-    let part = Segment { buckets: first.bucket..=last.bucket, ranks: first.rank..=last.rank };
+    let part = Segment { buckets: first.bucket..=last.bucket, ranks: walk.part.ranks.clone() };
     let rows_at_once = walk.limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ);
     let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &part, after.cloned()) };
     while let Some(spots) = reading.next_spots().await? {
-        for spot in spots.into_iter().filter(|spot| spot <= last) {
+        for spot in spots {
+            if spot > *last {
+                return Ok(page);
+            }
             if page.items.len() >= walk.limit {
                 page.has_more = true;
                 return Ok(page);

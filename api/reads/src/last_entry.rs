@@ -6,7 +6,7 @@ use feed::position::Position;
 use operation::context::{store_problem, stored};
 use operation::problem::Problem;
 use schemas::key;
-use schemas::tables::{Datum, Key, Table};
+use schemas::tables::{Datum, Table};
 use serde::de::DeserializeOwned;
 use view_store::Range;
 
@@ -71,7 +71,7 @@ pub async fn all_numbered_entries<T: DeserializeOwned>(
 }
 
 /// The number of an entry.
-fn number_of(key: &Key) -> Option<i64> {
+fn number_of(key: &[Datum]) -> Option<i64> {
     match key.get(2) {
         Some(Datum::Int(number)) => Some(*number),
         _ => None,
