@@ -37,9 +37,11 @@ const ROWS_MAX: usize = 3 * PLACES_MAX;
 /// The most rows of a bucket that are read at a time.
 const ROWS_PER_READ: usize = 500;
 /// The most rows of a bucket that are read at a time after buckets without rows: the embedded store reads so few on the caller's thread. A part of all days
-/// has thousands of buckets, of which nearly all are empty.
-const ROWS_PER_PROBE: usize = 200;
-/// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round.
+/// has thousands of buckets, of which nearly all are empty. Several buckets are read at once, and all rows after the first bucket with more rows than this
+/// are read again, so it is small: a list that shows days to come has a year of empty months before the first full one.
+const ROWS_PER_PROBE: usize = 20;
+/// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round, until a bucket has more rows than
+/// are read at a time.
 const BUCKETS_AT_ONCE: usize = 16;
 /// The fewest rows of a bucket that are read at a time for one page, so that places that are no longer held do not cost many reads.
 const ROWS_PER_PAGE_MIN: usize = 64;
@@ -465,7 +467,8 @@ impl<'a> Reading<'a> {
             // Reads on this thread do not let other calls run.
             tokio::task::yield_now().await;
         }
-        self.buckets_at_once = (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE);
+        // The bucket after one that was read in parts is probably as large, so it is read alone.
+        self.buckets_at_once = if self.after.is_some() { 1 } else { (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE) };
         let mut spots = Vec::new();
         for rows in rows_of_buckets {
             self.rows_read += rows.len();
