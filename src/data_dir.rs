@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use operation::secrets;
-use schemas::receipt::SigningKeys;
+use proofs::receipt::SigningKeys;
 use transparency::memory::Memory;
 use view_store::ViewStore;
 

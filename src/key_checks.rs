@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use disk_files::durable_file;
 use operation::secrets::Secrets;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 
 /// The name of the master key in the file.
 const MASTER: &str = "master";
@@ -112,7 +112,7 @@ impl KeyChecks {
     /// As [`Self::check_master`].
     pub(crate) fn check_receipt_key(&mut self, key: &Path, seed: &[u8; 32]) -> Result<(), Error> {
         let Some(name) = key.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
-        let public = schemas::receipt::SigningKeys::default().add(seed);
+        let public = proofs::receipt::SigningKeys::default().add(seed);
         self.check(name.to_owned(), key, public, "receipts that the lost key signed stay valid, and new ones need a key that the log names")
     }
 
@@ -155,7 +155,7 @@ mod tests {
         let error = checks.check_present(dir.path()).unwrap_err().to_string();
         assert!(error.contains("first.key is missing"), "{error}");
         let text = fs::read_to_string(dir.path().join("key-checks")).unwrap();
-        assert!(!text.contains(&schemas::hash::hex(&[1; 32])), "a check value must not be the key");
+        assert!(!text.contains(&proofs::hash::hex(&[1; 32])), "a check value must not be the key");
 
         let rest: String = text.lines().filter(|line| !line.starts_with(MASTER)).map(|line| format!("{line}\n")).collect();
         fs::write(dir.path().join("key-checks"), rest).unwrap();

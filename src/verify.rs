@@ -4,12 +4,12 @@ use std::error::Error as StdError;
 use std::io::Read;
 use std::path::Path;
 
+use proofs::evidence::{self, Verified};
+use proofs::hash::Hash32;
+use proofs::i_json::{self, Rule, Violation};
+use proofs::receipt::{Checks, Receipt, check};
+use proofs::tree::{self, Checkpoint};
 use schemas::clock::rfc3339;
-use schemas::evidence::{self, Verified};
-use schemas::hash::Hash32;
-use schemas::i_json::{self, Rule, Violation};
-use schemas::receipt::{Checks, Receipt, check};
-use schemas::tree::{self, Checkpoint};
 use serde_json::Value;
 use transparency::note::{KeyType, Note, Signed, VerifierKey};
 
@@ -312,8 +312,8 @@ fn chain_fault(before: &Value, after: &Value) -> Option<String> {
 mod tests {
     use std::collections::HashMap;
 
-    use schemas::receipt::{Body, SigningKeys, commitment};
-    use schemas::tree::Question;
+    use proofs::receipt::{Body, SigningKeys, commitment};
+    use proofs::tree::Question;
     use serde_json::json;
 
     use super::*;

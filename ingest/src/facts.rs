@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record};
+use proofs::hash::{Hash32, hex};
 use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id, run_key};
 use schemas::facts::{self, FactData};
-use schemas::folding::other_normal_forms;
-use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::{HEADS, HeadRow, REJECTS, rejected_bytes, rejected_reference};
 use serde::Serialize;
+use texts::folding::other_normal_forms;
 use upstreams::drift::Touched;
 use upstreams::{Manifest, Observation, Reject, Stream};
 use view_store::View;

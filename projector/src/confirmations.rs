@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use event_log::EventLog;
+use proofs::hash::Hash32;
 use schemas::avro;
 use schemas::change::Change;
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Datum, Key, Table, Write};
 

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::EventLog;
+use proofs::receipt::SigningKeys;
 use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
 use schemas::position::{LogOffset, PositionError, Seq};
-use schemas::receipt::SigningKeys;
 use schemas::tables::{Key, Table};
 use schemas::topics::{Topic, TopicKind};
 use tokio::task::JoinHandle;

@@ -4,11 +4,11 @@ mod columns;
 
 use std::collections::BTreeMap;
 
+use proofs::hash::Hash32;
 use schemas::avro;
 use schemas::change::Change;
 use schemas::clock::rfc3339;
 use schemas::event::Fact;
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;
 use schemas::topics::{REJECTED, Topic, TopicKind};

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use event_log::EventLog;
+use proofs::hash::Hash32;
+use proofs::receipt::{self, Receipt};
+use proofs::tree::{self, GrowingTree};
 use schemas::avro;
 use schemas::change::Change;
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
-use schemas::receipt::{self, Receipt};
 use schemas::tables::Table;
 use schemas::topics::{CHANGES_RECEIPTS, Topic, TopicKind};
-use schemas::tree::{self, GrowingTree};
 use schemas::views::engine;
 use serde::de::IgnoredAny;
 use tokio::sync::Mutex;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::EventLog;
+use proofs::hash::Hash32;
+use proofs::receipt::SigningKeys;
 use schemas::clock::Clock;
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
-use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
 use view_store::store::{Scan, Span};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::{BoxFuture, try_join_all};
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::names;
 use schemas::position::{LogOffset, Seq};
 use schemas::reason::reason;

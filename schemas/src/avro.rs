@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_avro_fast::Schema;
 use serde_avro_fast::ser::SerializerConfig;
 
-use crate::hash::Hash32;
 use crate::topics;
+use proofs::hash::Hash32;
 
 /// One version of one topic's schema.
 #[derive(Clone, Copy, Debug)]

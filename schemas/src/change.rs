@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hash::Hash32;
 use crate::position::{LogOffset, Seq};
+use proofs::hash::Hash32;
 
 /// What a change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

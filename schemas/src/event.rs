@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{Order, canonical};
-use crate::hash::Hash32;
 use crate::position::{LogOffset, UpstreamCursor};
 use crate::topics::Topic;
+use proofs::hash::Hash32;
 
 /// The kind of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

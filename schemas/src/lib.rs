@@ -1,7 +1,7 @@
 //! Types that all other crates share: facts, changes, commands, topics, tables, positions, errors, and their encodings.
 //!
 //! This crate does no input or output, has no async code and reads no clock, except in [`clock`]. A type that two crates exchange is
-//! defined here. What is below it, the crates `proofs` and `texts`, is re-exported, so that other crates name one.
+//! defined here.
 
 pub mod avro;
 mod canonical;
@@ -21,6 +21,7 @@ pub mod tables;
 pub mod topics;
 pub mod views;
 
+// For the crates that do not name `proofs` and `texts` themselves.
 pub use proofs::{evidence, hash, i_json, json_type, receipt, tree};
 pub use texts::{
     allegheny, company_forms, company_names, cook, crosswalk, data_file, dates, dollars, folding, masked_text, numbers, phrases,

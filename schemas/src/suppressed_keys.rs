@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::hash::Hash32;
 use crate::suppression::{Hides, KeyKind, RECORD};
 use crate::tables::ViewDef;
+use proofs::hash::Hash32;
 
 /// All suppressed keys.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::company_forms::{self, compared_words};
-use crate::plain_words::plain_words;
+use texts::company_forms::{self, compared_words};
+use texts::plain_words::plain_words;
 
 /// The most keys that can be suppressed at the same time. They are held in memory.
 pub const SUPPRESSIONS_MAX: usize = 50_000;

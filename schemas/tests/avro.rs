@@ -2,6 +2,7 @@
 
 use apache_avro::Schema;
 use apache_avro::schema_compatibility::SchemaCompatibility;
+use proofs::hash::Hash32;
 use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::event::{Fact, FactKind, FieldCount, Run, content_hash, fact_id};
@@ -12,7 +13,6 @@ use schemas::facts::insider_trades::{InsiderTradeFact, Owner};
 use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::{Intervention, TrialFact};
 use schemas::facts::{self, FactData};
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
 use schemas::topics;
 use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
@@ -214,7 +214,7 @@ fn other_libraries_read_our_values() {
     let versions: Vec<_> = avro::ALL.iter().filter(|schema| schema.topic == "recalls").collect();
     assert_eq!(bytes[2..10], versions[0].fingerprint().unwrap());
     // The value that fastavro computes for the first version.
-    assert_eq!(schemas::hash::hex(&versions[1].fingerprint().unwrap()), "95df61b2f2a04946");
+    assert_eq!(proofs::hash::hex(&versions[1].fingerprint().unwrap()), "95df61b2f2a04946");
 }
 
 /// Proves that bytes that are not framed Avro are refused with a reason.

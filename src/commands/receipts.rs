@@ -4,10 +4,10 @@ use operation::context::Part;
 use operation::problem::Problem;
 use operation::secrets;
 use operation::signing_state::SigningState;
+use proofs::receipt::Refusal;
 use receipts::operations::{chain, pubkey};
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::Refusal;
 use schemas::views::receipts::TABLES;
 
 use super::args::{ReceiptKeysCommand, ReceiptsCommand};

@@ -8,8 +8,8 @@ use access::append::{CommandPolicy, append_command};
 use operation::context::Part;
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
+use proofs::receipt::commitment;
 use schemas::position::Seq;
-use schemas::receipt::commitment;
 use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES as RECEIPTS};
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use schemas::hash::Hash32;
-use schemas::tree::{Checkpoint, is_consistent, leaf};
+use proofs::hash::Hash32;
+use proofs::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
 use crate::engine::{NOW, SimulatedUpstreams, fixed_clock};
@@ -52,7 +52,7 @@ async fn changes_of_a_service_are_signed() {
     let leaves = entries.1.chunks(34).zip(hashes.1.chunks(32)).zip(lines.iter().skip(1));
     for ((entry, hash), after) in leaves {
         assert_eq!(entry[..2], [0, 32]);
-        assert_eq!(after[next].as_str().unwrap(), schemas::hash::hex(&entry[2..]));
+        assert_eq!(after[next].as_str().unwrap(), proofs::hash::hex(&entry[2..]));
         assert_eq!(leaf(&entry[2..]).0, hash);
     }
     assert_eq!(server.get("/filings/checkpoint", "").unwrap().0, 404, "a service without changes has no checkpoint");

@@ -50,7 +50,7 @@ fn artifacts_of_excluded_contractors() {
     assert_eq!((status, preview, &terms["accepts"][0]["maxAmountRequired"]), (402, vec!["signal", "summary"], &json!("100000")));
 
     let artifact = server.json(&format!("/exclusions{path}"), &key);
-    assert!(schemas::evidence::verify(&artifact).unwrap().is_valid, "{artifact}");
+    assert!(proofs::evidence::verify(&artifact).unwrap().is_valid, "{artifact}");
     let running = rows(&artifact, "federalAwards").iter().filter(|award| award["stillRunning"] == true).collect::<Vec<_>>();
     let later = running.iter().filter(|award| award["signedAfterExclusion"] == true).count();
     assert_eq!(artifact["summary"]["activeAwardsNow"], running.len());
@@ -64,7 +64,7 @@ fn artifacts_of_excluded_contractors() {
     let (_, link) = permalink.split_once("/v1/artifact").unwrap();
     let again = server.json(&format!("/exclusions/v1/artifact{link}"), "");
     // The history is short, which a note says next to the artifact.
-    assert!(schemas::evidence::verify(&again).unwrap().is_valid && again.get("note").is_none(), "{again}");
+    assert!(proofs::evidence::verify(&again).unwrap().is_valid && again.get("note").is_none(), "{again}");
     assert_eq!((&again["artifactHash"], &again["federalAwards"]), (&artifact["artifactHash"], &artifact["federalAwards"]));
     let prefix = &artifact["artifactHash"].as_str().unwrap()[7..23];
     assert!(link.contains(prefix), "{link}");

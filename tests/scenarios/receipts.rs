@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use schemas::hash::Hash32;
-use schemas::tree::{Checkpoint, is_consistent, leaf};
+use proofs::hash::Hash32;
+use proofs::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -114,7 +114,7 @@ fn receipts_are_issued_and_verified() {
     assert_eq!((status, tile.len()), (200, 96));
     let (status, entries) = server.get("/receipts/tile/entries/000.p/3", "").unwrap();
     assert_eq!(
-        (status, Hash32::from_hex(&schemas::hash::hex(&tile[..32]))),
+        (status, Hash32::from_hex(&proofs::hash::hex(&tile[..32]))),
         (200, Some(leaf(&entries[2..2 + usize::from(u16::from_be_bytes([entries[0], entries[1]]))])))
     );
     for missing in [

@@ -459,7 +459,7 @@ fn receipts_commit_to_one_text() {
     let (status, issued) = issue(&body.to_string());
     assert_eq!(status, 201, "{issued}");
     let receipt = &issued["receipt"];
-    let hashed = |text: &str| format!("sha256:{}", schemas::hash::Hash32::of(text.as_bytes()));
+    let hashed = |text: &str| format!("sha256:{}", proofs::hash::Hash32::of(text.as_bytes()));
     assert_eq!(receipt["body"]["inputs_hash"], hashed(r#"{"a":0.12345678901234566,"n":9007199254740991}"#));
     assert_eq!(receipt["body"]["inputs_hash"], plain["body"]["inputs_hash"]);
     assert_eq!((&receipt["body"]["metadata_hash"], plain["body"].get("metadata_hash")), (&json!(hashed(r#"{"run":7}"#)), None));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use schemas::tree::Checkpoint;
+use proofs::tree::Checkpoint;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;

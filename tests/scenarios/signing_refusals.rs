@@ -5,8 +5,8 @@ use operation::signing_state::SigningState;
 use std::time::Duration;
 
 use projector::runtime::decider_lease;
+use proofs::receipt::Refusal;
 use receipts::operations::shared_refusals::Participant;
-use schemas::receipt::Refusal;
 use serde_json::Value;
 use view_store::lease::DEFAULT_LEASE_LENGTH;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use serde_json::{Value, json};
 use transparency::note::{KeyType, Note, Signed, VerifierKey};
 

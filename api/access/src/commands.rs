@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::tiers::MINTS_PER_ADDRESS_MAX;
+use proofs::hash::{Hash32, hex};
 use schemas::error_code::ErrorCode;
-use schemas::hash::{Hash32, hex};
 use schemas::views::accounts::{self, AccountCommand, ApiKey, KeyOfAccount, NewKey, Tier};
 use view_store::store::Span;
 

@@ -5,8 +5,8 @@
 
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
+use proofs::hash::hex;
 use schemas::error_code::ErrorCode;
-use schemas::hash::hex;
 use schemas::key;
 use schemas::views::accounts::ItemRequest;
 use schemas::views::watches::{SavedItem, TABLES, kind};

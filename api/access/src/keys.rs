@@ -5,7 +5,7 @@
 
 use operation::redaction::PREFIX;
 use operation::secrets::Secrets;
-use schemas::hash::{Hash32, hex};
+use proofs::hash::{Hash32, hex};
 
 const BODY_LEN: usize = 30;
 const CHECK_LEN: usize = 6;

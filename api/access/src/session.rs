@@ -6,8 +6,8 @@
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::secrets::Secrets;
+use proofs::hash::hex;
 use schemas::error_code::ErrorCode;
-use schemas::hash::hex;
 
 use crate::Credentials;
 use crate::keys::Key;

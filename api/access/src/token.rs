@@ -72,7 +72,7 @@ impl WatchToken {
 
 #[cfg(test)]
 mod tests {
-    use schemas::hash::Hash32;
+    use proofs::hash::Hash32;
     use schemas::views::watches::is_token_owner;
 
     use super::*;

@@ -10,9 +10,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
+use proofs::hash::{Hash32, hex};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
-use schemas::hash::{Hash32, hex};
 use schemas::views::watches::SavedItem;
 use url::Url;
 

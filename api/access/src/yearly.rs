@@ -7,8 +7,8 @@
 use operation::Call;
 use operation::context::{store_problem, stored};
 use operation::problem::Problem;
+use proofs::hash::hex;
 use schemas::error_code::ErrorCode;
-use schemas::hash::hex;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::topics::PAYMENTS;

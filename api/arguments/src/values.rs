@@ -6,8 +6,8 @@
 //! arguments: a text is no number in them.
 
 use operation::problem::Problem;
+use proofs::i_json;
 use schemas::error_code::ErrorCode;
-use schemas::i_json;
 use serde_json::{Map, Number, Value};
 
 use super::{echo, other_case};

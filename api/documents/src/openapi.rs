@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use operation::context::ServiceSettings;
 use operation::{Method, Operation, Price, Service};
 use payments::repeats;
+use proofs::evidence::ARTIFACT_HASH;
 use schemas::error_code::ErrorCode;
-use schemas::evidence::ARTIFACT_HASH;
 use serde_json::{Map, Value, json};
 
 use crate::prices;

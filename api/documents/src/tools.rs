@@ -10,9 +10,9 @@ use operation::context::ServiceSettings;
 use operation::problem::Problem;
 use operation::schema::REFERENCE;
 use operation::{Method, Operation, Price};
+use proofs::i_json;
 use rmcp::model::{Tool, ToolAnnotations};
 use schemas::error_code::ErrorCode;
-use schemas::i_json;
 use serde_json::{Map, Value, json};
 
 use crate::prices;

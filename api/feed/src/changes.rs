@@ -45,7 +45,7 @@ pub struct Change<R: ChangeRecord> {
     /// Number of the change within the service: rises by 1 or more from change to change.
     pub seq: Seq,
     /// When it was recorded, RFC 3339 in UTC. Never decreases.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub recorded_at: String,
     /// What the change shows in addition to the record.
     #[serde(flatten)]

@@ -18,7 +18,7 @@ pub const DAYS_MAX: i64 = 90;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DayOfChanges {
     /// The day in UTC, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub day: String,
     /// The number of changes that were recorded on it, internal ones included.
     pub changes: u64,

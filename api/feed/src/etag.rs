@@ -7,8 +7,8 @@ use view_store::View;
 pub fn etag(view: &dyn View, parts: &[&str]) -> String {
     let hidden = Some(view.rendition()).filter(|rendition| *rendition != 0).map(|rendition| rendition.to_string());
     let parts: Vec<&[u8]> = parts.iter().copied().chain(hidden.as_deref()).map(str::as_bytes).collect();
-    let hash = schemas::hash::Hash32::of_parts(&parts);
-    format!("\"{}\"", schemas::hash::hex(&hash.0[..12]))
+    let hash = proofs::hash::Hash32::of_parts(&parts);
+    format!("\"{}\"", proofs::hash::hex(&hash.0[..12]))
 }
 
 /// Whether the header `If-None-Match` contains the ETag.

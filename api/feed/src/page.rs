@@ -17,7 +17,7 @@ pub struct PageInfo {
     /// The last `seq` that this page covers, shown or not; `from` minus 1 for a page that covers no changes.
     pub to: Seq,
     /// The last day up to which every upstream has been read completely, as of `to`; empty before the first completed sync run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// How many completed sync runs the data includes, as of `to`.
     pub snapshot_count: u64,

@@ -10,10 +10,10 @@ use jiff::{Timestamp, ToSpan};
 use operation::context::Part;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
+use proofs::hash::Hash32;
 use schemas::avro::decode;
 use schemas::change::ChainLink;
 use schemas::error_code::ErrorCode;
-use schemas::hash::Hash32;
 use schemas::position::{LogOffset, Seq};
 use view_store::{Checkpoint, View};
 

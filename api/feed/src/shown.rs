@@ -21,7 +21,7 @@ pub struct Changed<T> {
     /// The number of the change within the service.
     pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub recorded_at: String,
     /// True if the change is late news: it happened long before it was recorded. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -45,20 +45,20 @@ pub struct StreamState {
     /// `never` before the first sync run, then `running`, `finished` or `failed`: the state of the newest one.
     pub state: &'static str,
     /// When that state was recorded, RFC 3339; empty before the first sync run.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub at: String,
     /// When the last complete sync run ended, RFC 3339; empty before the first.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_finished: String,
     /// The last day for which the stream has been read completely; empty before the first complete sync run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The number of records that the newest sync run has seen.
     pub seen: i64,
     /// How many of them could not be read, and are kept for operators.
     pub rejected: i64,
     /// When the next sync run is due by schedule, RFC 3339; empty if this server has no schedule for the stream.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub next_run: String,
     /// How the sync runs of the last 90 days that had some ended, the oldest day first.
     pub runs_by_day: Vec<RunsOfDay>,
@@ -72,7 +72,7 @@ pub struct StreamState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunsOfDay {
     /// The day, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub day: String,
     /// How many finished.
     pub finished: u32,
@@ -84,10 +84,10 @@ pub struct RunsOfDay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailedTime {
     /// When the first sync run failed, RFC 3339.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub from: String,
     /// When a sync run finished again, RFC 3339; empty while none has.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub until: String,
 }
 
@@ -102,7 +102,7 @@ pub struct Assumptions {
     /// The fields that most records had so far, as the upstream names them, and in how many of the records.
     pub fields: Vec<AssumedField>,
     /// When the fields were last compared with those of a complete sync run, RFC 3339; empty if they never were.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub checked_at: String,
 }
 

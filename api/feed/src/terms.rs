@@ -1,7 +1,7 @@
 //! Terms by which changes are found, and the comparisons of values with what a filter gives.
 
-use schemas::folding::{folded, folded_words};
 use schemas::views::records::normal;
+use texts::folding::{folded, folded_words};
 
 /// A query for terms. A change that matches the filter has at least one of these terms.
 #[derive(Clone, Debug, PartialEq, Eq)]

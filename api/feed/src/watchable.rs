@@ -5,12 +5,12 @@ use operation::context::Context;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use schemars::JsonSchema;
-use schemas::folding::folded;
 use schemas::names::hint;
 use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use texts::folding::folded;
 
 use crate::filter::Filter;
 use crate::query::{Feed, Item};

@@ -2,9 +2,9 @@
 //! each other.
 
 use async_trait::async_trait;
+use proofs::receipt::Receipt;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::Receipt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub struct Documented {
     pub action: String,
     /// What the document was made of. It is hashed and not stored.
     pub inputs: Value,
-    /// The hash that the document states. The receipt commits to `schemas::evidence::receipt_outputs` of it, so receipts do not show it.
+    /// The hash that the document states. The receipt commits to `proofs::evidence::receipt_outputs` of it, so receipts do not show it.
     pub hash: String,
 }
 

@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
-use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use texts::data_file::ShownFile;
 
 use crate::context::{Context, ServiceSettings};
 pub use crate::file_body::FileBody;

@@ -140,7 +140,7 @@ pub fn seed(path: &Path) -> Result<[u8; 32], Error> {
     if mode & 0o077 != 0 {
         return Err(Error::Exposed { path: path.to_owned(), mode });
     }
-    let seed = schemas::hash::Hash32::from_hex(text.trim()).ok_or_else(|| Error::Malformed { path: path.to_owned() })?;
+    let seed = proofs::hash::Hash32::from_hex(text.trim()).ok_or_else(|| Error::Malformed { path: path.to_owned() })?;
     Ok(seed.0)
 }
 
@@ -165,7 +165,7 @@ fn create(path: &Path) -> std::io::Result<()> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         std::fs::create_dir_all(dir)?;
     }
-    let text = format!("{}\n", schemas::hash::hex(&rand::random::<[u8; 32]>()));
+    let text = format!("{}\n", proofs::hash::hex(&rand::random::<[u8; 32]>()));
     durable_file::create_if_absent(path, text.as_bytes(), 0o600)
 }
 

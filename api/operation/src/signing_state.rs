@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use proofs::receipt::{Refusal, SigningKeys};
 use schemas::error_code::ErrorCode;
-use schemas::receipt::{Refusal, SigningKeys};
 use serde::{Deserialize, Serialize};
 
 use crate::context::Part;

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 
 /// How many hex digits of the hash are in a path.
 const FINGERPRINT_DIGITS: usize = 16;

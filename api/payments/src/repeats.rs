@@ -10,7 +10,7 @@ use access::quota::address_subject;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use operation::secrets::Secrets;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 
 /// The header that has the token, in the first answer and in a repeated call.
 pub const HEADER: &str = "Payment-Repeat-Token";

@@ -270,7 +270,7 @@ pub fn address_of(text: &str) -> Option<Address> {
 /// Encodes bytes as `0x` and hex digits.
 #[must_use]
 pub fn hex_text(bytes: &[u8]) -> String {
-    format!("0x{}", schemas::hash::hex(bytes))
+    format!("0x{}", proofs::hash::hex(bytes))
 }
 
 /// Parses `0x` and hex digits of either case.

@@ -58,17 +58,17 @@ pub struct Health<F> {
     /// The name of the service.
     pub service: &'static str,
     /// When the latest complete sync run of an upstream ended, RFC 3339; empty before the first.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_snapshot: String,
     /// When the first change was recorded, RFC 3339; empty if there is none.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub history_from: String,
     /// The whole days since `historyFrom`.
     pub history_days: i64,
     /// The number of complete sync runs.
     pub snapshot_count: u64,
     /// The last day for which every upstream has been read completely; empty before the first complete sync run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The number of recorded changes, which is the `seq` of the last one.
     pub changes: Seq,

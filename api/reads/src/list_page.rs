@@ -2,8 +2,8 @@
 
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::folding::reading_order;
 use serde::Deserialize;
+use texts::folding::reading_order;
 
 /// The most items of a page, and how many it has by default.
 const LIMIT_MAX: usize = 200;

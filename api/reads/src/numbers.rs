@@ -10,9 +10,9 @@ use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::key;
-use schemas::numbers::trial_number;
 use schemas::views::records::{RecordTables, alias_key, former_key};
 use serde::de::DeserializeOwned;
+use texts::numbers::trial_number;
 
 /// Finds the ids that a text can mean at a position, those to try first in front.
 pub type FindIds = for<'a> fn(&'a Context, &'a Position, &'a str) -> BoxFuture<'a, Result<Vec<String>, Problem>>;

@@ -6,7 +6,7 @@ use feed::Source;
 use futures_util::future::BoxFuture;
 use operation::context::Context;
 use operation::{Files, Operation, RecordPage, Service};
-use schemas::data_file::ShownFile;
+use texts::data_file::ShownFile;
 use transparency::change_tree::ChangeTree;
 use transparency::checkpoints;
 use transparency::prover::{CheckpointSigner, SignedTree};

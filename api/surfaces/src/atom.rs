@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use documents::plain_text::plain_text;
 use documents::wire::ATOM;
 use operation::{Event, Operation, Price};
+use proofs::hash::Hash32;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event as Xml};
-use schemas::hash::Hash32;
 use serde_json::{Map, Value};
 
 use crate::mounted::Mounted;
@@ -130,7 +130,7 @@ fn entry_id(service: &str, change: &Value) -> String {
     bytes.copy_from_slice(&Hash32::of_parts(&[service.as_bytes(), seq.as_bytes(), shown[0].as_bytes(), shown[1].as_bytes()]).0[..16]);
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex = schemas::hash::hex(&bytes);
+    let hex = proofs::hash::hex(&bytes);
     format!("urn:uuid:{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 

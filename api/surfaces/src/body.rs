@@ -8,8 +8,8 @@ use futures_util::{Stream, StreamExt};
 use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use operation::problem::Problem;
+use proofs::i_json::{self, Rule};
 use schemas::error_code::ErrorCode;
-use schemas::i_json::{self, Rule};
 use serde_json::{Map, Value};
 
 /// Reads a body.

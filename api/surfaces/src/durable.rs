@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Body};
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 

@@ -27,6 +27,7 @@ use payments::goods::GivenPayment;
 use payments::repeats;
 use payments::settlement::Settlement;
 use payments::terms::Version;
+use proofs::i_json::{self, Rule, Violation};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
@@ -38,7 +39,6 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use schemas::error_code::ErrorCode;
-use schemas::i_json::{self, Rule, Violation};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;

@@ -1,8 +1,8 @@
-//! The note of an answer that states its own hash, see `schemas::evidence`. All other fields of such an answer are hashed, so its note is not one of them: over
+//! The note of an answer that states its own hash, see `proofs::evidence`. All other fields of such an answer are hashed, so its note is not one of them: over
 //! REST it is a header of the response, and over MCP a further text of the result.
 
 use operation::Body;
-use schemas::evidence::ARTIFACT_HASH;
+use proofs::evidence::ARTIFACT_HASH;
 use serde_json::Value;
 
 /// The field with the note in the answer of an operation.

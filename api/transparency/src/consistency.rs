@@ -4,9 +4,9 @@ use operation::context::Part;
 use operation::signing_state::SigningState;
 use std::sync::Arc;
 
+use proofs::hash::Hash32;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::hash::Hash32;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemas::hash::{Hash32, hex};
-use schemas::receipt::Refusal;
-use schemas::tree::Checkpoint;
+use proofs::hash::{Hash32, hex};
+use proofs::receipt::Refusal;
+use proofs::tree::Checkpoint;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use view_store::ViewStore;
@@ -147,7 +147,7 @@ pub fn conflict(remembered: &Checkpoint, next: &Checkpoint, proof: Option<&[Hash
         return Some(format!("the log's tree has {new} leaves, but one of {old} was signed: this log is older than what was signed"));
     }
     let is_same = new == old && next.root == remembered.root;
-    if is_same || new > old && proof.is_some_and(|proof| schemas::tree::is_consistent(proof, next, remembered)) {
+    if is_same || new > old && proof.is_some_and(|proof| proofs::tree::is_consistent(proof, next, remembered)) {
         return None;
     }
     Some(format!("the log's tree of {new} leaves does not continue the one of {old} leaves that was signed: they are two histories"))
@@ -314,7 +314,7 @@ fn write(dir: &Path, path: &Path, text: &str) -> Result<(), Error> {
 mod tests {
     use std::collections::HashMap;
 
-    use schemas::tree::{self, Question};
+    use proofs::tree::{self, Question};
 
     use super::*;
 

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 
-use schemas::hash::Hash32;
-use schemas::tree::Checkpoint;
+use proofs::hash::Hash32;
+use proofs::tree::Checkpoint;
 
 /// The most signature lines that a note may have.
 pub const SIGNATURES_MAX: usize = 100;
@@ -86,7 +86,7 @@ impl VerifierKey {
             return Err(KeyError::Type { found: *found, wanted: wanted.byte() });
         }
         let this = Self::new(name, wanted, key.try_into().map_err(|_| KeyError::Key)?)?;
-        if schemas::hash::hex(&this.id) == id { Ok(this) } else { Err(KeyError::Id) }
+        if proofs::hash::hex(&this.id) == id { Ok(this) } else { Err(KeyError::Id) }
     }
 
     /// Creates a verifier key from a name, a type and a public key.
@@ -128,7 +128,7 @@ impl VerifierKey {
 impl fmt::Display for VerifierKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = [[self.key_type.byte()].as_slice(), self.key.as_bytes()].concat();
-        write!(f, "{}+{}+{}", self.name, schemas::hash::hex(&self.id), STANDARD.encode(key))
+        write!(f, "{}+{}+{}", self.name, proofs::hash::hex(&self.id), STANDARD.encode(key))
     }
 }
 
@@ -369,7 +369,7 @@ mod tests {
         for name in ["", "a b", "a+b", "a\u{a0}b", "a\nb"] {
             assert_eq!(Cosigner::new(name, &[2; 32]).unwrap_err(), KeyError::Form, "{name:?}");
         }
-        assert!(!format!("{:?}", Cosigner::new("w", &[2; 32]).unwrap()).contains(&schemas::hash::hex(&[2; 32])));
+        assert!(!format!("{:?}", Cosigner::new("w", &[2; 32]).unwrap()).contains(&proofs::hash::hex(&[2; 32])));
     }
 
     /// Proves that a text without the form of a note, or of a checkpoint, is not parsed.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
-use schemas::hash::Hash32;
-use schemas::tree::Checkpoint;
+use proofs::hash::Hash32;
+use proofs::tree::Checkpoint;
 use schemas::views::receipts::SignedCheckpoint;
 
 /// A tree of this log whose checkpoints are signed.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use feed::filter::Element;
 use feed::testing::{Chance, SOURCE, START_MS, WORDS, World, fill};
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::views::recalls::Recall;
 use view_store::ViewStore;
 

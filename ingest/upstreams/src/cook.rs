@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use schemas::cook::TOWNSHIPS;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{PARCELS, PERMITS, SALES, Topic};
 use serde::{Deserialize, Serialize};
+use texts::cook::TOWNSHIPS;
 
 use self::rows::{Rows, Stages};
 use crate::socrata::{self, KeyColumn, Keyset};

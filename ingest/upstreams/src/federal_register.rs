@@ -13,9 +13,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::civil::Date;
+use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::meetings::MeetingFact;
-use schemas::hash::Hash32;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{DIRECTIVES, MEETINGS, Topic};
 use serde::{Deserialize, Serialize};

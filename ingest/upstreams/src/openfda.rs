@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
+use proofs::hash::{Hash32, hex};
 use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
-use schemas::hash::{Hash32, hex};
 use schemas::position::UpstreamCursor;
 use schemas::topics::RECALLS;
 use serde::{Deserialize, Serialize};

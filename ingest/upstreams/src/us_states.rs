@@ -54,7 +54,7 @@ mod tests {
         assert_eq!([letters(""), letters("Ile-de-France"), letters("Vir")], [None; 3]);
         let mut all: Vec<&str> = STATES.split(';').filter_map(|state| state.get(..2)).collect();
         all.sort_unstable();
-        assert_eq!(all, schemas::values::US_STATES, "filters know other states than records can have");
+        assert_eq!(all, texts::values::US_STATES, "filters know other states than records can have");
         assert!(
             all.iter().all(|state| BY_ZIP.iter().any(|states| states.split(' ').any(|known| known == *state))),
             "a state without ZIP codes"

@@ -1,10 +1,10 @@
 //! Changes of another service as inputs of a service. They are read in the order of their chain; the engine's index says which records of the
 //! topic belong to it (see `projector::heads`).
 
+use proofs::hash::Hash32;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::{Fact, FactKind, Run, run_key};
-use schemas::hash::Hash32;
 use schemas::topics::Topic;
 use serde::de::{DeserializeOwned, IgnoredAny};
 

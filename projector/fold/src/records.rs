@@ -6,20 +6,20 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 use jiff::civil::Date;
+use proofs::receipt::SigningKeys;
 use schemas::avro;
 use schemas::change::ChangeKind;
 use schemas::clock::day_of;
 use schemas::details::ChangeRecord;
 use schemas::event::Fact;
-use schemas::folding::is_same_content;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
 use schemas::views::records::{Note, NoteRow, Place, Record, RecordChange, RecordTables, Row, Term};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use texts::folding::is_same_content;
 
 use crate::rows::Rows;
 use crate::service::{CurrentRecord, Draft, Service};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use schemas::receipt::SigningKeys;
+use proofs::receipt::SigningKeys;
 use schemas::tables::{Key, Table, Write};
 use serde::de::DeserializeOwned;
 use view_store::View;

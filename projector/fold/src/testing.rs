@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use proofs::hash::Hash32;
 use schemas::change::{Change, Input};
 use schemas::event::{Fact, FactKind};
-use schemas::hash::Hash32;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, Write};
 use schemas::views::records::Row;

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use proofs::hash::Hash32;
 use schemas::avro;
 use schemas::change::{ChangeKind, Input};
-use schemas::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::tables::Write;
 use view_store::Checkpoint;

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record, Stored};
+use proofs::hash::Hash32;
 use schemas::avro;
 use schemas::change::{Change, Input, Through};
 use schemas::clock::{day_of, rfc3339};
-use schemas::hash::Hash32;
 use schemas::position::Seq;
 use schemas::tables::Write;
 use view_store::Checkpoint;

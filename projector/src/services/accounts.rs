@@ -241,8 +241,8 @@ fn row_json(seq: Seq, record: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use fold::testing;
+    use proofs::hash::Hash32;
     use schemas::change::Input;
-    use schemas::hash::Hash32;
 
     use super::*;
 

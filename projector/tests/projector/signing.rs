@@ -8,10 +8,10 @@ use bytes::Bytes;
 use event_log::{Append, Headers, Record};
 use fold::service::SigningCheck;
 use projector::decider::Decider;
+use proofs::receipt::{Refusal, SigningKeys};
 use receipts::rules::Receipts;
 use schemas::avro::Encoder;
 use schemas::event::{Command, Fact, FactKind, Head, content_hash};
-use schemas::receipt::{Refusal, SigningKeys};
 use schemas::topics::RECEIPTS;
 use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES};
 

@@ -6,9 +6,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use schemas::company_names::{folded, normal_form};
-use schemas::data_file::{DataFile, Entry, ShownFile};
 use serde::Deserialize;
+use texts::company_names::{folded, normal_form};
+use texts::data_file::{DataFile, Entry, ShownFile};
 
 /// The longest name of a make or model that is read, in characters.
 const NAME_CHARS_MAX: usize = 80;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
-use schemas::company_names::folded;
-use schemas::dates::{self, Precision};
+use texts::company_names::folded;
+use texts::dates::{self, Precision};
 
 use crate::aliases::{compact_form, is_known, is_known_make, resolve_makes};
 use crate::applicability;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use schemas::company_names::{all_words, folded};
 use serde::{Deserialize, Serialize};
+use texts::company_names::{all_words, folded};
 
 use crate::street_words::{self, Kind, standard};
 

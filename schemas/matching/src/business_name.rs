@@ -1,7 +1,7 @@
 //! The key by which names of one business in several registers are found: registers write initials, numbers and usual words in several ways, and some add the
 //! other names under which a business is known.
 
-use schemas::company_names::all_words;
+use texts::company_names::all_words;
 
 use crate::company::CompanyName;
 

@@ -8,8 +8,8 @@
 use std::fmt;
 
 use crate::near_names::{edits_max, lists_near};
-use schemas::company_forms::{self, Form, compared_words};
 use serde::{Deserialize, Serialize};
+use texts::company_forms::{self, Form, compared_words};
 
 /// Returns the version of the data file of legal forms.
 #[must_use]

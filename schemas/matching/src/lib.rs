@@ -19,8 +19,8 @@ pub mod person;
 pub mod same_business;
 mod street_words;
 
-pub use schemas::company_forms::shown as shown_company_forms;
 pub use street_words::shown as shown_street_words;
+pub use texts::company_forms::shown as shown_company_forms;
 
 /// The version of the rules of this crate that are code.
 pub const VERSION: u32 = 2;

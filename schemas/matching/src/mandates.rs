@@ -6,9 +6,9 @@
 
 use std::sync::LazyLock;
 
-use schemas::company_names::all_words;
-use schemas::data_file::{DataFile, Entry, ShownFile};
 use serde::{Deserialize, Serialize};
+use texts::company_names::all_words;
+use texts::data_file::{DataFile, Entry, ShownFile};
 
 /// The most facts that are read.
 const FACTS_MAX: usize = 500;

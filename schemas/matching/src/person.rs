@@ -1,7 +1,7 @@
 //! Whether two names are of one person: only if they are the same whole name. Half a name, an initial for a name, a nickname or a similar name
 //! never match, since a person who is taken for another is harmed.
 
-use schemas::company_names::{NAME_CHARS_MAX, all_words};
+use texts::company_names::{NAME_CHARS_MAX, all_words};
 
 /// Titles before a name; they are not compared.
 const TITLES: &[&str] = &["CAPT", "DR", "HON", "MISS", "MR", "MRS", "MS", "PROF", "REV", "SIR"];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, ShownFile, WordGroup};
+use texts::data_file::{DataFile, ShownFile, WordGroup};
 
 static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.

@@ -1,6 +1,6 @@
 //! What anyone can verify offline: hashes, JSON without ambiguities and its types, receipts, the trees over them, and evidence documents.
 //!
-//! This crate knows no topic and no table, does no input or output and reads no clock. `schemas` re-exports its modules.
+//! This crate knows no topic and no table, does no input or output and reads no clock.
 
 pub mod evidence;
 pub mod hash;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{Order, canonical};
-use crate::evidence;
+use proofs::evidence;
 
 /// The values of [`ExclusionFact::classification`].
 pub mod classification {

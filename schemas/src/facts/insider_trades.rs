@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{Order, canonical};
-use crate::dollars::Dollars;
+use texts::dollars::Dollars;
 
 /// One transaction row of an ownership document, or the filing itself if it has no transactions (`table` is `none`, `row` is 0): form 3
 /// lists holdings, which are not trades. Strings are trimmed, white space collapsed; `""` means unknown.

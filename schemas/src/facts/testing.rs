@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::avro::{self, Encoder};
 use crate::event::{Fact, FactKind};
 use crate::facts::{self, FactData};
-use crate::hash::Hash32;
+use proofs::hash::Hash32;
 
 /// Fails unless a change of any field changes the canonical form, except of the named fields, whose change does not.
 pub(crate) fn assert_all_fields_are_hashed<R>(canonical: impl Fn(&R) -> Vec<u8>, except: &[&str])

@@ -52,7 +52,7 @@ pub struct AirworthinessDirective {
     /// ATA chapter: 2 digits.
     pub ata: String,
     /// Effective date, `YYYY-MM-DD`.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub effective_date: String,
     /// `current`, `corrected` or `superseded`.
     pub status: String,
@@ -177,7 +177,7 @@ pub struct UnreadText {
 #[serde(rename_all = "camelCase", default)]
 pub struct DirectiveDocument {
     /// Day of publication, `YYYY-MM-DD`.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub published: String,
     /// Number of the document.
     pub number: String,

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
-pub use crate::dollars::Dollars;
 use crate::news::{AWARD_NEWS_DAYS, News};
-use crate::numbers::compact;
+pub use texts::dollars::Dollars;
+use texts::numbers::compact;
 
 /// An award as readers see it, with its latest action. `""` and `None` mean unknown; amounts are US cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,16 +56,16 @@ pub struct Award {
     /// Value with all options.
     pub ceiling_cents: Option<i64>,
     /// Day of the base action.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub signed: String,
     /// First day of performance.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day of the periods exercised so far.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
     /// Last day if all options are used.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub potential_end: String,
     /// Two-letter state where the work is done.
     pub place_state: String,
@@ -78,7 +78,7 @@ pub struct Award {
     /// URL of the award's page.
     pub url: String,
     /// Day of the latest known action.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub action_date: String,
     /// Number of that action: `0` for the base.
     pub modification: String,
@@ -170,7 +170,7 @@ pub struct AwardDetails {
 #[serde(rename_all = "camelCase", default)]
 pub struct ActionDetails {
     /// Day of the action, `YYYY-MM-DD`.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// Number of the action's modification: `0` for the base.
     pub modification: String,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::records::Record;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
-use crate::hash::{Hash32, hex};
 use crate::position::{PositionError, Seq};
 use crate::topics::{self, Topic};
+use proofs::hash::{Hash32, hex};
 
 /// A command on the `deliveries` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

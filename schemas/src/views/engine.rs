@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::day_of;
 use crate::event::{FactKind, Head, Run};
-use crate::hash::Hash32;
 use crate::position::LogOffset;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
+use proofs::hash::Hash32;
 
 /// How many days [`RunRow::days`] has at most.
 pub const RUN_DAYS_MAX: usize = 90;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::records::Record;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
-use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
+use proofs::hash::{Hash32, hex};
 
 /// A command on the `payments` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,7 +30,7 @@ pub struct Recall {
     /// Hazard text.
     pub hazard: String,
     /// Recall date, `YYYY-MM-DD`.
-    #[schemars(with = "crate::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// URL of the agency's notice.
     pub url: String,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use self::command::{IssueRequest, ReceiptCommand, WriterChange, WriterRequest};
 use super::records::Record;
 use crate::details::{ChangeRecord, NoDetails};
-use crate::receipt::Receipt;
+use proofs::receipt::Receipt;
 
 /// The subject of the commands that name the signing key.
 pub const KEY: &str = "key";

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::avro::{self, Encoder};
 use crate::change::{ChangeKind, Input, Through};
 use crate::event::Command;
-use crate::hash::Hash32;
 use crate::position::{LogOffset, Seq};
 use crate::views::records::{Note, NoteRow, RecordChange};
+use proofs::hash::Hash32;
 
 /// Fails unless a change with a value in every field reads back as written.
 ///

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
-use crate::hash::Hash32;
 use crate::position::Seq;
+use proofs::hash::Hash32;
 
 /// The values of [`SavedItem::kind`].
 pub mod kind {

@@ -1,7 +1,7 @@
 //! How published texts and values are read and compared: names of companies, dates, dollars, ticker symbols, numbers of records, masked names, words, and the
 //! versioned data files with their rules.
 //!
-//! This crate knows no topic and no table, does no input or output and reads no clock. `schemas` re-exports its modules.
+//! This crate knows no topic and no table, does no input or output and reads no clock.
 
 pub mod allegheny;
 pub mod company_forms;

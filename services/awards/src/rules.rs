@@ -250,8 +250,8 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
+    use proofs::hash::Hash32;
     use schemas::change::{ChangeKind, Input};
-    use schemas::hash::Hash32;
     use schemas::position::Seq;
     use schemas::views::records::{Note, NoteRow};
 

@@ -42,13 +42,13 @@ pub struct Item {
     /// Whether any variant can be bought.
     pub in_stock: bool,
     /// When a poll first saw it.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub first_seen: String,
     /// When a poll first saw it available, if earlier polls saw it sold out.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub launched: String,
     /// When a poll last saw that no variant could be bought any more.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_sold_out: String,
     /// Whether the product is gone from the store.
     pub withdrawn: bool,
@@ -70,10 +70,10 @@ pub struct Item {
 #[serde(rename_all = "camelCase", default)]
 pub struct Restock {
     /// The last poll that saw the variants sold out.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub after: String,
     /// The first poll that saw them available.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub before: String,
     /// How many variants were restocked.
     pub variants: i64,
@@ -102,10 +102,10 @@ pub struct Variant {
 #[serde(rename_all = "camelCase", default)]
 pub struct VariantRestock {
     /// The last poll that saw it sold out.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub after: String,
     /// The first poll that saw it available.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub before: String,
 }
 

@@ -6,9 +6,9 @@ pub mod rules;
 
 use crate::operations::{calendar, company, drug, filter, followed, pay, upcoming};
 use crate::record::{Catalyst, TABLES};
-use schemas::company_names::{shown_aliases, shown_legal_forms};
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
 use serde_json::json;
+use texts::company_names::{shown_aliases, shown_legal_forms};
 
 use feed::Source;
 use feed::query::Feed;

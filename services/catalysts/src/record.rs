@@ -9,12 +9,12 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use proofs::hash::Hash32;
 use schemas::details::ChangeRecord;
-use schemas::folding::folded_words;
-use schemas::hash::Hash32;
 use schemas::news::{CATALYST_NEWS_DAYS, News};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term, day_number, normal};
+use texts::folding::folded_words;
 
 /// The kinds of events.
 pub const KINDS: [&str; 3] = ["readout", "pdufa", "adcom"];
@@ -41,7 +41,7 @@ pub struct Catalyst {
     /// `readout`, `pdufa` or `adcom`.
     pub kind: String,
     /// The day, `YYYY-MM-DD`; empty unless the source states a day.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// The days that the date can mean.
     pub window: Window,
@@ -71,7 +71,7 @@ pub struct Catalyst {
     /// How often the window changed.
     pub slips: i64,
     /// Day on which the event was first seen, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub first_seen: String,
     /// The source: `clinicaltrials.gov`, `sec.gov` or `federalregister.gov`.
     pub source: String,
@@ -80,7 +80,7 @@ pub struct Catalyst {
     /// The field of the document with the date.
     pub source_field: String,
     /// Day of the reading that last saw the date so, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub verified_as_of: String,
     /// `sha256:` and the SHA-256 of `verifyBody` in the form of RFC 8785, as hex digits.
     pub verify_hash: String,
@@ -93,10 +93,10 @@ pub struct Catalyst {
 #[serde(default)]
 pub struct Window {
     /// The first day, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
 }
 
@@ -140,11 +140,11 @@ pub fn words(name: &str) -> impl Iterator<Item = String> {
 pub struct CatalystDetails {
     /// The day before the change; empty if it was no day. Only if the window moved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schemas::json_type::DayOrEmpty>")]
+    #[schemars(with = "Option<proofs::json_type::DayOrEmpty>")]
     pub date_before: Option<String>,
     /// The day after the change; empty if it is no day. Only if the window moved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schemas::json_type::DayOrEmpty>")]
+    #[schemars(with = "Option<proofs::json_type::DayOrEmpty>")]
     pub date_after: Option<String>,
     /// The window before the change. Only if it moved.
     #[serde(skip_serializing_if = "Option::is_none")]

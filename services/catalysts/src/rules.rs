@@ -21,13 +21,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemas::avro;
-use schemas::dates::Precision;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::meetings::MeetingFact;
 use schemas::facts::statements::StatementFact;
 use schemas::facts::trials::TrialFact;
 use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
+use texts::dates::Precision;
 
 use self::companies::{Listed, Named, cik_key, name_key};
 use fold::aliases;

@@ -47,7 +47,7 @@ pub struct Lead {
     /// `new_carrier`, `authority_granted`, `insurance_lapse`, `entity_formed` or `foreign_registration`.
     pub trigger: String,
     /// Day of the trigger, `YYYY-MM-DD`. It can be later than today.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub trigger_date: String,
     /// The source of the earliest trigger: `fmcsa`, `sos-co`, `sos-ct`, `sos-ia`, `sos-ny` or `sos-or`.
     pub source: String,

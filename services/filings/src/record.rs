@@ -23,7 +23,7 @@ pub struct Filing {
     /// The form without its amendment suffix, under one name if it was renamed.
     pub base_form: String,
     /// Filing date, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// Name of the filer; for a trade that of the issuer.
     pub company: String,
@@ -45,7 +45,7 @@ pub struct Filing {
     /// Filing: the roles of the filer in it.
     pub roles: Vec<String>,
     /// Filing: the day or period that it reports on.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub report_date: String,
     /// Filing: accession number of the filing that this one amends.
     pub amends: String,
@@ -57,7 +57,7 @@ pub struct Filing {
     /// Trade: the security that was traded.
     pub security: String,
     /// Trade: day of the trade, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub trade_date: String,
     /// Trade: transaction code: `P` and `S` are open-market trades, `A`, `M`, `F`, `G` … are not.
     pub code: String,

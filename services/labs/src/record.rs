@@ -35,7 +35,7 @@ pub struct Lead {
     /// Amount of this fiscal year in whole dollars.
     pub amount: i64,
     /// Day of the notice of award, `YYYY-MM-DD`; the first day of the budget if the funder gives no notice date.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub notice_date: String,
     /// Project number: `1R01CA300001-01`.
     pub project_number: String,
@@ -83,13 +83,13 @@ pub struct Evidence {
 #[serde(rename_all = "camelCase", default)]
 pub struct SpendWindow {
     /// The first day: the later one of the notice of award and the start of the budget.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day: the end of the budget.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
     /// The last day of the peak, 90 days after the first. That spending peaks then is our assumption.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub peak_to: String,
 }
 

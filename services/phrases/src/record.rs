@@ -28,7 +28,7 @@ pub struct Phrase {
     /// How many are usual, to three decimals.
     pub baseline: f64,
     /// When the label began: the end of the window, RFC 3339.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub since: String,
     /// The highest count of any window since the label was last FLAT.
     pub peak: i64,

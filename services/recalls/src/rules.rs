@@ -17,7 +17,6 @@ use schemas::change::ChangeKind;
 use schemas::details::{LinkDetails, RECALL_SITES};
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
-use schemas::folding::is_same_content;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
@@ -27,6 +26,7 @@ use schemas::views::recalls::{
     month_of,
 };
 use serde::Serialize;
+use texts::folding::is_same_content;
 
 use self::merge::{Alike, Place};
 use fold::rows::Rows;

@@ -11,7 +11,7 @@ use feed::{changes, stream};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{File, RecordPage};
-use schemas::receipt::Receipt;
+use proofs::receipt::Receipt;
 
 pub(crate) use crate::operations::rows::Receipts;
 pub use crate::operations::rows::SOURCE;

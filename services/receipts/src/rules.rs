@@ -4,13 +4,13 @@
 //! A chain belongs to the first caller who is issued a receipt of it, an account or a payer. Only the owner, and writers that the owner
 //! adds, may append. For a paid receipt this is decided with the claim, which reserves the chain, so that it is known before money moves.
 
+use proofs::hash::Hash32;
+use proofs::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
+use proofs::tree;
 use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
-use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
-use schemas::tree;
 use schemas::views::payments::{PaymentCommand, TransferKeys, transfer_keys};
 use schemas::views::receipts::{
     ChainEnd, ChainOwner, IssueRequest, PublicKey, ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES,

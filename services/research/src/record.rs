@@ -30,7 +30,7 @@ pub struct Funding {
     /// URL of the grant's or trial's page.
     pub url: String,
     /// Day of publication, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub published: String,
     /// Class of the sponsor: `INDUSTRY`, `NIH`, `OTHER_GOV`, `OTHER`.
     pub sponsor_class: String,
@@ -54,7 +54,7 @@ pub struct Funding {
     /// Grant: amount of this fiscal year in whole dollars.
     pub amount: Option<i64>,
     /// Grant: day of the notice of award.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub notice_date: String,
     /// Grant: project number, `1R15DE032063-01A1`.
     pub project_number: String,

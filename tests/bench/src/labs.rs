@@ -9,7 +9,7 @@ use labs::rules::lead;
 use schemas::facts::FactData;
 use schemas::facts::grants::GrantFact;
 use schemas::topics::GRANTS;
-use schemas::values::US_STATES;
+use texts::values::US_STATES;
 
 use crate::child_server::ChildServer;
 use crate::filters::scattered;

@@ -10,7 +10,6 @@ use std::time::Instant;
 use ::parcels::record::{TABLES, strength};
 use rand::RngExt;
 use rand::rngs::StdRng;
-use schemas::cook::{TOWNSHIPS, level};
 use schemas::facts::FactData;
 use schemas::facts::liens::LienFact;
 use schemas::facts::parcels::{self, ParcelFact};
@@ -18,6 +17,7 @@ use schemas::facts::permits::PermitFact;
 use schemas::facts::sales::{self, SaleFact};
 use schemas::topics::{LIENS, PARCELS, PERMITS, SALES, Topic};
 use serde_json::Value;
+use texts::cook::{TOWNSHIPS, level};
 
 use crate::lists::{self, Kind, PeerRows, text};
 use crate::loads::{self, LaterFacts, Loaded, Observed, Plan};

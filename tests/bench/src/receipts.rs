@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use proofs::receipt::SigningKeys;
 use reads::registration::TaskContext;
 use receipts::operations::signer::Signer;
 use receipts::operations::{pubkey, seal};
-use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 use surfaces::server::Server;

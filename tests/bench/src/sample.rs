@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use schemas::values::US_STATES;
+use texts::values::US_STATES;
 
 use crate::Failure;
 use crate::names::coined;

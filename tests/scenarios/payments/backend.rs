@@ -223,7 +223,7 @@ impl State {
         let request = &body["paymentPayload"]["payload"]["authorization"];
         let text = |field: &str| request[field].as_str().unwrap().to_lowercase();
         let id = (text("from"), text("nonce"));
-        let transaction = hex_text(&schemas::hash::Hash32::of(format!("{id:?}").as_bytes()).0);
+        let transaction = hex_text(&proofs::hash::Hash32::of(format!("{id:?}").as_bytes()).0);
         let value = text("value").parse().unwrap();
         let transfer =
             Transfer { transaction, block: self.newest_block(), log_index: FIRST_LOG + 1, from: text("from"), to: text("to"), value };

@@ -28,8 +28,8 @@ fn receipts_of_documents_need_a_settled_payment() {
     assert_eq!((bought.status, backend.transfers().len(), listed()), (200, 1, 1), "{artifact}");
     let receipt = &artifact["receipt"];
     assert_eq!(receipt["body"]["agent_id"], "highwater:exclusions");
-    assert!(schemas::evidence::receipt_commits_to(receipt, artifact["artifactHash"].as_str().unwrap()), "{artifact}");
-    assert!(schemas::evidence::verify(&artifact).unwrap().is_valid && artifact.get("note").is_none(), "{artifact}");
+    assert!(proofs::evidence::receipt_commits_to(receipt, artifact["artifactHash"].as_str().unwrap()), "{artifact}");
+    assert!(proofs::evidence::verify(&artifact).unwrap().is_valid && artifact.get("note").is_none(), "{artifact}");
     assert_eq!(artifact.get("pendingReceipt"), None::<&Value>);
     assert_eq!((json_of(&pay()), listed()), (artifact.clone(), 1), "the same answer again");
     assert_eq!(receipt["body"]["action"], json!("entity_watch"));

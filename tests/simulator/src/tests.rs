@@ -143,7 +143,7 @@ fn served(sim: &Simulator) -> BTreeMap<String, [String; 3]> {
             let number = text(&record["recall_number"]);
             let key = if number.is_empty() {
                 let plain = text(&record["product_description"]).split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-                let hash = schemas::hash::Hash32::of(plain.as_bytes()).to_string();
+                let hash = proofs::hash::Hash32::of(plain.as_bytes()).to_string();
                 format!("openfda.{endpoint}/EVT-{}-{}", text(&record["event_id"]), &hash[..8])
             } else {
                 format!("openfda.{endpoint}/{number}")

@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use operation::context::ServiceSettings;
 use operation::{Method, Operation, Service};
 use pages::{Page, inline, layout, paragraphs, table};
-use schemas::data_file::ShownFile;
 use serde_json::{Map, Value};
+use texts::data_file::ShownFile;
 
 use super::code;
 use crate::openapi::{self, examples};

@@ -32,10 +32,10 @@ pub struct Saved<F> {
     #[schemars(with = "Repeated<F>")]
     pub filter: F,
     /// When the name was first saved, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub made_at: String,
     /// When the filter was last changed, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub changed_at: String,
     /// What to know about the filter: values that nothing recorded has. Only the answer that saves it has a note.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,13 +35,13 @@ pub struct ShownKey {
     /// `working`; `ending`: it was rotated and still works until `endsAt`; `ended`; or `expired`: a free key that was not used for 90 days.
     pub state: &'static str,
     /// When the key was created, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub created_at: String,
     /// The last UTC day on which the key was used, recorded within a minute of the use; empty if it was never used.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub last_used_on: String,
     /// When the key stops or stopped working, RFC 3339 in UTC; empty if it has no end. A free key also expires after 90 days without use.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub ends_at: String,
     /// Whether this is the key of the request.
     pub is_own: bool,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use feed::watchable::WatchableFeed;
+use proofs::hash::Hash32;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use schemas::hash::Hash32;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

@@ -51,10 +51,10 @@ pub struct Reader<S: WatchableFeed> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Period {
     /// The first day, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub from: String,
     /// The last day.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub to: String,
 }
 
@@ -74,7 +74,7 @@ pub struct Window {
 #[serde(rename_all = "camelCase")]
 pub struct Completeness {
     /// The last day for which every upstream has been read completely; empty before the first complete sync run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The number of complete sync runs up to then.
     pub snapshot_count: u64,

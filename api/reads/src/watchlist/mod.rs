@@ -49,7 +49,7 @@ pub struct Watch<N> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// When the watch was created, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub made_at: String,
     /// The last change of the service before the watch: only changes with a higher `seq` match.
     pub after: Seq,

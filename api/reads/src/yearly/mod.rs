@@ -134,10 +134,10 @@ pub struct TimedWatch<N> {
     #[schemars(with = "Repeated<N>")]
     pub named: N,
     /// When the watch was created, RFC 3339 in UTC. Changes that were recorded before do not match.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub from: String,
     /// When the watch ends, RFC 3339 in UTC. Changes that are recorded later do not match. The watch can be read for 30 more days.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub until: String,
     /// Whether the watch has not ended.
     pub active: bool,

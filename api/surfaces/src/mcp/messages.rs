@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use arguments::echo;
 use bytes::Bytes;
+use proofs::i_json;
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData};
-use schemas::i_json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

@@ -25,11 +25,11 @@ use operation::tiers::{Limits, Tiers};
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, RecordPage, Service, Surface};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
-use schemas::data_file::ShownFile;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::data_file::ShownFile;
 use tokio::sync::Notify;
 
 use crate::{Readiness, Site, filter};

@@ -6,9 +6,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
-use schemas::hash::Hash32;
-use schemas::receipt::SigningKeys;
-use schemas::tree::{self, Checkpoint, Question};
+use proofs::hash::Hash32;
+use proofs::receipt::SigningKeys;
+use proofs::tree::{self, Checkpoint, Question};
 use transparency::note::{KeyType, Note, Signed, VerifierKey};
 use transparency::witness::{KnownLog, OwnWitness, RecordPlace, Witnessing};
 

@@ -1,7 +1,7 @@
 //! The files about checkpoints that every service with a signed tree serves below its base address.
 
 use crate::note::{KeyType, Note, VerifierKey};
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::views::receipts::SignedCheckpoint;
 
 use super::{newest_cosigned, with_cosignatures};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
-use schemas::hash::Hash32;
-use schemas::tree::{Checkpoint, is_consistent};
+use proofs::hash::Hash32;
+use proofs::tree::{Checkpoint, is_consistent};
 
 use super::record::{Cosigned, Found, Record, RecordPlace, origin_hash};
 use super::request::AddCheckpoint;

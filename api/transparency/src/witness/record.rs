@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 
 use crate::note::Note;
-use schemas::hash::Hash32;
-use schemas::tree::Checkpoint;
+use proofs::hash::Hash32;
+use proofs::tree::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{self, blocking, read, replace_file};

@@ -3,7 +3,7 @@
 use crate::note::decimal;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 
 /// The longest consistency proof that is accepted, in lines.
 pub(super) const PROOF_LINES_MAX: usize = 63;

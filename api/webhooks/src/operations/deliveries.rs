@@ -51,7 +51,7 @@ pub struct Attempt {
     /// Number of the attempt, starting at 1.
     pub attempt: u64,
     /// When the attempt ended, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub at: String,
     /// HTTP status of the response; 0 if there was none.
     pub status: u16,

@@ -112,17 +112,17 @@ pub struct DeliveryStatus {
     /// How many attempts this message has had.
     pub attempts: u64,
     /// When the last attempt ended, RFC 3339 in UTC; empty before the first.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub attempted_at: String,
     /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
     /// Why the last attempt failed, or why the webhook is disabled; empty otherwise.
     pub reason: String,
     /// When the message is sent or retried next, RFC 3339 in UTC; empty if there is none.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub due_at: String,
     /// When the first of the current series of failures happened, RFC 3339 in UTC; empty if the last attempt did not fail.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub failing_since: String,
     /// How many messages were accepted.
     pub delivered: u64,

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation};
+use proofs::hash::hex;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::hash::hex;
 use serde_json::json;
 
 use super::{ById, Posted, WebhookConfig, post_now, target};

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use disk_files::durable_file;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::topics;
 use serde::{Deserialize, Serialize};

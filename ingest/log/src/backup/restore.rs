@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::topics::{self, Topic};
 
 use super::manifest::{FileEntry, LeftOut, Manifest, Segment, read_verified};

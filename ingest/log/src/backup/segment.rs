@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use disk_files::durable_file;
 use disk_files::keyspaces::entries;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use proofs::hash::Hash32;
 use schemas::avro::{self, Encoder};
 use schemas::clock::rfc3339;
-use schemas::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::topics::{self, IMPORTS};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 //! The rows of the table of tax liens, and the facts that they become.
 
 use jiff::civil::Date;
-use schemas::allegheny::{parse_pin, shown_name};
-use schemas::dollars::Dollars;
 use schemas::facts::FactData;
 use schemas::facts::liens::LienFact;
-use schemas::masked_text::masked_entry;
 use serde::Deserialize;
+use texts::allegheny::{parse_pin, shown_name};
+use texts::dollars::Dollars;
+use texts::masked_text::masked_entry;
 
 use crate::json::{Field, Records};
 use crate::rolls::short;

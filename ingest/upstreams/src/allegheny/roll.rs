@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::civil::Date;
-use schemas::allegheny::parse_pin;
+use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
-use schemas::hash::Hash32;
 use serde::Deserialize;
+use texts::allegheny::parse_pin;
 
 use super::Areas;
 use crate::json::{Field, Records};

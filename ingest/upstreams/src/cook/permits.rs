@@ -5,12 +5,12 @@
 //! numbers and e-mail addresses are removed from what is to be done; of names there the initials are left.
 
 use jiff::civil::Date;
-use schemas::cook::{PIN_DIGITS, published_pin};
+use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::permits::PermitFact;
-use schemas::hash::Hash32;
-use schemas::masked_text::masked_work;
 use serde::Deserialize;
+use texts::cook::{PIN_DIGITS, published_pin};
+use texts::masked_text::masked_work;
 
 use crate::json::{Field, Records};
 use crate::rolls::{dollars, short};

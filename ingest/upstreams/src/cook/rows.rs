@@ -1,10 +1,10 @@
 //! The rows of the datasets, and the facts that they become.
 
-use schemas::cook;
 use schemas::facts::FactData;
 use schemas::facts::parcels::{self, ParcelFact};
 use schemas::facts::sales::{self, SaleFact};
 use serde::{Deserialize, Serialize};
+use texts::cook;
 
 use super::{ADDRESSES, APPEALS, SALES_STREAM, UNIVERSE};
 use crate::json::{Field, Records};

@@ -10,11 +10,11 @@ use std::collections::HashSet;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
-use schemas::crosswalk;
 use schemas::facts::FactData;
 use schemas::facts::company_facts::{CompanyFact, REPORT};
 use schemas::facts::filings::base_form;
 use serde::{Deserialize, Serialize};
+use texts::crosswalk;
 
 use super::instance::{Instance, labels};
 use super::{XBRL, file, is_missing, is_page, submissions};

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::BufReader;
 
 use jiff::civil::Date;
+use proofs::hash::Hash32;
 use schemas::facts::FactData;
-use schemas::hash::Hash32;
 
 use super::layout::Layout;
 use super::row::{self, Lines};

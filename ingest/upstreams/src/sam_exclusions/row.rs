@@ -3,9 +3,9 @@
 use std::io::{BufRead, Read};
 
 use jiff::civil::Date;
+use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::exclusions::{ExclusionFact, INDEFINITE, classification};
-use schemas::hash::Hash32;
 
 use super::layout::{Column, Layout, fields_of};
 use super::{STREAM, last_day};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use jiff::civil::Date;
+use proofs::hash::{Hash32, hex};
 use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
-use schemas::hash::{Hash32, hex};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -5,12 +5,12 @@
 
 use jiff::ToSpan;
 use jiff::civil::Date;
-use schemas::crosswalk;
 use schemas::facts::FactData;
 use schemas::facts::company_facts::{CompanyFact, GROUPS, TOTAL, VEHICLES};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use texts::crosswalk;
 
 use super::parts::cents;
 use super::plan::Group;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use jiff::civil::date;
-use schemas::dollars::Dollars;
 use schemas::facts::FactData;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::InsiderTradeFact;
 use schemas::facts::statements::StatementFact;
 use schemas::position::UpstreamCursor;
+use texts::dollars::Dollars;
 use upstreams::{Answer, Page, Settings, UpstreamError, Window};
 
 use crate::common::*;

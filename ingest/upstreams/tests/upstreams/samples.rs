@@ -373,15 +373,15 @@ fn cook_county_classes() {
         let [_, class, level] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
         let level: f64 = level.parse().unwrap();
         // A class of the levels that the dictionary does not have has no parcels.
-        if level > 0.0 && class.starts_with(['1', '2', '3', '4', '5']) && schemas::cook::is_class(class) {
-            assert_eq!(schemas::cook::level(class), Some((level * 10_000.0).round() as i64), "{row}");
+        if level > 0.0 && class.starts_with(['1', '2', '3', '4', '5']) && texts::cook::is_class(class) {
+            assert_eq!(texts::cook::level(class), Some((level * 10_000.0).round() as i64), "{row}");
             compared += 1;
         }
     }
     assert!(compared > 200, "{compared}");
     let dictionary = rows("class-dictionary.csv");
     let classes: Vec<&str> = dictionary.lines().skip(1).filter_map(|row| row.split(',').nth(6)).collect();
-    assert!(classes.len() > 200 && classes.iter().all(|class| schemas::cook::is_class(class)), "{classes:?}");
+    assert!(classes.len() > 200 && classes.iter().all(|class| texts::cook::is_class(class)), "{classes:?}");
 }
 
 /// Proves that a real row of assessments is mapped: numbers with a point, days with the month first, blanks, and an exempt parcel of a university.
@@ -413,7 +413,7 @@ fn allegheny_county_block_lots() {
     assert_eq!(pairs.len(), 18);
     for (block_lot, pin) in pairs {
         let found: Vec<String> =
-            schemas::allegheny::pins_of_block_lot(block_lot).into_iter().filter(|pin| known.contains(pin.as_str())).collect();
+            texts::allegheny::pins_of_block_lot(block_lot).into_iter().filter(|pin| known.contains(pin.as_str())).collect();
         assert_eq!(found.join(","), pin, "{block_lot}");
     }
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::ToSpan;
 use schemars::JsonSchema;
-use schemas::folding::reading_order;
 use schemas::position::Seq;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::folding::reading_order;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;

@@ -1,9 +1,9 @@
 //! The filter of awards. Feeds, lists, digests, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
-use schemas::numbers::{compact, number_of};
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
+use texts::numbers::{compact, number_of};
 
 use super::records::dollars;
 use feed::filter::{self, Field, Fields, TermQuery, check_range, contains, has_words};

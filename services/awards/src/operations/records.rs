@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::numbers::{compact, number_of};
 use schemas::position::Seq;
 use schemas::views::awards::{Award, Dollars};
 use schemas::views::recalls::day_of;
 use serde::Serialize;
+use texts::numbers::{compact, number_of};
 
 use crate::{Change, FEED};
 use feed::filter::{Criteria, TermQuery};
@@ -28,7 +28,7 @@ pub struct Changed {
     /// What happened: `new` for the base action of an award, otherwise `modified`; `added` or `removed` if the filter was changed.
     pub event: String,
     /// The day of the action that this change reports, or else of the award's last action, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// The permanent id of the award.
     pub id: String,
@@ -44,14 +44,14 @@ pub struct Changed {
     /// The total is published later than the action that changes it, so both may come as two changes.
     pub amount_delta: Option<f64>,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
     /// The URL of the award's page.
     pub url: String,
     /// The number of the change within the service.
     pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub recorded_at: String,
     /// The dollars that the action of this change adds to the obligation, negative if it reduces it; null if the change reports no action.
     pub action_amount: Option<f64>,
@@ -88,10 +88,10 @@ pub struct More {
     /// The total in dollars if all options are used; null if unknown.
     pub ceiling: Option<f64>,
     /// First day of performance.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day if all options are used.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub potential_end: String,
     /// The number of the action: `0` for the base.
     pub modification: String,
@@ -113,7 +113,7 @@ pub struct More {
 #[schemars(rename = "Award")]
 pub struct Shown {
     /// The day of the award's last action, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// The permanent id of the award.
     pub id: String,
@@ -126,7 +126,7 @@ pub struct Shown {
     /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
     /// The URL of the award's page.
     pub url: String,

@@ -105,10 +105,10 @@ pub struct OfNiche {
     pub label: String,
     /// The first day of the restocks that forecasts are scored by, YYYY-MM-DD; empty if there is none. Once windows of the niche are corrected, the first
     /// day on which they were.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day of the restocks that forecasts are scored by, YYYY-MM-DD; empty if there is none.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
     /// The spread of similar items that forecasts use now.
     pub spread: Number,

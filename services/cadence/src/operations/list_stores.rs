@@ -32,7 +32,7 @@ pub struct Listed {
     /// The stores, by host name.
     pub stores: Vec<Store>,
     /// The last day for which every store has been polled; empty before the first complete run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The number of complete runs.
     pub snapshot_count: u64,
@@ -49,12 +49,12 @@ pub struct Store {
     /// The number of polls, complete or not.
     pub polls: i64,
     /// When the last poll ended, RFC 3339; empty before the first.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_poll: String,
     /// Whether the last poll read the whole list of products.
     pub is_complete: bool,
     /// When the last poll ended that read the whole list, RFC 3339; empty if none did.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_complete_poll: String,
 }
 

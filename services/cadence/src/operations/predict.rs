@@ -163,10 +163,10 @@ pub struct Fit {
     /// The share of them whose window held the restock; null if there is none. `/v1/calibration` has the same.
     pub coverage: Option<Number>,
     /// The first day of those restocks, YYYY-MM-DD; empty if there is none.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day of those restocks, YYYY-MM-DD; empty if there is none.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
 }
 

@@ -1,6 +1,6 @@
 //! The words of titles and queries: in any case, with and without accents.
 
-use schemas::folding::folded_words;
+use texts::folding::folded_words;
 
 /// The words of some texts.
 #[must_use]

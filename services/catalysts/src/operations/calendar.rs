@@ -6,9 +6,9 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, FileBody, Operation, Surface};
+use proofs::hash::Hash32;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::hash::Hash32;
 use serde_json::{Value, json};
 
 use super::upcoming::Arguments;

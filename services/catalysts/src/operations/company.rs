@@ -3,9 +3,9 @@
 use crate::record::Catalyst;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::tickers::{names_ticker, tickers};
 use serde::Deserialize;
 use serde_json::json;
+use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::followed::Catalysts;

@@ -14,9 +14,9 @@ use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
 use reads::numbers::numbers_of_trial;
-use schemas::folding::folded_words;
 use schemas::names::hint;
-use schemas::tickers::{names_ticker, tickers};
+use texts::folding::folded_words;
+use texts::tickers::{names_ticker, tickers};
 
 /// The phases of trials, as the registry names them.
 const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];

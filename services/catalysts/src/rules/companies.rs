@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::company_names::{alias_ticker, normal_form};
 use serde::{Deserialize, Serialize};
+use texts::company_names::{alias_ticker, normal_form};
 
 /// How many records of one company are decided again when its tickers move.
 const RECORDS_MAX: usize = 2_000;

@@ -317,7 +317,7 @@ fn name_at(words: &[Word<'_>], at: usize, company: &BTreeSet<String>) -> Option<
     let next_is_plain = words.get(at + 1).is_none_or(|next| !next.text.chars().next().is_some_and(char::is_uppercase));
     let is_led =
         word_before(1).is_some_and(|word| word == "for") && word_before(2).is_some_and(|word| APPLICATIONS.contains(&word.as_str()));
-    let is_month = schemas::dates::scan(&format!("{} 1, 2026", word.text), None).len() == 1;
+    let is_month = texts::dates::scan(&format!("{} 1, 2026", word.text), None).len() == 1;
     if is_capitals && !word.is_first && !is_month {
         return Some(upper);
     }

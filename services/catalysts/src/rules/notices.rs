@@ -2,9 +2,9 @@
 //! of its own, often without a date.
 
 use jiff::civil::Date;
-use schemas::dates::{FoundDate, Precision, scan};
 use schemas::facts::meetings::MeetingFact;
 use serde::{Deserialize, Serialize};
+use texts::dates::{FoundDate, Precision, scan};
 
 /// What the title of a notice of a meeting holds.
 const TITLE_PARTS: [&str; 2] = ["advisory committee", "notice of meeting"];

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::Catalyst;
 use jiff::civil::Date;
-use schemas::dates::Precision;
 use schemas::facts::statements::StatementFact;
 use serde::{Deserialize, Serialize};
+use texts::dates::Precision;
 
 use super::companies::{Listed, cik_key};
 use super::{Decision, drugs, sentences, set_anchor, set_dates, withdraw};

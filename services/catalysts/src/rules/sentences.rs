@@ -6,7 +6,7 @@
 
 use jiff::ToSpan;
 use jiff::civil::Date;
-use schemas::dates::{FoundDate, Precision, scan};
+use texts::dates::{FoundDate, Precision, scan};
 
 use super::drugs;
 

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::record::Catalyst;
-use schemas::dates::registry_date;
 use schemas::facts::trials::TrialFact;
-use schemas::phrases::words;
+use texts::dates::registry_date;
+use texts::phrases::words;
 
 use super::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
 use fold::aliases;

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use catalysts::rules::companies::Named;
 use catalysts::rules::sentences;
 use jiff::civil::Date;
-use schemas::company_names::normal_form;
-use schemas::dates::scan;
 use serde::Deserialize;
+use texts::company_names::normal_form;
+use texts::dates::scan;
 
 #[derive(Deserialize)]
 struct Sentences {

@@ -3,8 +3,8 @@
 use crate::record::Lead;
 use matching::mandates::{LINES, TRIGGERS};
 use schemars::JsonSchema;
-use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
+use texts::values::US_STATES;
 
 use crate::SOURCES;
 use feed::filter::{self, Fields, is_one_of};

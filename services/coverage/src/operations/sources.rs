@@ -7,9 +7,9 @@ use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339_or_empty;
-use schemas::data_file::ShownFile;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::data_file::ShownFile;
 
 use super::filter::Filter;
 use super::followed::Coverage;
@@ -142,10 +142,10 @@ pub struct Shown {
     /// Under which licence it is published.
     pub licence: &'static str,
     /// When its last complete sync run ended, RFC 3339; empty before the first.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub last_snapshot: String,
     /// The last day up to which all its datasets were read completely; empty before the first sync run of each.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// How many days ago `throughDate` was; null before the first complete sync run.
     pub days_behind: Option<i64>,

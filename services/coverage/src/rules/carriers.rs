@@ -9,8 +9,8 @@ use matching::insurance_filings::{self, Filing, Lapse, Subject};
 use matching::mandates::{self, Fact as RuleFact};
 use matching::same_business;
 use schemas::facts::carriers::{CarrierFact, kind};
-use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
+use texts::values::US_STATES;
 
 use super::{Candidate, Candidates, Owner, is_recent, lead_of, rule_fact};
 

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::Filing;
 use schemars::JsonSchema;
-use schemas::dollars::Dollars;
 use schemas::views::recalls::day_of;
 use serde::Serialize;
+use texts::dollars::Dollars;
 
 /// How many owners a cluster has at least.
 const OWNERS_MIN: usize = 3;
@@ -36,10 +36,10 @@ pub struct Cluster {
     /// The names of the insiders, sorted.
     pub names: Vec<String>,
     /// Day of the first trade, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// Day of the last trade.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
     /// The number of trades.
     pub trades: usize,

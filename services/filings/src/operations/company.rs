@@ -46,7 +46,7 @@ pub struct Velocity {
     /// The number of filings in 30 days, on average over the days before the last 30; null if fewer than 30 of them are known.
     pub usual30_days: Option<f64>,
     /// The first of the last 90 days from which on all filings are known, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub from: String,
 }
 

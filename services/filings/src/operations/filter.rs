@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use schemas::facts::filings::base_form;
 use schemas::names::hint;
 use schemas::position::Seq;
-use schemas::tickers::{names_ticker, spellings, tickers};
-use schemas::values::USUAL_FORMS;
 use serde::{Deserialize, Serialize};
+use texts::tickers::{names_ticker, spellings, tickers};
+use texts::values::USUAL_FORMS;
 
 use crate::{Change, FEED};
 use feed::filter::{self, Criteria, Field, Fields, Named, TermQuery, is_one_of};

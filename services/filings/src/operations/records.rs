@@ -2,9 +2,9 @@
 
 use crate::record::Filing;
 use schemars::JsonSchema;
-use schemas::dollars::Dollars;
 use schemas::facts::insider_trades::Owner;
 use serde::Serialize;
+use texts::dollars::Dollars;
 
 /// A filing of one filer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct Filed {
     /// Form type: `8-K`, `10-Q/A`.
     pub form: String,
     /// Filing date, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// Name of the filer.
     pub company: String,
@@ -35,7 +35,7 @@ pub struct Filed {
     /// The filer's roles in the filing: Filer, Subject, Issuer, Reporting, Filed by.
     pub roles: Vec<String>,
     /// The day or period reported, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub report_date: String,
     /// Accession number of the filing that this one amends.
     pub amends: String,
@@ -73,7 +73,7 @@ pub struct Trade {
     /// `3`, `4`, `5`, or one of them with `/A`.
     pub form: String,
     /// Filing date, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// The issuer's name.
     pub company: String,
@@ -84,7 +84,7 @@ pub struct Trade {
     /// The insiders who report the trade; several if, for example, a fund and its manager file together.
     pub owners: Vec<Owner>,
     /// Day of the trade, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// The transaction code: `P` bought or `S` sold on the market; `A`, `M`, `F`, `G` … are not market decisions.
     pub code: String,

@@ -4,8 +4,8 @@ use crate::record::Lead;
 use crate::record::lexicon::{LEXICON, category};
 use schemars::JsonSchema;
 use schemas::names::hint;
-use schemas::values::US_STATES;
 use serde::{Deserialize, Serialize};
+use texts::values::US_STATES;
 
 use feed::filter::{self, Fields};
 use feed::text_field;

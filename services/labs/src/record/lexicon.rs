@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use schemas::data_file::{DataFile, Entry};
+use texts::data_file::{DataFile, Entry};
 
 /// The name of the category of grants whose words name no other one clearly.
 pub const GENERAL: &str = "General laboratory";

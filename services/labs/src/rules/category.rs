@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::record::Evidence;
 use crate::record::lexicon::{Category, GENERAL, LEXICON};
 
-use schemas::phrases::{Phrase, Phrases, words};
+use texts::phrases::{Phrase, Phrases, words};
 
 /// How much a phrase in a title counts.
 const TITLE_WEIGHT: i64 = 3;

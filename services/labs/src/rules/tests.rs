@@ -11,7 +11,7 @@ use schemas::views::records::{PlaceRow, Record};
 use super::*;
 use fold::random::Random;
 use fold::testing::{self, Folded};
-use schemas::phrases::words;
+use texts::phrases::words;
 
 type World = Folded<Labs>;
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::record::lexicon::{GENERAL, LEXICON};
 
 use super::category::{CLASSIFIER, Texts};
-use schemas::phrases::{Phrases, words};
+use texts::phrases::{Phrases, words};
 
 /// The environment variable with another file of labelled grants.
 const FILE: &str = "LABS_YARDSTICK";

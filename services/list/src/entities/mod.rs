@@ -13,9 +13,9 @@ use operation::problem::Problem;
 use operation::{Answer, Definition, EntityLink, Operation};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
-use schemas::company_names::{alias_ticker, normal_form};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use texts::company_names::{alias_ticker, normal_form};
 
 pub use self::asked::Section;
 use self::asked::{Asked, Asker, Registered};
@@ -95,7 +95,7 @@ pub struct Entity {
     /// The unique entity id that was asked for; empty if none was.
     pub uei: String,
     /// The time that the answer describes, RFC 3339.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub as_of: String,
     /// What each service has.
     pub sections: Vec<Section>,

@@ -37,7 +37,7 @@ pub struct Velocity {
     /// The newest stories with the phrase, at most 3.
     pub samples: Vec<Sample>,
     /// The end of the window, RFC 3339; empty before the first complete hour.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub updated: String,
 }
 
@@ -46,10 +46,10 @@ pub struct Velocity {
 #[schemars(rename = "VelocityWindow")]
 pub struct Window {
     /// The beginning of the window, RFC 3339; empty before the first complete hour.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub from: String,
     /// The end of the window: that of the last hour that was read completely.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub to: String,
     /// The length of the window in hours.
     pub hours: i64,

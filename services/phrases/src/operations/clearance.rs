@@ -59,7 +59,7 @@ pub struct Clearance {
     /// Where a person verifies the name; empty if the clearance is verified.
     pub link: &'static str,
     /// The last day of the register that was searched, YYYY-MM-DD; empty if none was.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub as_of: String,
     /// What the clearance is not.
     pub disclaimer: &'static str,

@@ -38,7 +38,7 @@ pub struct Changed {
     /// The number of the change within the service.
     pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub recorded_at: String,
     /// The label before the change.
     pub previous_label: String,

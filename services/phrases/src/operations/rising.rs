@@ -37,7 +37,7 @@ pub struct Arguments {
 #[schemars(rename = "RisingPhrases")]
 pub struct Rising {
     /// The end of the window, RFC 3339; empty before the first complete hour.
-    #[schemars(with = "schemas::json_type::TimeOrEmpty")]
+    #[schemars(with = "proofs::json_type::TimeOrEmpty")]
     pub updated: String,
     /// The window.
     pub window: Window,

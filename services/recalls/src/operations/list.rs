@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::numbers::{campaign, number_of};
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::numbers::{campaign, number_of};
 
 use super::rows::{Filter, ListPage, ListPlace, listed};
 use super::search::words::{Keyword, query_words};
@@ -104,7 +104,7 @@ pub struct Record {
     /// Why it was recalled.
     pub hazard: String,
     /// Recall date, YYYY-MM-DD; empty if the agency gives no plausible date.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// URL of the agency's notice.
     pub url: String,
@@ -131,7 +131,7 @@ impl From<Recall> for Record {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Feed {
     /// Date of the last refresh, YYYY-MM-DD; empty before the first.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub updated: String,
     /// The number of recalls in this answer.
     pub count: usize,

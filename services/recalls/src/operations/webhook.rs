@@ -52,7 +52,7 @@ pub struct Webhook {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// When the webhook was registered, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub made_at: String,
     /// The last change before the webhook: new recalls with a higher `seq` are delivered.
     pub after: Seq,

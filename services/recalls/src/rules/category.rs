@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
-use schemas::phrases::{Phrase, Phrases, words};
+use texts::phrases::{Phrase, Phrases, words};
 
 /// The rules, as the data file contains them.
 #[derive(Default, Deserialize)]

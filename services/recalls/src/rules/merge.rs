@@ -10,8 +10,8 @@
 
 use std::borrow::Cow;
 
+use proofs::hash::Hash32;
 use schemas::facts::recalls::RecallFact;
-use schemas::hash::Hash32;
 use schemas::views::recalls::{Note, Recall, day_of};
 
 use super::category::Lexicon;

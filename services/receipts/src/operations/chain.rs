@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use proofs::receipt::Receipt;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::folding::{is_composed, is_invisible};
 use schemas::position::Seq;
-use schemas::receipt::Receipt;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
     AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, WriterChange, WriterRequest, is_caller, may_append, source,
 };
 use serde::{Deserialize, Serialize};
+use texts::folding::{is_composed, is_invisible};
 
 use crate::Receipts;
 use access::append::{self, CommandPolicy};

@@ -1,8 +1,8 @@
 //! `GET /v1/consistency`: proves that the tree over receipts holds an earlier one.
 
 use async_trait::async_trait;
-use schemas::hash::Hash32;
-use schemas::tree::Question;
+use proofs::hash::Hash32;
+use proofs::tree::Question;
 use schemas::views::receipts::SignedCheckpoint;
 
 use crate::{Receipts, SOURCE};

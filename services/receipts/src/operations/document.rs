@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use operation::context::Context;
 use operation::document_receipt::{DocumentReceipts, Documented, SERVICE_AGENT_PREFIX, ShownReceipt};
 use operation::problem::Problem;
+use proofs::evidence::receipt_outputs;
+use proofs::hash::{Hash32, hex};
+use proofs::receipt::commitment;
 use schemas::error_code::ErrorCode;
-use schemas::evidence::receipt_outputs;
-use schemas::hash::{Hash32, hex};
-use schemas::receipt::commitment;
 use schemas::views::receipts::{IssueRequest, ReceiptCommand, TABLES};
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn request_of(document: &Documented, issuer: &str) -> Result<(String, IssueReque
 
 #[cfg(test)]
 mod tests {
-    use schemas::evidence::receipt_commits_to;
+    use proofs::evidence::receipt_commits_to;
     use schemas::views::receipts::is_caller;
     use serde_json::json;
 

@@ -2,10 +2,10 @@
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
+use proofs::hash::{Hash32, hex};
+use proofs::receipt::{TYPE, VERSION, commitment};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::hash::{Hash32, hex};
-use schemas::receipt::{TYPE, VERSION, commitment};
 use schemas::topics::PAYMENTS;
 use schemas::views::accounts::Tier;
 use schemas::views::receipts::{IssueRequest, ReceiptCommand, RequestOutcome, TABLES};

@@ -5,7 +5,7 @@ use operation::File;
 use operation::problem::Problem;
 use pages::assets::VERIFY;
 use pages::{POLICY, Page, layout};
-use schemas::receipt::{Receipt, is_id};
+use proofs::receipt::{Receipt, is_id};
 use serde_json::json;
 
 use crate::Receipts;

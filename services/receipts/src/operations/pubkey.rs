@@ -1,10 +1,10 @@
 //! `GET /pubkey`: the keys that verify receipts.
 
+use proofs::receipt::ALGORITHM;
 use reads::registration::TaskContext;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::ALGORITHM;
 use schemas::views::engine;
 use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Key {
     /// 64 hex digits.
     pub public_key_hex: String,
     /// When the key started to sign, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub since: String,
     /// The reason for the key if the operator declared that a backup was restored: this history then lacks what the previous key signed after the
     /// backup. Empty for the first key and for an ordinary rotation.

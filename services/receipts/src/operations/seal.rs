@@ -5,7 +5,7 @@ use reads::registration::TaskContext;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemas::tree::Checkpoint;
+use proofs::tree::Checkpoint;
 use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, SignedCheckpoint, TABLES};
 use tokio::time::Instant;
 use view_store::lease::Lease;

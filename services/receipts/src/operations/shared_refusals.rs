@@ -9,8 +9,8 @@ use operation::signing_state::SigningState;
 use std::sync::Arc;
 use std::time::Duration;
 
+use proofs::receipt::Refusal;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::Refusal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use proofs::receipt::Refusal;
+use proofs::tree::Checkpoint;
 use schemas::error_code::ErrorCode;
 use schemas::reason::reason;
-use schemas::receipt::Refusal;
 use schemas::topics::CHANGES_RECEIPTS;
-use schemas::tree::Checkpoint;
 use schemas::views::receipts::{MEMORY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
 use tokio::sync::Notify;
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use proofs::hash::Hash32;
+use proofs::tree::{Checkpoint, Question, entry, leaves_of, parse_tile_path};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::hash::Hash32;
-use schemas::tree::{Checkpoint, Question, entry, leaves_of, parse_tile_path};
 use schemas::views::receipts::{SignedCheckpoint, source};
 use serde::Serialize;
 

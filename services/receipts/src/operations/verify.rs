@@ -2,10 +2,10 @@
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
+use proofs::hash::Hash32;
+use proofs::receipt::{Receipt, check, hash_text, is_id};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::hash::Hash32;
-use schemas::receipt::{Receipt, check, hash_text, is_id};
 use schemas::views::receipts::source;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use proofs::receipt::{SigningKeys, check};
 use schemas::key;
-use schemas::receipt::{SigningKeys, check};
 use schemas::tables::Write;
 use schemas::views::payments::{Claim, Settlement, TransferKeys};
 use schemas::views::receipts::AppendRefusal;

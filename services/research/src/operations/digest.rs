@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use schemas::folding::reading_order;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::folding::reading_order;
 
 use super::filter::Filter;
 use super::followed::Research;

@@ -2,9 +2,9 @@
 
 use crate::record::{Funding, MORE_INSTITUTIONS};
 use schemars::JsonSchema;
-use schemas::values::{TOPICS, TRIAL_PHASES, US_STATES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
+use texts::values::{TOPICS, TRIAL_PHASES, US_STATES};
 
 use feed::filter::{self, Field, Fields, check_range, contains};
 use feed::text_field;

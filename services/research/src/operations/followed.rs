@@ -3,9 +3,9 @@
 use crate::record::Funding;
 use schemars::JsonSchema;
 use schemas::facts::FactData;
-use schemas::values::TOPICS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::values::TOPICS;
 
 use super::filter::Filter;
 use super::records::Changed;

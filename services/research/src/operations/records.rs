@@ -24,7 +24,7 @@ pub struct Grant {
     /// The dollars of this fiscal year; null if unknown.
     pub amount: Option<i64>,
     /// Day of the notice of award, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub notice_date: String,
     /// The URL of the grant's page at the funder.
     pub url: String,
@@ -46,7 +46,7 @@ pub struct Grant {
     /// State of the organisation, two letters.
     pub state: String,
     /// The day on which the grant was published, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub published: String,
     /// The topics of the record.
     pub topics: Vec<Topic>,
@@ -90,7 +90,7 @@ pub struct Trial {
     /// The number of participants; null if unknown.
     pub enrollment: Option<i64>,
     /// The day on which the trial was first posted, YYYY-MM-DD.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub published: String,
     /// The topics of the record.
     pub topics: Vec<Topic>,

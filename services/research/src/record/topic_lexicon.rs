@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::record::Topic;
-use schemas::phrases::{Phrases, words};
+use texts::phrases::{Phrases, words};
 
 /// How many phrases the evidence of one topic names.
 const EVIDENCE_MAX: usize = 5;
@@ -69,7 +69,7 @@ mod tests {
     fn slugs() {
         assert!(LEXICON.version > 0);
         let slugs: Vec<&str> = LEXICON.topics.iter().map(|(slug, _)| slug.as_str()).collect();
-        assert_eq!(slugs, schemas::values::TOPICS);
+        assert_eq!(slugs, texts::values::TOPICS);
     }
 
     /// Proves that whole words match, in any letter case, and that the evidence names them and the field in which they occur.

@@ -1,7 +1,7 @@
 //! Three enforcement datasets: limit and skip with their maximum, `search_after` in `Link`, 404 for no match.
 
 use jiff::civil::Date;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use simulated_world::answer::Answer;
 use simulated_world::expected::{Entry, Kind};
 use simulated_world::faults::{Fault, Plan};

@@ -1,9 +1,9 @@
 //! The words of texts and queries, and the documents of the keyword index.
 
-use schemas::folding::folded_words;
-use schemas::numbers::{campaign, number_of};
 use schemas::position::Seq;
 use schemas::views::recalls::{Recall, day_of};
+use texts::folding::folded_words;
+use texts::numbers::{campaign, number_of};
 
 use crate::operations::rows::{Filter, UNDATED};
 use operation::problem::Problem;
