@@ -2,23 +2,17 @@
 
 pub mod operations;
 pub mod rules;
+mod source;
 
 use crate::operations::{competitor, digest, followed, records, search, sources};
-use schemas::topics::{AWARDS, CHANGES_AWARDS};
-use schemas::views::awards::{Award, TABLES};
+use schemas::views::awards::Award;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub(crate) use self::source::Change;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes.
-pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -69,6 +63,3 @@ pub fn service() -> Registration {
         |at, award| Box::pin(sources::notices_of(at, award)),
     )])
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Award>;

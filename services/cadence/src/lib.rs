@@ -5,23 +5,17 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 pub mod scores;
+mod source;
 
 use crate::operations::{board, calibration, followed, health, list_niches, list_stores, predict};
-use crate::record::{Item, TABLES};
-use schemas::topics::{CHANGES_CADENCE, STOCK};
+use crate::record::Item;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub(crate) use self::source::Change;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. The board is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -63,6 +57,3 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::operations_with_health::<Item, health::Depth>(SOURCE))
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Item>;

@@ -3,26 +3,18 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{calendar, company, drug, filter, followed, pay, upcoming};
-use crate::record::{Catalyst, TABLES};
-use schemas::topics::{CHANGES_CATALYSTS, MEETINGS, STATEMENTS, TRIALS};
+use crate::record::Catalyst;
 use serde_json::json;
 use texts::company_names::{shown_aliases, shown_legal_forms};
 
-use feed::Source;
-use feed::query::Feed;
+pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes.
-pub const SOURCE: Source =
-    Source::of_records("catalysts", &TABLES, &CHANGES_CATALYSTS, &[MEETINGS, STATEMENTS, TRIALS]).redacted::<Catalyst>();
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

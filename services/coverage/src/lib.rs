@@ -4,32 +4,19 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{feed_page, followed, pulse, sample, sources};
-use crate::record::{Lead, TABLES};
+use crate::record::Lead;
 use matching::{mandates, shown_company_forms, shown_street_words};
-use schemas::topics::{BUSINESSES, CARRIERS, CHANGES_COVERAGE};
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+use self::source::{DISCLAIMER, FEED_MICROS, SOURCES};
+pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. Below tier pro, leads are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records("coverage", &TABLES, &CHANGES_COVERAGE, &[BUSINESSES, CARRIERS]).redacted::<Lead>();
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
-
-/// The price of a call of the lead feed in millionths of a US dollar.
-const FEED_MICROS: u64 = 20_000;
-/// What every answer with leads says about them.
-const DISCLAIMER: &str = "Leads from public records. No legal or insurance advice.";
-/// The sources of leads.
-const SOURCES: [&str; 6] = ["fmcsa", "sos-co", "sos-ct", "sos-ia", "sos-ny", "sos-or"];
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -4,23 +4,17 @@ pub mod filing_events;
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{company, digest, followed, insiders, search};
-use crate::record::{Filing, TABLES};
-use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES};
+use crate::record::Filing;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub(crate) use self::source::Change;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes.
-pub const SOURCE: Source = Source::of_records("filings", &TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -68,6 +62,3 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::operations::<Filing>(SOURCE))
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Filing>;

@@ -4,28 +4,19 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{categories, followed, health, leads, sample};
+use crate::record::Lead;
 use crate::record::lexicon::LEXICON;
-use crate::record::{Lead, TABLES};
-use schemas::topics::{CHANGES_LABS, GRANTS};
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+use self::source::LEADS_MICROS;
+pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. Below tier pro, leads are shown as the samples are.
-pub const SOURCE: Source = Source::of_records("labs", &TABLES, &CHANGES_LABS, &[GRANTS]).redacted::<Lead>();
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
-
-/// The price of a call of the lead feed in millionths of a US dollar.
-const LEADS_MICROS: u64 = 20_000;
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

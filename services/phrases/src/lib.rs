@@ -3,23 +3,16 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{followed, health, radar, rising, velocity};
-use crate::record::{Phrase, TABLES};
-use schemas::topics::{CHANGES_PHRASES, MENTIONS};
+use crate::record::Phrase;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. Labels are free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("phrases", &TABLES, &CHANGES_PHRASES, &[MENTIONS]) };
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

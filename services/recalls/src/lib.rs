@@ -2,30 +2,15 @@
 
 pub mod operations;
 pub mod rules;
+mod source;
 
 use crate::operations::{list, search, sources, webhook};
-use schemas::topics;
-use schemas::views::recalls::{FEED, HISTORY, PARKED, RECALLS, Recall, THROUGH, VIEW};
+use schemas::views::recalls::Recall;
 
-use feed::Source;
+pub use self::source::SOURCE;
 use operation::RecordPage;
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{history, keys, records};
-
-/// The source of the service's changes.
-pub const SOURCE: Source = Source {
-    service: "recalls",
-    view: &VIEW,
-    records: &RECALLS,
-    history: &HISTORY,
-    feed: &FEED,
-    through: &THROUGH,
-    parked: &PARKED,
-    topic: &topics::CHANGES_RECALLS,
-    facts: &[topics::RECALLS],
-    sample_days: None,
-    redaction: None,
-};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -3,23 +3,16 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{digest, entity, followed, new_funding, records, search};
-use crate::record::{Funding, TABLES};
-use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS};
+use crate::record::Funding;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes.
-pub const SOURCE: Source = Source::of_records("research", &TABLES, &CHANGES_RESEARCH, &[GRANTS, TRIALS]);
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("operations/mod", include_str!("../../templates/service/operations.rs.txt")),
     ("record", include_str!("../../templates/service/record.rs.txt")),
     ("rules", include_str!("../../templates/service/rules.rs.txt")),
+    ("source", include_str!("../../templates/service/source.rs.txt")),
 ];
 
 /// Plans the files of a new service that reads the facts of `topic`.

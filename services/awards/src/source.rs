@@ -1,0 +1,15 @@
+//! The source of the service's changes, and their feed.
+
+use feed::Source;
+use feed::query::Feed;
+use schemas::topics::{AWARDS, CHANGES_AWARDS};
+use schemas::views::awards::{Award, TABLES};
+
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Award>;

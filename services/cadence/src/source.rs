@@ -1,0 +1,16 @@
+//! The source of the service's changes, and their feed.
+
+use crate::record::{Item, TABLES};
+
+use feed::Source;
+use feed::query::Feed;
+use schemas::topics::{CHANGES_CADENCE, STOCK};
+
+/// The source of the service's changes. The board is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("cadence", &TABLES, &CHANGES_CADENCE, &[STOCK]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Item>;
