@@ -3,6 +3,7 @@
 //! is broken and what to do.
 
 mod arrows;
+mod finding;
 mod lists;
 mod messages;
 mod module_tree;
@@ -14,33 +15,10 @@ mod sources;
 mod texts;
 mod words;
 
-use std::fmt;
-
+pub use self::finding::Finding;
+use self::finding::line_of;
 use crate::Error;
 use crate::tree::Tree;
-
-/// A place where a rule is broken.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
-    /// The path of the file from the root of the repository.
-    pub path: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong, and what to do.
-    pub message: String,
-}
-
-impl Finding {
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, message: message.into() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.message)
-    }
-}
 
 /// Checks all rules. The findings are sorted by file and line.
 ///
@@ -66,9 +44,4 @@ pub fn lists(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = lists::check(tree)?;
     findings.extend(pages::check(tree)?);
     Ok(findings)
-}
-
-/// Returns the line of a byte offset in a text, from 1.
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }

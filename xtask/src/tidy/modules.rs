@@ -3,8 +3,9 @@
 //! as one of its name: `one.rs` belongs to `one/`.
 //!
 //! An arrow from file A to file B means that A names something that B defines, in a `use` or in a path. A re-export is followed to the file
-//! that defines the item. Three things are no arrows: a `mod` declaration, code under `#[cfg(test)]`, and a path from a module to one of its
-//! own child modules, because a module is made of its children.
+//! that defines the item. Three things are no arrows: a `mod` declaration, code under `#[cfg(test)]`, and a re-export of a child module's items,
+//! because a module is made of its children. A module that uses its children otherwise has an arrow to them: they must not use what it defines. Move that
+//! to a child of its own, as `tidy/finding.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +16,90 @@ use super::module_tree::Crate;
 use crate::Error;
 use crate::tree::Tree;
 
+/// Files whose child modules still use what the file defines, although it uses them. This list only gets shorter.
+const USED_BY_CHILDREN: &[&str] = &[
+    "api/access/src/lib.rs",
+    "api/arguments/src/lib.rs",
+    "api/reads/src/keys/mod.rs",
+    "api/reads/src/read.rs",
+    "api/reads/src/yearly/mod.rs",
+    "api/site/src/account/mod.rs",
+    "api/site/src/guides.rs",
+    "api/site/src/lib.rs",
+    "api/surfaces/src/lib.rs",
+    "api/webhooks/src/operations/mod.rs",
+    "ingest/log/src/embedded/mod.rs",
+    "ingest/log/src/kafka/mod.rs",
+    "ingest/src/runner.rs",
+    "ingest/upstreams/src/allegheny.rs",
+    "ingest/upstreams/src/clinical_trials.rs",
+    "ingest/upstreams/src/cook.rs",
+    "ingest/upstreams/src/edgar.rs",
+    "ingest/upstreams/src/federal_register.rs",
+    "ingest/upstreams/src/fmcsa.rs",
+    "ingest/upstreams/src/nhtsa.rs",
+    "ingest/upstreams/src/sam_exclusions.rs",
+    "ingest/upstreams/src/usaspending/mod.rs",
+    "ingest/upstreams/src/uspto_trademarks.rs",
+    "projector/src/decider.rs",
+    "projector/store/src/embedded/mod.rs",
+    "projector/store/src/feed.rs",
+    "projector/store/src/scylla/mod.rs",
+    "projector/table-file/src/lib.rs",
+    "schemas/marks/src/index.rs",
+    "services/aviation/src/lib.rs",
+    "services/cadence/src/rules.rs",
+    "services/catalysts/src/rules.rs",
+    "services/coverage/src/rules.rs",
+    "services/exclusions/src/lib.rs",
+    "services/exclusions/src/rules.rs",
+    "services/exclusions/src/rules/recompete.rs",
+    "services/names/src/lib.rs",
+    "services/parcels/src/lib.rs",
+    "services/parcels/src/record.rs",
+    "services/parcels/src/rules.rs",
+    "services/phrases/src/rules.rs",
+    "tests/bench/src/cadence.rs",
+    "tests/bench/src/main.rs",
+    "tests/simulator/agencies/src/clinical_trials.rs",
+    "tests/simulator/agencies/src/edgar.rs",
+    "tests/simulator/agencies/src/nih_reporter.rs",
+    "tests/simulator/agencies/src/usaspending.rs",
+    "tests/simulator/agencies/src/uspto_trademarks.rs",
+    "tests/simulator/src/allegheny.rs",
+    "tests/simulator/src/businesses.rs",
+];
+
 /// The arrows of a crate: from file to file, with the names that are used.
 type Arrows = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// The arrows of a crate, by whether they are subject to [`USED_BY_CHILDREN`].
+#[derive(Default)]
+struct AllArrows {
+    /// From a module to one of its own child modules, or a child of these.
+    to_children: Arrows,
+    others: Arrows,
+}
+
+impl AllArrows {
+    /// All arrows but those from the given files to their children.
+    fn without_children_of(&self, files: &[&str]) -> Arrows {
+        let mut arrows = self.others.clone();
+        for (file, targets) in self.to_children.iter().filter(|(file, _)| !files.contains(&file.as_str())) {
+            for (target, names) in targets {
+                arrows.entry(file.clone()).or_default().entry(target.clone()).or_default().extend(names.iter().cloned());
+            }
+        }
+        arrows
+    }
+}
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     for root in roots(tree) {
-        let arrows = arrows_of(tree, &root)?;
+        let all = arrows_of(tree, &root)?;
+        findings.extend(needless(&all, USED_BY_CHILDREN));
+        let arrows = all.without_children_of(USED_BY_CHILDREN);
         let circles = circles_of(&arrows);
         for circle in &circles {
             findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(circle, &arrows))));
@@ -43,22 +121,37 @@ fn roots(tree: &Tree) -> Vec<String> {
 }
 
 /// Reads a crate and collects its arrows.
-fn arrows_of(tree: &Tree, root: &str) -> Result<Arrows, Error> {
+fn arrows_of(tree: &Tree, root: &str) -> Result<AllArrows, Error> {
     let krate = Crate::read(tree, root)?;
-    let mut arrows = Arrows::new();
+    let mut arrows = AllArrows::default();
     for (module, items) in krate.modules() {
-        let mut paths = Paths { found: Vec::new() };
+        let mut paths = Paths::default();
         items.iter().for_each(|item| paths.visit_item(item));
-        for path in paths.found {
-            let Some(target) = krate.resolve(module, &path) else { continue };
-            let (from, to) = (krate.file(module), krate.file(target));
-            if from != to && !krate.is_ancestor(module, target) {
-                let name = path.last().cloned().unwrap_or_default();
-                arrows.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
+        let reexported = paths.reexported.iter().map(|path| (path, true));
+        for (path, is_reexport) in paths.found.iter().map(|path| (path, false)).chain(reexported) {
+            let Some(target) = krate.resolve(module, path) else { continue };
+            let (from, to, is_child) = (krate.file(module), krate.file(target), krate.is_ancestor(module, target));
+            if from == to || is_reexport && is_child {
+                continue;
             }
+            let kind = if is_child { &mut arrows.to_children } else { &mut arrows.others };
+            let name = path.last().cloned().unwrap_or_default();
+            kind.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
         }
     }
     Ok(arrows)
+}
+
+/// The listed files of a crate that need not be listed: without them there is no circle either.
+fn needless(all: &AllArrows, listed: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in listed.iter().filter(|file| all.to_children.contains_key(**file)) {
+        let others: Vec<&str> = listed.iter().filter(|other| *other != file).copied().collect();
+        if circles_of(&all.without_children_of(&others)).is_empty() {
+            findings.push(Finding::new(file, 1, "its child modules do not use it: remove it from the list in xtask/src/tidy/modules.rs"));
+        }
+    }
+    findings
 }
 
 /// The arrows between the first folders of a crate, with the names that their files use.
@@ -82,8 +175,11 @@ fn between_folders(arrows: &Arrows, root: &str) -> Arrows {
 }
 
 /// Collects every path of a module's own items, in `use` declarations, code and the arguments of macros.
+#[derive(Default)]
 struct Paths {
     found: Vec<Vec<String>>,
+    /// The paths of re-exports.
+    reexported: Vec<Vec<String>>,
 }
 
 impl Paths {
@@ -138,8 +234,13 @@ impl<'ast> Visit<'ast> for Paths {
     fn visit_item_mod(&mut self, _: &'ast syn::ItemMod) {}
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if item.leading_colon.is_none() {
-            self.add_use(&[], &item.tree);
+        if item.leading_colon.is_some() {
+            return;
+        }
+        let before = self.found.len();
+        self.add_use(&[], &item.tree);
+        if !matches!(item.vis, syn::Visibility::Inherited) {
+            self.reexported.extend(self.found.drain(before..));
         }
     }
 
@@ -197,7 +298,7 @@ mod tests {
     use super::*;
 
     fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
-        circles_of(&arrows_of(&Tree::of(files), "a/src/lib.rs").unwrap())
+        circles_of(&arrows_of(&Tree::of(files), "a/src/lib.rs").unwrap().without_children_of(&[]))
     }
 
     /// Proves that two files which name each other are a circle, whether by `use`, by a path or in a macro, and that its names are reported.
@@ -253,11 +354,29 @@ mod tests {
         assert_eq!(found("use super::third::Third;"), Vec::<String>::new());
     }
 
-    /// Proves that declarations, tests, and a module that uses its own children are no circles, and that a re-export leads to the file that
-    /// defines the item.
+    /// Proves that a module and a child that use each other are a circle, whichever way the module names the child, and that a file of the list may.
+    #[test]
+    fn modules_and_children_that_use_each_other() {
+        for uses in ["use child::f;", "use self::child::f as g;", "fn g() { child::f() }", "fn g() { vec![self::child::f()] }"] {
+            let parent = format!("mod child; {uses} pub struct Own;");
+            let files =
+                [("a/src/lib.rs", "mod one;"), ("a/src/one.rs", &parent), ("a/src/one/child.rs", "use super::Own; pub fn f() -> Own {}")];
+            assert_eq!(circles(&files), [["a/src/one.rs", "a/src/one/child.rs"]], "{uses}");
+            let all = arrows_of(&Tree::of(&files), "a/src/lib.rs").unwrap();
+            assert!(circles_of(&all.without_children_of(&["a/src/one.rs"])).is_empty(), "{uses}");
+            assert_eq!(needless(&all, &["a/src/one.rs"]), []);
+        }
+        let files = [("a/src/lib.rs", "mod one; use crate::one::f;"), ("a/src/one.rs", "pub fn f() {}")];
+        let all = arrows_of(&Tree::of(&files), "a/src/lib.rs").unwrap();
+        assert_eq!(needless(&all, &["a/src/lib.rs"]).len(), 1);
+        assert!(USED_BY_CHILDREN.is_sorted());
+    }
+
+    /// Proves that declarations, tests, and a module that re-exports items of its own children are no circles, and that a re-export leads to the
+    /// file that defines the item.
     #[test]
     fn what_is_no_arrow() {
-        let parent = ("a/src/one/mod.rs", "mod child; pub use self::child::Child; use child::f; pub struct Own;");
+        let parent = ("a/src/one/mod.rs", "mod child; pub use self::child::Child; pub(crate) use child::f; pub struct Own;");
         for child in
             ["use super::Own; pub struct Child; pub fn f() {}", "pub struct Child; #[cfg(test)] mod tests { use crate::two::Two; }"]
         {
