@@ -24,6 +24,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::{LIENS, PARCELS, SALES, Topic};
 use serde::{Deserialize, Serialize};
 
+use self::roll::Areas;
 use crate::ckan::{self, PAGE_ROWS_MAX, Query, Records};
 use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, json};
 
@@ -74,10 +75,6 @@ static DATASETS: &[Dataset] = &[
     Dataset { stream: ASSESSMENTS, resource: "65855e14-549e-4992-b5be-d629afc676fa", columns: roll::ASSESSMENT_COLUMNS },
     Dataset { stream: LIENS_STREAM, resource: "65d0d259-3e58-49d3-bebb-80dc75f61245", columns: liens::COLUMNS },
 ];
-
-/// The municipalities of the rows so far, and of assessments how many parcels have each year. Years are texts, since cursors are read as objects without a
-/// type first.
-type Areas = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The position of a sync run, and what is known from the run before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,12 +20,11 @@ use schemas::topics::TRIALS;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use self::study::{EXPECTED, Study, observe};
+use self::study::{EXPECTED, ORIGIN, Study, observe};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Part, Records};
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
-const ORIGIN: &str = "https://clinicaltrials.gov";
 /// How many years back a full read reaches.
 pub const YEARS: i16 = 2;
 /// Records per page: the server's maximum.

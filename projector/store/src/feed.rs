@@ -19,14 +19,11 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Column, Table, int};
 
-pub use self::block::FeedBlock;
+pub use self::block::{FEED_BLOCK_LEN, FeedBlock};
 pub use self::cache::FeedCache;
 pub use self::tail::FeedTail;
 use crate::store::{Error, View};
 
-/// The number of changes in a full block: small, so that a page which starts anywhere reads little more than itself, but large enough that
-/// it reads few blocks.
-pub const FEED_BLOCK_LEN: usize = 50;
 /// How many blocks a page reads at most while none of their changes is shown. Their elements are empty, so that they are small.
 pub const EMPTY_BLOCKS_MAX: usize = 40;
 /// How many blocks are read together: each may cost a disk access.

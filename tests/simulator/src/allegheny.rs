@@ -8,6 +8,7 @@
 mod liens;
 mod roll;
 
+use self::roll::day;
 use serde_json::{Value, json};
 use simulated_world::answer::Answer;
 use simulated_world::faults::{Fault, Plan};
@@ -66,11 +67,6 @@ impl Action {
             _ => None,
         }
     }
-}
-
-/// How many days have passed since the first one.
-fn day(world: &World) -> i32 {
-    (world.today - world.first_today).get_days()
 }
 
 fn refused(status: u16, kind: &str) -> Answer {

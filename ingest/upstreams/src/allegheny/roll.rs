@@ -10,11 +10,14 @@ use schemas::facts::sales::{self, SaleFact};
 use serde::Deserialize;
 use texts::allegheny::parse_pin;
 
-use super::Areas;
 use crate::json::{Field, Records};
 use crate::rolls::{self, code, dollars, short};
 use crate::stored_fields::{StoredFields, postal_code};
 use crate::{Observation, Page, UpstreamError, text, us_states};
+
+/// The municipalities of the rows so far, and of assessments how many parcels have each year. Years are texts, since cursors are read as objects without a
+/// type first.
+pub(super) type Areas = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// How many years before the current one are read of sales.
 const SALE_YEARS: i16 = 5;

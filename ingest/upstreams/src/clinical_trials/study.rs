@@ -5,10 +5,11 @@ use schemas::facts::FactData;
 use schemas::facts::trials::{Intervention, TrialFact};
 use serde::Deserialize;
 
-use super::ORIGIN;
 use crate::drift::FieldCounts;
 use crate::json::{Field, Part};
 use crate::{Observation, Stream, text, us_states};
+
+pub(super) const ORIGIN: &str = "https://clinicaltrials.gov";
 
 const TITLE_CHARS_MAX: usize = 600;
 const NAME_CHARS_MAX: usize = 200;

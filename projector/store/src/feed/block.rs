@@ -6,8 +6,11 @@
 use bytes::Bytes;
 use schemas::position::Seq;
 
-use super::FEED_BLOCK_LEN;
 use crate::store::Error;
+
+/// The number of changes in a full block: small, so that a page which starts anywhere reads little more than itself, but large enough that
+/// it reads few blocks.
+pub const FEED_BLOCK_LEN: usize = 50;
 
 /// The version of the layout and of the number of changes in a full block.
 const VERSION: u8 = 2;

@@ -11,16 +11,15 @@ mod study;
 
 use serde_json::{Value, json};
 use simulated_world::answer::Answer;
-use simulated_world::days::{Daily, last_business_day};
+use simulated_world::days::last_business_day;
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::query::Query;
 use simulated_world::world::World;
 
+use self::study::DAILY;
 use essie::Expression;
 use study::Study;
 
-/// How many studies are added.
-const DAILY: Daily = Daily { kind: 101, a_day: 5 };
 const PAGE_DEFAULT: u64 = 10;
 const PAGE_MAX: u64 = 1_000;
 /// Obfuscates page positions to make tokens.

@@ -8,18 +8,16 @@ mod project;
 
 use std::cmp::Ordering;
 
+use self::project::DAILY;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 use simulated_world::answer::Answer;
-use simulated_world::days::Daily;
 use simulated_world::faults::{Fault, Plan};
 use simulated_world::json::order;
 use simulated_world::random::{Random, mix};
 use simulated_world::world::World;
 
-/// How many awards are added.
-const DAILY: Daily = Daily { kind: 100, a_day: 6 };
 const LIMIT_MAX: u64 = 500;
 const LIMIT_DEFAULT: u64 = 50;
 const OFFSET_MAX: u64 = 14_999;

@@ -23,6 +23,7 @@ use simulated_world::query::decoded;
 use simulated_world::random::{Random, mix};
 use simulated_world::world::World;
 
+use self::detail::{dollars, slug};
 use crate::annual;
 use award::{Action, Award};
 
@@ -418,14 +419,4 @@ fn recipients(world: &World, request: &Value) -> Outcome {
         },
         "results": results, "messages": [EARLIEST],
     }))
-}
-
-/// Converts cents to dollars.
-fn dollars(cents: i64) -> f64 {
-    cents as f64 / 100.0
-}
-
-/// Encodes `Forest Service` for an address.
-fn slug(name: &str) -> String {
-    name.to_lowercase().replace(' ', "-")
 }

@@ -19,14 +19,13 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 pub use self::cast::{CAST, CastMark};
+use self::records::DAYS_BEFORE;
 
 const PRODUCTS: &str = "/api/v1/datasets/products/";
 const FILES: &str = "/api/v1/datasets/products/files/";
 const SIGNED: &str = "/simulated-signed-files/";
 const DAILY: &str = "TRTDXFAP";
 const ANNUAL: &str = "TRTYRAP";
-/// How many days before the first day have a file.
-const DAYS_BEFORE: i64 = 20;
 /// How many parts the yearly set has.
 const PARTS: u64 = 2;
 /// Days after the first day whose file has a bad first day.

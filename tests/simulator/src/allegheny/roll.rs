@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use simulated_world::world::World;
 
-use super::day;
+/// How many days have passed since the first one.
+pub(super) fn day(world: &World) -> i32 {
+    (world.today - world.first_today).get_days()
+}
 
 /// The sold commercial parcels around the median.
 const PEERS: i64 = 40;

@@ -4,12 +4,14 @@ use std::cell::OnceCell;
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
-use simulated_world::days::{Place, after, business_day_after, last_business_day};
+use simulated_world::days::{Daily, Place, after, business_day_after, last_business_day};
 use simulated_world::random::Random;
 use simulated_world::world::{World, day_before};
 
-use super::DAILY;
 use crate::science::{COLLABORATORS, INSTITUTIONS, SITES_ABROAD, SPONSORS, SUBJECTS, Subject};
+
+/// How many studies are added.
+pub(super) const DAILY: Daily = Daily { kind: 101, a_day: 5 };
 
 /// After this many updates the study no longer changes.
 const UPDATES_MAX: u64 = 60;

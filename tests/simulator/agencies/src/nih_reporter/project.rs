@@ -2,14 +2,16 @@
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
-use simulated_world::days::{Place, after, business_day_after};
+use simulated_world::days::{Daily, Place, after, business_day_after};
 use simulated_world::json::joined;
 use simulated_world::random::Random;
 use simulated_world::words::BRAND_HEADS;
 use simulated_world::world::{World, day_before};
 
-use super::DAILY;
 use crate::science::{FIRMS, GIVEN_NAMES, INSTITUTIONS, Institution, SUBJECTS, Subject};
+
+/// How many awards are added.
+pub(super) const DAILY: Daily = Daily { kind: 100, a_day: 6 };
 
 /// Investigators who occur repeatedly; all others occur once.
 const INVESTIGATORS: u64 = 48;

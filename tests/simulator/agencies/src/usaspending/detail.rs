@@ -5,7 +5,16 @@ use simulated_world::random::mix;
 
 use super::award::{Action, Award};
 use super::words::{Agency, action_words};
-use super::{dollars, slug};
+
+/// Converts cents to dollars.
+pub(super) fn dollars(cents: i64) -> f64 {
+    cents as f64 / 100.0
+}
+
+/// Encodes `Forest Service` for an address.
+pub(super) fn slug(name: &str) -> String {
+    name.to_lowercase().replace(' ', "-")
+}
 
 /// Builds the answer for one award.
 pub(super) fn award(award: &Award) -> Value {

@@ -6,8 +6,10 @@ use simulated_world::random::Random;
 use simulated_world::words::CITIES;
 use simulated_world::world::{World, brand, compact};
 
-use super::DAYS_BEFORE;
 use crate::words::{FIRM_TAILS, PRODUCTS};
+
+/// How many days before the first day have a file.
+pub(super) const DAYS_BEFORE: i64 = 20;
 
 /// How many applications are filed on a day. At the office they are more than a thousand. With as many, marks would be most of the simulated records.
 const FILED_PER_DAY: u64 = 30;
