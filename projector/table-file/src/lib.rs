@@ -6,9 +6,10 @@ mod columns;
 mod csv;
 mod ndjson;
 mod parquet;
+mod row_writer;
 
+pub use self::row_writer::{Error, RowWriter, Sink};
 pub use columns::{Column, Kind};
-use serde_json::Value;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,31 +45,6 @@ impl Format {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Parquet => "application/vnd.apache.parquet",
         }
-    }
-}
-
-/// A file cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("the parquet file cannot be written")]
-pub struct Error(#[from] ::parquet::errors::ParquetError);
-
-/// Consumes the bytes of a file; returns false when its reader is gone.
-pub type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> bool + Send);
-
-/// Writes the rows of one file.
-pub trait RowWriter: Send {
-    /// Writes a row: the values of the columns, in their order; `null` for a missing one. Returns false when the reader of the file is gone.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    fn row(&mut self, row: Vec<Value>) -> Result<bool, Error>;
-
-    /// Completes the file.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    fn finish(&mut self) -> Result<(), Error> {
-        Ok(())
     }
 }
 

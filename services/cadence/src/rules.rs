@@ -8,6 +8,7 @@
 mod batch;
 mod outdated;
 mod stats;
+mod variant;
 
 use crate::record::{Item, ItemDetails, NicheStats, STORES_KEY, StoreState, TABLES, details, millis, niche_key, store_key};
 use schemas::avro;
@@ -15,9 +16,11 @@ use schemas::event::{Fact, FactKind};
 use schemas::facts::stock::{StockFact, kind};
 use schemas::topics::{CHANGES_CADENCE, STOCK, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
-use serde::{Deserialize, Serialize};
 
 use self::batch::{Observed, OpenBatch};
+pub use self::variant::CadenceRules;
+pub(crate) use self::variant::VariantState;
+use self::variant::{item_id, variant_key};
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
 
@@ -26,29 +29,6 @@ const STORES_MAX: usize = 10_000;
 
 /// The service's two folds.
 pub type Cadence = Records<CadenceRules>;
-
-/// The rules of the service.
-pub struct CadenceRules;
-
-/// What is known of a variant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct VariantState {
-    /// Id of its item.
-    pub(crate) item: String,
-    /// Whether it can be bought.
-    pub(crate) available: bool,
-    /// Whether it has ever been seen available.
-    pub(crate) ever: bool,
-    /// Whether it is gone from the store.
-    pub(crate) removed: bool,
-    /// When the fact that set `available` was observed, in milliseconds since 1970.
-    pub(crate) since_ms: i64,
-    /// Whether its newest fact is from an outdated copy of the list.
-    pub(crate) is_outdated: bool,
-    /// When the store had last edited it then, in milliseconds since 1970; 0 if unknown.
-    pub(crate) updated_ms: i64,
-}
 
 impl Rules for CadenceRules {
     type Fact = StockFact;
@@ -99,10 +79,6 @@ impl Rules for CadenceRules {
 fn parts(key: &str) -> Option<(&str, &str)> {
     let (_stream, rest) = key.split_once('/')?;
     rest.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty())
-}
-
-fn variant_key(host: &str, variant: &str) -> String {
-    format!("variant/{host}/{variant}")
 }
 
 /// Adds a variant's state to the open batch of its store.
@@ -191,11 +167,6 @@ fn decide_poll(state: &mut State<'_, CadenceRules>, host: &str, poll: &StockFact
         state.remember(&niche_key, Some(&niche))?;
     }
     state.remember(&store_key, Some(&store))
-}
-
-/// The id of an item.
-fn item_id(host: &str, product: &str) -> String {
-    format!("{host}/{product}")
 }
 
 #[cfg(test)]

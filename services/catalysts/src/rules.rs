@@ -5,6 +5,7 @@
 //! Nothing here depends on today: whether an event has passed is computed when it is read.
 
 pub mod companies;
+mod decision;
 pub mod drugs;
 pub mod notices;
 mod pdufa;
@@ -14,11 +15,8 @@ mod trials;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
-use crate::record::{Catalyst, CatalystDetails, TABLES, Window, verify_hash};
+use crate::record::{Catalyst, CatalystDetails, TABLES};
 use jiff::Timestamp;
-use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -30,15 +28,14 @@ use schemas::views::records::{RecordChange, RecordTables};
 use texts::dates::Precision;
 
 use self::companies::{Listed, Named, cik_key, name_key};
+pub use self::decision::CatalystsRules;
+use self::decision::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
 use fold::aliases;
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The catalysts service.
 pub type Catalysts = Records<CatalystsRules>;
-
-/// The rules of the catalysts service.
-pub struct CatalystsRules;
 
 /// A fact of one of the service's topics.
 pub enum CatalystFact {
@@ -49,9 +46,6 @@ pub enum CatalystFact {
     /// A fact of the topic `statements`.
     Statement(Box<StatementFact>),
 }
-
-/// The decision state of the service.
-type Decision<'a, 'b> = &'a mut State<'b, CatalystsRules>;
 
 impl Rules for CatalystsRules {
     type Fact = CatalystFact;
@@ -137,58 +131,6 @@ fn docket_key(identity: &str) -> String {
 
 fn adcom_id(identity: &str) -> String {
     format!("adcom:{identity}")
-}
-
-/// Marks an event as withdrawn, if it is known.
-fn withdraw(state: Decision<'_, '_>, id: &str) -> Result<(), Undecided> {
-    match state.record(id)? {
-        Some(before) => state.put(Catalyst { status: "withdrawn".to_owned(), ..before }),
-        None => Ok(()),
-    }
-}
-
-/// Sets the window of an event, and its day if it is one.
-fn set_dates(record: &mut Catalyst, from: Date, to: Date, precision: Precision) {
-    let name = match precision {
-        Precision::Day => "day",
-        Precision::Month => "month",
-        Precision::Quarter => "quarter",
-        // Four months: no finer word says so.
-        Precision::Third | Precision::Half => "half",
-        Precision::Year => "year",
-    };
-    record.date_precision = name.to_owned();
-    record.date = if precision == Precision::Day && from == to { from.to_string() } else { String::new() };
-    record.window = Window { from: from.to_string(), to: to.to_string() };
-}
-
-/// Sets the object that is verified, with its hash.
-fn set_anchor(record: &mut Catalyst, parts: &[(&str, &str)]) {
-    record.verify_body = parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>();
-    record.verify_hash = verify_hash(&record.verify_body);
-}
-
-/// Sets the ticker of a company that is known by its name, and remembers that the record names it.
-fn set_ticker_by_name(state: Decision<'_, '_>, record: &mut Catalyst) -> Result<(), Undecided> {
-    let Some(key) = name_key(&record.company) else { return Ok(()) };
-    let before: Named = state.source(&key)?.unwrap_or_default();
-    (record.cik, record.ticker) = before.ticker(&record.company);
-    let mut named = before.clone();
-    named.add(&record.id);
-    if named != before {
-        state.remember(&key, Some(&named))?;
-    }
-    Ok(())
-}
-
-/// Removes a record from those that name a company.
-fn forget_name(state: Decision<'_, '_>, company: &str, id: &str) -> Result<(), Undecided> {
-    let Some(key) = name_key(company) else { return Ok(()) };
-    let Some(mut named) = state.source::<Named>(&key)? else { return Ok(()) };
-    if named.records.remove(id) {
-        state.remember(&key, Some(&named).filter(|named| !named.is_empty()))?;
-    }
-    Ok(())
 }
 
 /// Decides the meeting of a docket again, with one more notice.

@@ -9,8 +9,7 @@ mod gram_rows;
 mod index;
 mod labels;
 mod prune;
-
-use std::collections::BTreeSet;
+mod state;
 
 use crate::record::{Phrase, PhraseDetails, TABLES, details};
 use schemas::avro;
@@ -30,17 +29,13 @@ use velocity::rows::{
 };
 use velocity::views::set_lowest;
 
-use fold::records::{Read, Records, Rules, State};
+pub use self::state::PhrasesRules;
+use self::state::{Rows, add_to_list, hour};
+use fold::records::{Read, Records, Rules};
 use fold::service::Undecided;
 
 /// The service's two folds.
 pub type Phrases = Records<PhrasesRules>;
-
-/// The rules of the service.
-pub struct PhrasesRules;
-
-/// The state that a decision changes.
-type Rows<'a> = State<'a, PhrasesRules>;
 
 impl Rules for PhrasesRules {
     type Fact = MentionFact;
@@ -109,23 +104,9 @@ impl Rules for PhrasesRules {
     }
 }
 
-/// Parses an hour of a fact.
-fn hour(text: &str) -> Result<i64, Undecided> {
-    hour_of(text).ok_or_else(|| Undecided::Poison(format!("{text:?} is no hour")))
-}
-
 /// Parses a day of a fact.
 fn day(text: &str) -> Result<i64, Undecided> {
     day_of(text).ok_or_else(|| Undecided::Poison(format!("{text:?} is no day")))
-}
-
-/// Adds a value to a list of a row; a value that is there changes nothing.
-fn add_to_list(state: &mut Rows<'_>, key: &str, value: &str) -> Result<(), Undecided> {
-    let mut list: BTreeSet<String> = state.source(key)?.unwrap_or_default();
-    if list.insert(value.to_owned()) {
-        state.remember(key, Some(&list))?;
-    }
-    Ok(())
 }
 
 /// Remembers the stories of an hour. A complete hour moves the clock, or adds to an earlier window; either way the phrases are labelled.

@@ -1,8 +1,8 @@
 //! The fold over carriers and entities: the rows of the contract's table, leads of several sources, counts, and that the order of facts does not matter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{LastCounts, counts_term, last_counts_term};
+use crate::record::{Evidence, LastCounts, Mandate, counts_term, last_counts_term};
 use schemas::facts::carriers::kind;
 use schemas::tables::{Datum, Key};
 use schemas::views::records::{Record, day_number};

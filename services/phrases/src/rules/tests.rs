@@ -1,6 +1,6 @@
 //! Tests of what facts mean for phrases: hours of stories, played through `decide`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use rand::rngs::StdRng;
