@@ -11,6 +11,7 @@
 
 pub(crate) mod permits;
 mod rows;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,16 +23,11 @@ use serde::{Deserialize, Serialize};
 use texts::cook::TOWNSHIPS;
 
 use self::rows::{Rows, Stages};
+use self::streams::{ADDRESSES, APPEALS, PERMITS_STREAM, SALES_STREAM, UNIVERSE, VALUES};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
 
 const ORIGIN: &str = "https://datacatalog.cookcountyil.gov";
-const SALES_STREAM: &str = "cook.sales";
-const VALUES: &str = "cook.values";
-const UNIVERSE: &str = "cook.universe";
-const ADDRESSES: &str = "cook.addresses";
-const APPEALS: &str = "cook.appeals";
-const PERMITS_STREAM: &str = "cook.permits";
 /// The rows of a page.
 const PAGE_ROWS: usize = 5_000;
 /// How many years before the current one are read of values.

@@ -8,6 +8,7 @@
 //! padded with zeros in some rows, and a look-up asks for both spellings; a number is quoted only in columns of texts; fleets can be nonsense, and
 //! are passed on as published. Only the fields that are mapped are requested: none with phone numbers, e-mail addresses, officers or tax numbers.
 
+mod dataset;
 mod rows;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::CARRIERS;
 use serde::{Deserialize, Serialize};
 
+use self::dataset::Dataset;
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::{Answer, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
@@ -53,33 +55,6 @@ static MANIFEST: Manifest = Manifest {
 /// The upstream.
 #[derive(Debug)]
 pub struct Fmcsa;
-
-/// A dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dataset {
-    /// The census of carriers.
-    Census,
-    /// The history of authorities.
-    Authority,
-    /// Cancelled and replaced filings.
-    Cancellations,
-    /// Filings in force.
-    Filings,
-    /// Authorities with the amounts that they require and have on file.
-    OnFile,
-}
-
-impl Dataset {
-    fn id(self) -> &'static str {
-        match self {
-            Self::Census => "az4n-8mr2",
-            Self::Authority => "yu5v-wbh6",
-            Self::Cancellations => "3uet-3z4i",
-            Self::Filings => "c5y8-a4uz",
-            Self::OnFile => "inys-ebih",
-        }
-    }
-}
 
 /// The list of a stream: its dataset, the column with the day by which it is read, and the columns by which it is paged.
 struct List {

@@ -4,6 +4,7 @@
 //! files, which are complete and name the vehicles. The facts of different streams are merged by the services that read them.
 
 mod flat;
+mod numbers;
 mod socrata;
 
 use std::time::Duration;
@@ -11,15 +12,14 @@ use std::time::Duration;
 use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
 use schemas::topics::RECALLS;
-use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
+use self::flat::FLAT_PRE_2010;
+use self::numbers::{SITE, campaign, manufacturers_number};
+use self::socrata::Cursor;
+use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
 const SOCRATA: &str = "nhtsa.socrata";
 const FLAT: &str = "nhtsa.flat";
-const FLAT_PRE_2010: &str = "nhtsa.flat_pre_2010";
-/// The site of the notices.
-const SITE: &str = "https://www.nhtsa.gov";
 
 const fn flat_stream(name: &'static str) -> Stream {
     // The file is about 14 MB as a zip; the limit leaves room for an unpacked copy.
@@ -54,20 +54,6 @@ static MANIFEST: Manifest = Manifest {
 #[derive(Debug)]
 pub struct Nhtsa;
 
-/// The position of a sync run. The flat files need one request each and do not use it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Cursor {
-    /// The first day of the campaigns to read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<Date>,
-    /// How many campaigns were read so far.
-    offset: usize,
-    /// The first campaign of the page before.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    first: String,
-}
-
 impl Upstream for Nhtsa {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
@@ -101,27 +87,6 @@ impl Upstream for Nhtsa {
         // A rejected row of a flat file is a line of text, not a zip.
         if stream.name == "nhtsa.socrata" { [b"[", raw, b"]"].concat() } else { raw.to_vec() }
     }
-}
-
-/// Normalises a campaign number to nine characters: year, letter, serial, `000`. Some sources omit the zeros.
-fn campaign(text: &str) -> Option<String> {
-    let mut number = text.trim().to_ascii_uppercase();
-    let fits = matches!(number.as_bytes(), [y1, y2, letter, rest @ ..]
-        if y1.is_ascii_digit() && y2.is_ascii_digit() && letter.is_ascii_uppercase()
-            && matches!(rest.len(), 3 | 6) && rest.iter().all(u8::is_ascii_digit));
-    if number.len() == 6 {
-        number.push_str("000");
-    }
-    fits.then_some(number)
-}
-
-/// Returns the manufacturer's own campaign number, unless the text says that there is none.
-fn manufacturers_number(text: &str) -> Option<String> {
-    let number = text::clean(text);
-    let upper = number.to_ascii_uppercase();
-    let none =
-        number.is_empty() || upper.starts_with("NR (") || ["NR", "N/A", "NA", "NONE", "NOT REPORTED", "TBD", "UNKNOWN"].contains(&&*upper);
-    (!none).then_some(number)
 }
 
 #[cfg(test)]

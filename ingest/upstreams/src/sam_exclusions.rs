@@ -9,6 +9,7 @@
 //!
 //! [`ExclusionFact::row_id`]: schemas::facts::exclusions::ExclusionFact::row_id
 
+mod cursor;
 mod layout;
 mod pages;
 mod row;
@@ -16,31 +17,24 @@ mod row;
 use std::fs::File;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::{Timestamp, ToSpan};
 use schemas::position::UpstreamCursor;
 use schemas::topics::EXCLUSIONS;
-use serde::{Deserialize, Serialize};
 
+use self::cursor::Cursor;
 use self::layout::Layout;
+use self::row::STREAM;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, FilePages, Files, Incomplete, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
-    drift, json,
+    Answer, Download, FilePages, Files, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window, drift, json,
 };
 
-const STREAM: &str = "sam_exclusions";
 const ORIGIN: &str = "https://api.sam.gov";
 /// The largest archive, in bytes as it is sent. One of 2020 has 15 MB.
 const ARCHIVE_BYTES_MAX: u64 = 256 << 20;
-/// The most bytes that the file in it may unpack to.
-const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 /// A key with a role allows 1,000 requests a day. One without allows ten; a run needs one.
 const DOWNLOADS_PER_DAY_MAX: u32 = 1_000;
-/// A file that has less than this percentage of the rows of the last one is doubted.
-const ROWS_PERCENT_MIN: u64 = 95;
-/// Two doubted files whose numbers of rows differ by at most this percentage confirm each other.
-const ROWS_PERCENT_EQUAL: u64 = 5;
 
 static MANIFEST: Manifest = Manifest {
     name: STREAM,
@@ -58,39 +52,6 @@ static MANIFEST: Manifest = Manifest {
 /// The upstream.
 #[derive(Debug)]
 pub struct SamExclusions;
-
-/// The position within a file, and the sizes of the files before.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Cursor {
-    /// The day of the run, which names the file on disk.
-    day: Option<Date>,
-    /// How many rows have been read.
-    row: u64,
-    /// Whether the file has been read.
-    is_read: bool,
-    /// The rows of the last file that was not doubted; 0 if there is none.
-    rows: u64,
-    /// The rows of the last file, if it was doubted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    doubted: Option<u64>,
-}
-
-impl Cursor {
-    /// The cursor after a file with so many rows, and what an operator should know about the file.
-    fn finished(self, rows: u64) -> (Self, Option<Incomplete>) {
-        let is_short = rows.saturating_mul(100) < self.rows.saturating_mul(ROWS_PERCENT_MIN);
-        let is_confirmed = self.doubted.is_some_and(|before| {
-            before.abs_diff(rows).saturating_mul(100) <= before.max(rows).saturating_mul(ROWS_PERCENT_EQUAL) && rows > 0
-        });
-        let read = Self { row: 0, is_read: true, ..self };
-        if !is_short || is_confirmed {
-            return (Self { rows, doubted: None, ..read }, None);
-        }
-        let what = format!("the file has {rows} rows, more than 5 % fewer than the {} of the last one: none is withdrawn", read.rows);
-        (Self { doubted: Some(rows), ..read }, Some(Incomplete { what, from: None }))
-    }
-}
 
 impl Upstream for SamExclusions {
     fn manifest(&self) -> &'static Manifest {
@@ -181,11 +142,6 @@ impl Files for SamExclusions {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         Ok(Box::new(pages::Pages::open(stream.name, cursor, file, at.to_zoned(jiff::tz::TimeZone::UTC).date())?))
     }
-}
-
-/// The day after which dates of a row are refused: exclusions are announced at most some years ahead.
-fn last_day(today: Date) -> Date {
-    today.saturating_add(100.years())
 }
 
 #[cfg(test)]

@@ -20,15 +20,15 @@ use std::time::Duration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::facts::FactData;
 use schemas::position::UpstreamCursor;
 use schemas::topics::MARKS;
 
 use self::cursor::{Cursor, Step};
+use self::pages::observe;
 use crate::archive::ZIP_MAGIC;
 use crate::{
-    Answer, Download, Failures, FilePages, Files, Manifest, Observation, Page, Reject, Request, RunMemory, Settings, Stream, Upstream,
-    UpstreamError, Window, json,
+    Answer, Download, Failures, FilePages, Files, Manifest, Page, Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
+    json,
 };
 
 const DAILY: &str = "uspto_trademarks.daily";
@@ -40,8 +40,6 @@ const KEY_HEADER: &str = "x-api-key";
 const DAILY_BYTES_MAX: u64 = 512 << 20;
 /// The largest part of a yearly set, in bytes as it is sent.
 const ANNUAL_BYTES_MAX: u64 = 2 << 30;
-/// The most bytes that a file may unpack to.
-const UNPACKED_BYTES_MAX: u64 = 8 << 30;
 /// The office allows 20 downloads of a file in a year. Half of that in each calendar year is never more than that in any year.
 const DOWNLOADS_PER_YEAR_MAX: u32 = 10;
 
@@ -166,13 +164,5 @@ impl Failures for UsptoTrademarks {
     fn failed(&self, stream: &Stream, cursor: &UpstreamCursor, reason: &str, at: Timestamp) -> Option<Page> {
         let cursor: Cursor = json::read_cursor(stream.name, cursor).ok()?;
         (cursor.step == Step::Read).then(|| cursor.put_off(reason, at))
-    }
-}
-
-/// Maps the bytes of a case file.
-fn observe(bytes: &[u8], today: Date) -> Result<Observation, Reject> {
-    match case_file::parse(bytes, today) {
-        Ok(fact) => Ok(Observation::new(format!("uspto_trademarks/{}", fact.serial), FactData::Mark(Box::new(fact)))),
-        Err(reason) => Err(Reject { reference: case_file::reference(bytes), reason, raw: bytes.to_vec() }),
     }
 }

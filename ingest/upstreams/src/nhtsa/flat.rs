@@ -12,9 +12,11 @@ use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
 
-use super::{FLAT_PRE_2010, SITE, campaign, manufacturers_number};
+use super::{SITE, campaign, manufacturers_number};
 use crate::drift::FieldCounts;
 use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, drift, json, text};
+
+pub(super) const FLAT_PRE_2010: &str = "nhtsa.flat_pre_2010";
 
 const ORIGIN: &str = "https://static.nhtsa.gov";
 /// The most bytes that are unpacked; the larger file has about 290 MB.

@@ -3,12 +3,26 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Cursor, SITE, campaign, manufacturers_number};
+use super::{SITE, campaign, manufacturers_number};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
 use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, socrata, text};
+
+/// The position of a sync run. The flat files need one request each and do not use it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Cursor {
+    /// The first day of the campaigns to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) from: Option<Date>,
+    /// How many campaigns were read so far.
+    pub(super) offset: usize,
+    /// The first campaign of the page before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) first: String,
+}
 
 const ORIGIN: &str = "https://data.transportation.gov";
 /// Rows per page.

@@ -11,11 +11,14 @@ use jiff::civil::Date;
 use proofs::hash::Hash32;
 use schemas::facts::FactData;
 
+use super::Cursor;
 use super::layout::Layout;
 use super::row::{self, Lines};
-use super::{Cursor, UNPACKED_BYTES_MAX};
 use crate::archive::ArchivedFile;
 use crate::{FilePages, Observation, Page, UpstreamError, drift, json};
+
+/// The most bytes that the file in it may unpack to.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 
 /// How many rows a page has at most.
 const PAGE_ROWS_MAX: u64 = 2_000;

@@ -2,15 +2,22 @@
 
 use std::io::{BufRead, Read};
 
+use jiff::ToSpan;
 use jiff::civil::Date;
 use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::exclusions::{ExclusionFact, INDEFINITE, classification};
 
 use super::layout::{Column, Layout, fields_of};
-use super::{STREAM, last_day};
 use crate::field_counts::FieldCounts;
 use crate::{Observation, Reject, text};
+
+pub(super) const STREAM: &str = "sam_exclusions";
+
+/// The day after which dates of a row are refused: exclusions are announced at most some years ahead.
+fn last_day(today: Date) -> Date {
+    today.saturating_add(100.years())
+}
 
 /// The longest row, in bytes. The longest seen has 4,300.
 const ROW_BYTES_MAX: usize = 64 << 10;

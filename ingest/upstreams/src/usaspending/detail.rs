@@ -6,11 +6,15 @@ use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use serde::Deserialize;
 
-use super::day;
 use super::parts::{self, DESCRIPTION_CHARS_MAX, Place};
 use crate::drift::FieldCounts;
 use crate::json::{Field, Object};
 use crate::{Observation, Stream, text};
+
+/// Parses a date without checking whether it is plausible, because agencies report implausible dates.
+pub(super) fn day(field: &Field<'_>) -> String {
+    text::date(field.text()).filter(|day| day.year() >= 1900).map(|day| day.to_string()).unwrap_or_default()
+}
 
 /// Awards that end within this many days will soon be tendered again; their actions are requested too.
 const SOON_DAYS: i64 = 548;

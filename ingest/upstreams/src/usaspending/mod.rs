@@ -17,12 +17,14 @@
 //! only the monthly files contain; `last_updated`, which would save nothing in a daily run.
 
 mod detail;
+mod envelope;
 pub(crate) mod live;
 mod parts;
 mod plan;
 mod rows;
 mod search;
 mod slice;
+mod streams;
 mod tie;
 mod totals;
 
@@ -31,19 +33,15 @@ use std::time::Duration;
 use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{AWARDS, COMPANY_FACTS};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use self::detail::day;
+use self::envelope::{Content, Counts, Envelope, Paging};
+use self::streams::{AWARD_STATES, DETAILS, ORIGIN, TOTALS, TRANSACTIONS};
+use crate::json::{self, Records};
+use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
 use detail::Detail;
 use plan::{Cursor, Step};
 
-const ORIGIN: &str = "https://api.usaspending.gov";
-const TRANSACTIONS: &str = "usaspending.transactions";
-const AWARD_STATES: &str = "usaspending.awards";
-const DETAILS: &str = "usaspending.details";
-const TOTALS: &str = "usaspending.totals";
 /// The minimum interval of the sums: years are corrected for a long time, and slowly.
 const DAYS_28: Duration = Duration::from_secs(28 * 86_400);
 
@@ -156,126 +154,4 @@ fn not_there(stream: &Stream, cursor: Cursor, mut page: Page) -> Result<Page, Up
     };
     page.next = next.map(json::write_cursor);
     Ok(page)
-}
-
-/// An answer of any endpoint.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    results: Option<&'a RawValue>,
-    #[serde(borrow)]
-    page_metadata: Object<PageMetadata<'a>>,
-    #[serde(borrow)]
-    messages: Field<'a>,
-    #[serde(borrow)]
-    detail: Field<'a>,
-    /// Present in the answer to a request for one award.
-    #[serde(borrow)]
-    generated_unique_award_id: Field<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata<'a> {
-    #[serde(borrow)]
-    page: Field<'a>,
-    #[serde(borrow, rename = "hasNext")]
-    has_next: Field<'a>,
-    #[serde(borrow)]
-    last_record_unique_id: Field<'a>,
-    #[serde(borrow)]
-    last_record_sort_value: Field<'a>,
-}
-
-/// The paging information of an answer.
-#[derive(Debug, Default)]
-struct Paging {
-    /// The page number, if the answer has one.
-    page: Option<u32>,
-    has_next: bool,
-    /// The id and sort value for continuing beyond the numbered pages; always both.
-    after: Option<(u64, String)>,
-}
-
-/// The number of rows in each group of award types.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Counts<'a> {
-    #[serde(borrow)]
-    contracts: Field<'a>,
-    #[serde(borrow)]
-    idvs: Field<'a>,
-}
-
-/// The kind of an answer. It is recognised by its form, not by the request, so that a rejected record can be read again on its own.
-enum Content<'a> {
-    Counts(Counts<'a>),
-    Award(&'a RawValue),
-    Rows(Vec<&'a RawValue>),
-    Nothing,
-}
-
-impl<'a> Envelope<'a> {
-    fn read(stream: &Stream, status: u16, body: &'a str) -> Result<Self, UpstreamError> {
-        let Object(read) = serde_json::from_str(body).map_err(|error| json::not_json(stream.name, body, &error))?;
-        let envelope: Self = read.ok_or_else(|| json::later(stream.name, "JSON that is no object"))?;
-        if status != 200 {
-            let words = text::cut(text::clean(envelope.detail.text()), 300);
-            let reason = format!("refused by the upstream (status {status}): {words}");
-            return Err(UpstreamError::Stop { stream: stream.name, field: "filters".to_owned(), reason });
-        }
-        Ok(envelope)
-    }
-
-    /// Checks the server's messages. If a filter was not used, the result is too large, so the whole answer is refused.
-    fn warnings(&self, stream: &Stream) -> Result<Vec<String>, UpstreamError> {
-        let mut warnings = Vec::new();
-        for message in self.messages.list() {
-            let lower = message.to_ascii_lowercase();
-            let message = text::cut(message, 300);
-            if ["not used", "unused", "ignored", "unknown filter", "not supported"].iter().any(|words| lower.contains(words)) {
-                return Err(UpstreamError::Stop {
-                    stream: stream.name,
-                    field: "filters".to_owned(),
-                    reason: format!("the server says: {message}"),
-                });
-            }
-            // This message is part of every answer.
-            if !lower.contains("earliest date of 2007-10-01") {
-                warnings.push(format!("the server says: {message}"));
-            }
-        }
-        Ok(warnings)
-    }
-
-    fn content(&self, body: &'a str) -> Content<'a> {
-        let Some(results) = self.results else {
-            let is_award = !self.generated_unique_award_id.text().is_empty();
-            return serde_json::from_str(body).ok().filter(|_| is_award).map_or(Content::Nothing, Content::Award);
-        };
-        match results.get().as_bytes().first() {
-            Some(b'[') => serde_json::from_str(results.get()).map_or(Content::Nothing, Content::Rows),
-            Some(b'{') => serde_json::from_str(results.get()).map_or(Content::Nothing, Content::Counts),
-            _ => Content::Nothing,
-        }
-    }
-
-    fn paging(&self) -> Paging {
-        let Some(metadata) = &self.page_metadata.0 else { return Paging::default() };
-        let id = metadata.last_record_unique_id.text().parse().ok();
-        let value = Some(metadata.last_record_sort_value.text().to_owned()).filter(|value| !value.is_empty() && value.len() <= 200);
-        Paging { page: metadata.page.text().parse().ok(), has_next: metadata.has_next.flag(), after: id.zip(value) }
-    }
-}
-
-/// Parses a date without checking whether it is plausible, because agencies report implausible dates.
-fn day(field: &Field<'_>) -> String {
-    text::date(field.text()).filter(|day| day.year() >= 1900).map(|day| day.to_string()).unwrap_or_default()
-}
-
-/// Judges the days outside the requested ones, over all pages of a slice.
-fn outside(stream: &Stream, cursor: &Cursor) -> Result<Option<String>, UpstreamError> {
-    let Step::Rows(rows) = &cursor.step else { return Ok(None) };
-    drift::outside(stream.name, "time_period", rows.outside, rows.seen)
 }

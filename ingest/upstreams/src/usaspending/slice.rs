@@ -7,8 +7,14 @@ use jiff::civil::Date;
 use super::plan::{Cursor, Group, MISSED_MAX, Order, Rows, Step};
 use super::search::{LIMIT, PAGES_MAX};
 use super::tie::Row;
-use super::{Counts, Paging, outside};
-use crate::{Incomplete, Page, Stream, UpstreamError, json};
+use super::{Counts, Paging};
+use crate::{Incomplete, Page, Stream, UpstreamError, drift, json};
+
+/// Judges the days outside the requested ones, over all pages of a slice.
+fn outside(stream: &Stream, cursor: &Cursor) -> Result<Option<String>, UpstreamError> {
+    let Step::Rows(rows) = &cursor.step else { return Ok(None) };
+    drift::outside(stream.name, "time_period", rows.outside, rows.seen)
+}
 
 /// A slice with more rows is split, so that an error affects few pages.
 const CUT_ABOVE: u64 = 20_000;

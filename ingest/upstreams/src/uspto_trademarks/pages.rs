@@ -5,15 +5,27 @@ use std::fs::File;
 use std::io::BufReader;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use super::case_file;
 use super::cursor::Cursor;
-use super::{UNPACKED_BYTES_MAX, case_file, observe};
 use crate::archive::ArchivedFile;
 use crate::field_counts::FieldCounts;
 use crate::xml_records::RecordReader;
 use crate::{FilePages, Observation, Page, Reject, UpstreamError, drift, json};
 use schemas::facts::FactData;
+
+/// The most bytes that a file may unpack to.
+const UNPACKED_BYTES_MAX: u64 = 8 << 30;
+
+/// Maps the bytes of a case file.
+pub(super) fn observe(bytes: &[u8], today: Date) -> Result<Observation, Reject> {
+    match case_file::parse(bytes, today) {
+        Ok(fact) => Ok(Observation::new(format!("uspto_trademarks/{}", fact.serial), FactData::Mark(Box::new(fact)))),
+        Err(reason) => Err(Reject { reference: case_file::reference(bytes), reason, raw: bytes.to_vec() }),
+    }
+}
 
 /// How many records a page has at most.
 const PAGE_RECORDS_MAX: usize = 2_000;
