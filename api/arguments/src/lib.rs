@@ -3,6 +3,7 @@
 //! Values are read by the types in that schema, by the same rules on every surface. Promises: every refusal names the parameter; nothing is
 //! guessed, cut off or accepted twice.
 
+mod echo;
 mod values;
 
 use std::borrow::Cow;
@@ -16,6 +17,8 @@ use schemas::error_code::ErrorCode;
 use schemas::names::hint;
 use serde_json::{Map, Value};
 
+pub use self::echo::echo;
+use self::echo::other_case;
 use values::{Reader, is_list};
 
 /// Parameters of every REST operation that carry the API key. They are removed before validation.
@@ -26,9 +29,6 @@ pub const CAMPAIGN_PREFIX: &str = "utm_";
 
 /// Fields that workflow hosts (n8n) add to the arguments of every tool.
 pub const HOST_FIELDS: [&str; 5] = ["toolCallId", "tool", "sessionId", "action", "chatInput"];
-
-/// The most characters of a caller's value that an error repeats.
-const ECHO_CHARS_MAX: usize = 64;
 
 /// A schema that does not compile: a mistake in a definition, found when the service is mounted.
 #[derive(Debug, thiserror::Error)]
@@ -236,31 +236,6 @@ impl Checker {
     }
 }
 
-/// A name of several words in the other one of camelCase and snake_case; `None` if it is in neither.
-fn other_case(name: &str) -> Option<String> {
-    let mut out = String::with_capacity(name.len() + 4);
-    match (name.contains('_'), name.bytes().any(|byte| byte.is_ascii_uppercase())) {
-        (true, false) => {
-            let mut words = name.split('_');
-            out.push_str(words.next()?);
-            for word in words {
-                out.push(word.chars().next()?.to_ascii_uppercase());
-                out.push_str(word.get(1..)?);
-            }
-        }
-        (false, true) => {
-            for c in name.chars() {
-                if c.is_ascii_uppercase() {
-                    out.push('_');
-                }
-                out.push(c.to_ascii_lowercase());
-            }
-        }
-        _ => return None,
-    }
-    Some(out)
-}
-
 /// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`.
 fn with_plus(text: Cow<'_, str>) -> Cow<'_, str> {
     let is_time =
@@ -277,15 +252,6 @@ fn twice(given: &str, name: &str) -> Problem {
     let words =
         if given == name { format!("{name} is given twice") } else { format!("{given} and {name} are the same parameter, given twice") };
     Problem::parameter(name, words)
-}
-
-/// Shortens a caller's text for an error.
-#[must_use]
-pub fn echo(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(ECHO_CHARS_MAX) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
-    }
 }
 
 /// Describes a validation error. `schema` is the one of all arguments.

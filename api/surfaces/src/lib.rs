@@ -17,6 +17,7 @@ mod mounted;
 mod note;
 mod operators;
 mod reply;
+mod request;
 mod response;
 mod rest;
 mod routes;
@@ -38,7 +39,7 @@ use access::{Access, Open};
 use bytes::Buf;
 use documents::{asyncapi, avro_schemas, card, discovery, limits, openapi, pages, sitemap};
 use futures_util::Stream;
-use http::header::{IF_NONE_MATCH, VARY};
+use http::header::VARY;
 use http::{HeaderMap, HeaderValue, Method};
 use listener::Malformed;
 use listener::forwarded::CallerAddress;
@@ -49,24 +50,21 @@ use operation::problem::Problem;
 use operation::{Files, Service};
 use payments::Payments;
 use schemas::error_code::ErrorCode;
-use schemas::names::hint;
 use warp::Filter;
 use warp::reply::Response;
 
+pub use self::request::Readiness;
+pub(crate) use self::request::Request;
+use self::request::{MCP_ONLY, if_none_match, not_allowed, read_only, unknown};
 use crate::mounted::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
 
 /// How long finding a page or file may take.
 const FILE_TIME_MAX: Duration = Duration::from_secs(5);
-const READ_ONLY: &str = "GET, HEAD, OPTIONS";
-const MCP_ONLY: &str = "POST, OPTIONS";
 
 /// The path under which the Avro schemas are, by their fingerprints.
 pub const SCHEMAS_PATH: &str = avro_schemas::PATH;
-
-/// Returns whether the engine is ready to answer, or the reason why it is not.
-pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// Why services cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -83,17 +81,6 @@ pub enum SiteError {
         /// The name of the service.
         service: &'static str,
     },
-}
-
-/// The head of a request.
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) path: &'a str,
-    /// The path below the service's prefix.
-    pub(crate) below: &'a str,
-    pub(crate) query: &'a str,
-    pub(crate) headers: HeaderMap,
-    pub(crate) address: IpAddr,
 }
 
 /// A service and its path on the listener.
@@ -366,25 +353,6 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         )
 }
 
-/// The ETags of all lines of `If-None-Match`, which mean the same as one line with commas.
-fn if_none_match(headers: &HeaderMap) -> Option<String> {
-    let lines: Vec<&str> = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
-}
-
-/// The response to a read, or the refusal of another method.
-fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
-    match *method {
-        Method::GET | Method::HEAD => response,
-        Method::OPTIONS => reply::options(READ_ONLY),
-        _ => reply::problem(base_url, &not_allowed(method, READ_ONLY)),
-    }
-}
-
-fn not_allowed(method: &Method, allow: &str) -> Problem {
-    Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
-}
-
 /// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
 fn not_found<'a>(
     context: &Context,
@@ -397,11 +365,4 @@ fn not_found<'a>(
         return reply::problem(base_url, &problem);
     }
     reply::problem(base_url, &unknown(path, known))
-}
-
-fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
-    let hint = hint(path, known.into_iter().filter(|path| path.len() > 1));
-    // A path is a text of the caller, so only its beginning is repeated.
-    let shown: String = path.chars().take(100).collect();
-    Problem::new(ErrorCode::NotFound, format!("there is nothing at \"{shown}\"{hint}"))
 }

@@ -11,14 +11,18 @@
 //! under any status. Then no stream sends a request for eleven minutes, in any process, because requests extend the block. All streams
 //! together stay below the ten requests per second that one user may send: they are synced one after another, by one process.
 
+mod business_days;
 mod current;
 mod document;
+mod fields;
+mod files;
 mod index;
 mod instance;
 pub(crate) mod live;
 mod master;
 mod ownership;
 mod pdufa;
+mod streams;
 mod submissions;
 mod tickers;
 mod walk;
@@ -28,35 +32,22 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::ToSpan;
-use jiff::civil::{Date, Weekday};
-use schemas::facts::FactData;
-use schemas::facts::filings::{FilingFact, base_form};
+use jiff::civil::Date;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{COMPANY_FACTS, FILINGS, INSIDER_TRADES, STATEMENTS};
 
-use crate::{
-    Answer, BackOffRule, KnownRecords, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text,
-};
+use self::business_days::{business_day, next_business_day, through};
+use self::fields::{COMPANY_CHARS_MAX, accession, cik, cik_of, filing, form, item, observed};
+use self::files::{declared, file, is_missing, is_page};
+use self::streams::{BACK_OFF, CURRENT, DATA_ORIGIN, INDEX, ORIGIN, OWNERSHIP, PDUFA, SUBMISSIONS, TICKERS, XBRL};
+use crate::{Answer, KnownRecords, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json};
 
-/// The origin of index, feed and documents.
-const ORIGIN: &str = "https://www.sec.gov";
-/// The origin of the submissions of a filer.
-const DATA_ORIGIN: &str = "https://data.sec.gov";
-const CURRENT: &str = "edgar.current";
-const INDEX: &str = "edgar.index";
-const SUBMISSIONS: &str = "edgar.submissions";
-const OWNERSHIP: &str = "edgar.ownership";
-const PDUFA: &str = "edgar.pdufa";
-const TICKERS: &str = "edgar.tickers";
-const XBRL: &str = "edgar.xbrl";
 /// The minimum interval of the streams that read indexes, which are published daily.
 const HOURS_2: Duration = Duration::from_secs(2 * 3_600);
 /// The minimum interval of the list of companies. A service is complete up to the day of its oldest stream, so it is read daily.
 const DAY_1: Duration = Duration::from_secs(86_400);
 /// Rows arrive days late, not months; the quarterly index repairs older gaps.
 const WINDOW_DAYS_MAX: u32 = 30;
-const COMPANY_CHARS_MAX: usize = 200;
-
 static MANIFEST: Manifest = Manifest {
     name: "edgar",
     streams: &[
@@ -119,13 +110,6 @@ static MANIFEST: Manifest = Manifest {
         },
     ],
     full_after: Duration::from_secs(7 * 86_400),
-};
-
-/// The block pages: one for an undeclared tool, one for too many requests. Too many requests block for ten minutes.
-static BACK_OFF: BackOffRule = BackOffRule {
-    statuses: &[403, 429],
-    markers: &["Undeclared Automated Tool", "Request Rate Threshold Exceeded", "Traffic Limit", "Reference ID"],
-    pause: Duration::from_secs(660),
 };
 
 /// The upstream.
@@ -244,134 +228,6 @@ fn known_by(stream: &str, pair: &str) -> Vec<String> {
     } else {
         ownership::first_keys(pair.split('/').next().unwrap_or_default())
     }
-}
-
-/// Returns the filer of a pair, or the text itself if it is a filer.
-fn cik_of(pair: &str) -> &str {
-    pair.rsplit('/').next().unwrap_or_default()
-}
-
-/// Media types of the archive's files; a missing file is reported as XML.
-const FILE_MEDIA_TYPES: &[&str] = &["text/plain", "application/octet-stream", "binary/octet-stream", "application/xml", "text/xml"];
-
-/// Builds the request for a file of the archive.
-fn file(path: String) -> Request {
-    Request {
-        origin: ORIGIN.to_owned(),
-        path,
-        body: None,
-        headers: Vec::new(),
-        accepts_statuses: &[403, 404],
-        media_types: FILE_MEDIA_TYPES,
-        conditional: false,
-        back_off: Some(&BACK_OFF),
-        download: None,
-    }
-}
-
-/// Whether an answer says that the requested file does not exist.
-///
-/// # Errors
-/// When a status that may mean so arrived with other content.
-/// When an answer with such a status has other content.
-fn is_missing(stream: &'static str, answer: &Answer) -> Result<bool, UpstreamError> {
-    if answer.status == 200 {
-        return Ok(false);
-    }
-    let body = String::from_utf8_lossy(&answer.body);
-    if ["AccessDenied", "NoSuchKey"].iter().any(|code| body.contains(&format!("<Code>{code}</Code>"))) {
-        return Ok(true);
-    }
-    Err(json::later(stream, format!("status {} without the text that means that the file does not exist", answer.status)))
-}
-
-/// Whether a text is an HTML page instead of the requested file.
-fn is_page(text: &str) -> bool {
-    let start = text.trim_start();
-    ["<!doctype", "<html"].iter().any(|tag| start.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)))
-}
-
-/// Checks an accession number: ten digits, two, six.
-fn accession(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let is = text.len() == 20
-        && text.bytes().enumerate().all(|(at, byte)| if at == 10 || at == 13 { byte == b'-' } else { byte.is_ascii_digit() });
-    is.then_some(text)
-}
-
-/// Formats a filer's number (CIK) with ten digits.
-fn cik(text: &str) -> Option<String> {
-    let text = text.trim();
-    let is = !text.is_empty() && text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit());
-    is.then(|| format!("{text:0>10}")).filter(|cik| cik != "0000000000")
-}
-
-/// Checks an item code: `5.02`, or a whole number as before August 2004.
-fn item(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let (whole, part) = text.split_once('.').unwrap_or((text, "00"));
-    let digits = |text: &str, most: usize| (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(whole, 2) && digits(part, 2) && part.len() == 2).then_some(text)
-}
-
-/// Returns a form type as it is published.
-fn form(text: &str) -> Option<String> {
-    let form = text::clean(text);
-    (!form.is_empty() && form.len() <= 32).then_some(form)
-}
-
-/// Builds the part of a filing's record that every stream knows.
-fn filing(stream: &Stream, accession: &str, cik: String, form: String, company: &str, filed: Date) -> FilingFact {
-    FilingFact {
-        stream: stream.name.to_owned(),
-        accession: accession.to_owned(),
-        cik,
-        company: text::cut(text::clean(company), COMPANY_CHARS_MAX),
-        base_form: base_form(&form).to_owned(),
-        amendment: form.ends_with("/A"),
-        form,
-        filing_date: filed.to_string(),
-        ..FilingFact::default()
-    }
-}
-
-fn observed(stream: &Stream, fact: FilingFact) -> Observation {
-    Observation::new(format!("{}/{}", stream.name, fact.identity()), FactData::Filing(Box::new(fact)))
-}
-
-/// EDGAR requires that clients identify themselves.
-fn declared(stream: &Stream, settings: &Settings) -> Result<(), UpstreamError> {
-    if settings.base_url.is_none() && !settings.user_agent.contains('@') {
-        let reason = "the upstream requires a company name and an e-mail address in the user agent".to_owned();
-        return Err(UpstreamError::Stop { stream: stream.name, field: "user_agent".to_owned(), reason });
-    }
-    Ok(())
-}
-
-/// Whether an index is published for a day. Holidays are only found by a request.
-fn is_business_day(day: Date) -> bool {
-    !matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday)
-}
-
-/// Returns the nearest day with an index: the first from `day` on, or the last up to it.
-fn business_day(day: Date, back: bool) -> Date {
-    let mut day = day;
-    for _ in 0..2 {
-        if !is_business_day(day) {
-            day = if back { day.saturating_sub(1.day()) } else { day.saturating_add(1.day()) };
-        }
-    }
-    day
-}
-
-/// Returns the first business day after a day.
-fn next_business_day(day: Date) -> Date {
-    business_day(day.saturating_add(1.day()), false)
-}
-
-/// Returns the last day that is complete once the index of a day is read. No filing is dated on a weekend.
-fn through(day: Date, to: Date) -> Date {
-    next_business_day(day).saturating_sub(1.day()).min(to)
 }
 
 #[cfg(test)]

@@ -8,42 +8,30 @@
 //! without hits has no list of results.
 
 mod ads;
+mod document;
+mod query;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use proofs::hash::Hash32;
 use schemas::facts::FactData;
 use schemas::facts::meetings::MeetingFact;
 use schemas::position::UpstreamCursor;
 use schemas::topics::{DIRECTIVES, MEETINGS, Topic};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use url::Url;
 
+use self::document::{ABSTRACT_CHARS_MAX, Document, EXPECTED, Found, Holds, Identity, LIST_MAX, identity, short_hash};
+use self::query::{HOST, ORIGIN, PAGES_MAX, PATH, next_query};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{
     Answer, Incomplete, KnownRecords, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text,
 };
 
-const ORIGIN: &str = "https://www.federalregister.gov";
-const HOST: &str = "www.federalregister.gov";
-const PATH: &str = "/api/v1/documents.json";
-/// The path of documents as the API writes it in the address of the next page.
-const PATH_OF_NEXT: &str = "/api/v1/documents";
 const PAGE_RECORDS: usize = 100;
-/// A search with more pages than this is not followed further.
-const PAGES_MAX: usize = 100;
-/// A longer address of a next page is refused.
-const ADDRESS_BYTES_MAX: usize = 4_000;
 /// How far back a full read goes. Meetings are announced weeks before they take place.
 const FULL_READ_DAYS: u32 = 400;
-const TITLE_CHARS_MAX: usize = 1_000;
-const ABSTRACT_CHARS_MAX: usize = 4_000;
-const DATES_BYTES_MAX: usize = 8_000;
-const LIST_MAX: usize = 50;
 const FIELDS: &[&str] = &["document_number", "title", "type", "action", "dates", "abstract", "publication_date", "html_url", "docket_ids"];
 
 /// One search, whose results are a stream.
@@ -60,13 +48,6 @@ struct Search {
 
 /// Maps a document that has a number, a title and a day of publication.
 type Mapping = fn(&Stream, &Document<'_>, &Identity) -> Observation;
-
-/// The fields that every document must have.
-struct Identity {
-    number: String,
-    title: String,
-    published: Date,
-}
 
 static SEARCHES: &[Search] = &[Search {
     stream: "federal_register.fda",
@@ -223,133 +204,6 @@ fn next(search: &Search, cursor: &Cursor, read: usize, count: Option<usize>, add
             None
         }
     }
-}
-
-/// The query of the next page after some queries, given by the beginnings of their hashes, that showed so many documents; `None` after the last
-/// page. The error says why the search is not followed to its end.
-fn next_query(
-    visited: &[String],
-    pages_max: usize,
-    seen: usize,
-    count: Option<usize>,
-    address: &Field<'_>,
-) -> Result<Option<String>, String> {
-    let address = match address.text().trim() {
-        "" => {
-            return match count.filter(|count| *count > seen) {
-                Some(count) => Err(format!("the upstream counts {count} documents but sent {seen}")),
-                None => Ok(None),
-            };
-        }
-        address => address,
-    };
-    match query_of(address) {
-        None => Err("the address of the next page leads elsewhere".to_owned()),
-        Some(query) if visited.contains(&short_hash(&query)) => Err("the next page is one that was read already".to_owned()),
-        Some(_) if visited.len() >= pages_max => Err(format!("more than {pages_max} pages")),
-        Some(query) => Ok(Some(query)),
-    }
-}
-
-/// Returns the query of an address, if the address is one of the search: on https, its host and its path.
-fn query_of(address: &str) -> Option<String> {
-    let url = Url::parse(address).ok().filter(|_| address.len() <= ADDRESS_BYTES_MAX)?;
-    let is_own = url.scheme() == "https"
-        && url.host_str() == Some(HOST)
-        && url.port().is_none()
-        && url.username().is_empty()
-        && url.password().is_none()
-        && [PATH, PATH_OF_NEXT].contains(&url.path());
-    url.query().filter(|query| is_own && !query.is_empty()).map(str::to_owned)
-}
-
-fn short_hash(text: &str) -> String {
-    Hash32::of(text.as_bytes()).to_string().chars().take(16).collect()
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Found<'a> {
-    #[serde(borrow)]
-    count: Field<'a>,
-    #[serde(borrow)]
-    next_page_url: Field<'a>,
-    #[serde(borrow)]
-    results: Option<Vec<&'a RawValue>>,
-}
-
-type Holds = fn(&Document<'_>) -> bool;
-
-const EXPECTED: &[(&str, Holds)] = &[
-    ("document_number", |document| document.document_number.is_text()),
-    ("title", |document| document.title.is_text()),
-    ("publication_date", |document| document.publication_date.is_text()),
-    ("html_url", |document| document.html_url.is_text()),
-];
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document<'a> {
-    #[serde(borrow)]
-    document_number: Field<'a>,
-    #[serde(borrow)]
-    title: Field<'a>,
-    #[serde(borrow, rename = "type")]
-    kind: Field<'a>,
-    #[serde(borrow)]
-    action: Field<'a>,
-    #[serde(borrow)]
-    dates: Field<'a>,
-    #[serde(borrow, rename = "abstract")]
-    summary: Field<'a>,
-    #[serde(borrow)]
-    publication_date: Field<'a>,
-    #[serde(borrow)]
-    html_url: Field<'a>,
-    #[serde(borrow)]
-    docket_ids: Field<'a>,
-    #[serde(borrow)]
-    effective_on: Field<'a>,
-    #[serde(borrow)]
-    citation: Field<'a>,
-    #[serde(borrow)]
-    correction_of: Field<'a>,
-    #[serde(borrow)]
-    raw_text_url: Field<'a>,
-}
-
-impl Document<'_> {
-    /// Counts the mapped fields.
-    fn count(&self, fields: &mut FieldCounts) {
-        fields.count([
-            ("document_number", self.document_number.is_filled()),
-            ("title", self.title.is_filled()),
-            ("type", self.kind.is_filled()),
-            ("action", self.action.is_filled()),
-            ("dates", self.dates.is_filled()),
-            ("abstract", self.summary.is_filled()),
-            ("publication_date", self.publication_date.is_filled()),
-            ("html_url", self.html_url.is_filled()),
-            ("docket_ids", self.docket_ids.is_filled()),
-        ]);
-    }
-}
-
-/// Reads the fields that a document must have. The error names the document and the field.
-fn identity(document: &Document<'_>, today: Date) -> Result<Identity, (String, String)> {
-    let number = text::number(document.document_number.text());
-    let reference = number.clone().unwrap_or_else(|| text::cut(document.title.clean(), 100));
-    let missing = |field: &str| (reference.clone(), format!("{field} is absent or not readable"));
-    let title = text::cut(document.title.clean(), TITLE_CHARS_MAX);
-    let published = text::date(document.publication_date.text()).filter(|day| text::is_plausible(*day, today));
-    if document.dates.text().len() > DATES_BYTES_MAX {
-        return Err((reference, format!("dates has more than {DATES_BYTES_MAX} bytes")));
-    }
-    Ok(Identity {
-        number: number.ok_or_else(|| missing("document_number"))?,
-        title: Some(title).filter(|title| !title.is_empty()).ok_or_else(|| missing("title"))?,
-        published: published.ok_or_else(|| missing("publication_date"))?,
-    })
 }
 
 /// Maps a notice of a meeting.

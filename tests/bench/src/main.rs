@@ -44,6 +44,7 @@ mod replay;
 mod report;
 mod sample;
 mod servers;
+mod settings;
 mod sizes;
 mod start_time;
 mod stream;
@@ -51,17 +52,14 @@ mod summary;
 mod visible;
 mod webhooks;
 
-use std::error::Error as StdError;
 use std::path::PathBuf;
 
+use self::settings::{Failure, QUICK_RECORDS, Settings};
 use clap::{Parser, Subcommand};
 
 /// The allocator that the `highwater` binary uses.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// The error of any part of a benchmark; it is printed and ends the run.
-type Failure = Box<dyn StdError + Send + Sync>;
 
 /// Compares the engine with its limits and peers, within one run.
 #[derive(Parser)]
@@ -236,29 +234,6 @@ impl Command {
             Self::Labs | Self::Catalysts | Self::Coverage | Self::Parcels | Self::Aviation | Self::Exclusions | Self::Phrases
         );
         lists || matches!(self, Self::All | Self::Page | Self::Filters | Self::Receipts)
-    }
-}
-
-/// Records of a quick run.
-const QUICK_RECORDS: u64 = 20_000;
-
-/// The settings of every benchmark.
-#[derive(Clone)]
-struct Settings {
-    records: u64,
-    dir: PathBuf,
-    seconds: u64,
-    rounds: usize,
-    partitions: Vec<u32>,
-    replication: i32,
-    only: Option<String>,
-    is_quick: bool,
-}
-
-impl Settings {
-    /// The settings of a benchmark of which a quick run takes fewer records.
-    fn with_quick_records(&self, records: u64) -> Self {
-        Self { records: if self.is_quick { records } else { self.records }, ..self.clone() }
     }
 }
 

@@ -16,14 +16,13 @@ mod publish;
 mod records;
 pub mod registry;
 mod settings;
+mod shared;
 mod tail;
 mod topics;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use rdkafka::consumer::BaseConsumer;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
@@ -33,67 +32,10 @@ pub use self::framed::{FramedLog, Framing};
 use self::metadata::MetadataClient;
 use self::publish::Publisher;
 pub use self::settings::Options;
-use self::settings::{ConnectionState, failed};
+use self::settings::failed;
+use self::shared::{ANSWER_MAX, PartitionState, READY_MAX, RECONNECT_PAUSE, Shared};
 use self::tail::Tail;
 use crate::{Append, Error, EventLog, Stored};
-
-/// How long a call waits for a broker that does not respond.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// How long the readiness check waits for a broker.
-const READY_MAX: Duration = Duration::from_secs(2);
-
-/// The pause before a client that was created recently is replaced, and before its subscriptions are assigned again.
-const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
-
-/// The state of one partition.
-struct PartitionState {
-    topic: &'static Topic,
-    partition: u32,
-    /// The topic's name on the broker.
-    name: Arc<str>,
-    /// The highest known end offset: acknowledged, read or requested.
-    end: watch::Sender<LogOffset>,
-}
-
-impl PartitionState {
-    /// Records that the partition's end is `end` or higher.
-    fn raise_end(&self, end: LogOffset) {
-        self.end.send_if_modified(|known| {
-            let is_higher = end > *known;
-            *known = (*known).max(end);
-            is_higher
-        });
-    }
-
-    fn partition_i32(&self) -> i32 {
-        i32::try_from(self.partition).unwrap_or(i32::MAX)
-    }
-}
-
-/// State that all parts of the log share.
-struct Shared {
-    options: Options,
-    /// All partitions of all topics, in the order of `options.topics`.
-    partitions: Vec<PartitionState>,
-    closed: watch::Sender<bool>,
-}
-
-impl Shared {
-    fn partition_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
-        let found = self.partitions.iter().position(|state| state.topic.name == topic.name && state.partition == partition);
-        found.ok_or(Error::NoPartition { topic: topic.name, partition })
-    }
-
-    /// Creates a consumer client.
-    fn consumer(&self) -> Result<BaseConsumer<ConnectionState>, Error> {
-        let made = self.options.consumer().create_with_context(ConnectionState::default());
-        made.map_err(|error| failed(&self.options, "the consumer cannot be made", Some(error)))
-    }
-
-    fn closed(&self) -> Error {
-        Error::Unavailable { what: format!("the log on kafka at {} is closed", self.options.brokers), source: None }
-    }
-}
 
 /// An [`EventLog`] on Kafka.
 pub struct KafkaLog {

@@ -15,10 +15,10 @@ use schemas::facts::statements::StatementFact;
 use serde::{Deserialize, Serialize};
 
 use super::live::name_of;
-use super::{BACK_OFF, BackOffRule, COMPANY_CHARS_MAX, accession, cik, document, file, form, is_missing};
+use super::{BACK_OFF, COMPANY_CHARS_MAX, accession, cik, document, file, form, is_missing};
 use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Part};
-use crate::{Answer, Incomplete, Observation, Page, Request, Stream, UpstreamError, drift, text};
+use crate::{Answer, BackOffRule, Incomplete, Observation, Page, Request, Stream, UpstreamError, drift, text};
 
 /// The origin of the full-text search.
 const SEARCH_ORIGIN: &str = "https://efts.sec.gov";
