@@ -1,8 +1,9 @@
-//! Rules that lints cannot check: dependencies between crates, circles of files and folders, the order of lists, documents, the form of sources, log
-//! messages, retired words, and texts that must not be checked in. Each rule is a function of the whole tree. A finding says where the rule
-//! is broken and what to do.
+//! Rules that lints cannot check: dependencies between crates and their sizes, circles of files and folders, the order of lists, documents, the form of
+//! sources, log messages, retired words, and texts that must not be checked in. Each rule is a function of the whole tree. A finding says where the rule is
+//! broken and what to do.
 
 mod arrows;
+mod crate_sizes;
 mod finding;
 mod lists;
 mod messages;
@@ -26,6 +27,7 @@ use crate::tree::Tree;
 /// When a file that a rule needs does not exist or cannot be parsed.
 pub fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = arrows::check(tree)?;
+    findings.extend(crate_sizes::check(tree));
     findings.extend(lists::check(tree)?);
     findings.extend(modules::check(tree)?);
     findings.extend(pages::check(tree)?);

@@ -329,8 +329,11 @@ mod tests {
     fn modules_and_children_that_use_each_other() {
         for uses in ["use child::f;", "use self::child::f as g;", "fn g() { child::f() }", "fn g() { vec![self::child::f()] }"] {
             let parent = format!("mod child; {uses} pub struct Own;");
-            let files =
-                [("a/src/lib.rs", "mod one;"), ("a/src/one.rs", &parent), ("a/src/one/child.rs", "use super::Own; pub fn f() -> Own {}")];
+            let files = [
+                ("a/src/lib.rs", "mod one;"),
+                ("a/src/one.rs", parent.as_str()),
+                ("a/src/one/child.rs", "use super::Own; pub fn f() -> Own {}"),
+            ];
             assert_eq!(circles(&files), [["a/src/one.rs", "a/src/one/child.rs"]], "{uses}");
             let all = arrows_of(&Tree::of(&files), "a/src/lib.rs").unwrap();
             assert!(circles_of(&all.without_children_of(&["a/src/one.rs"])).is_empty(), "{uses}");
