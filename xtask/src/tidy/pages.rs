@@ -1,4 +1,5 @@
-//! The documents are complete: a page for each public error code, a row for each topic, and a line for each folder in the map of the README.
+//! The documents are complete: a page for each public error code, a row for each topic, and a line for each folder in the map of the README. Their lines
+//! are short.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,8 @@ use crate::tree::Tree;
 const CODE_PAGES: &str = "ops/docs/errors/";
 /// The file with the map, and how the first line of the map begins. The map ends with its code block.
 const MAP: (&str, &str) = ("README.md", "Cargo.toml ");
+/// The folder of the documents, and the most characters of their lines. Rows of tables, code and HTML may be longer, because they cannot be wrapped.
+const DOCUMENTS: (&str, usize) = ("ops/docs/", 160);
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = codes(tree)?;
@@ -20,7 +23,23 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
         findings.extend(rows(path, tree.must(path)?, &wanted, &topics));
     }
     findings.extend(map(tree)?);
+    let documents = tree.files().filter(|(path, _)| path.starts_with(DOCUMENTS.0) && path.ends_with(".md"));
+    findings.extend(documents.flat_map(|(path, text)| long_lines(path, text)));
     Ok(findings)
+}
+
+fn long_lines(path: &str, text: &str) -> Vec<Finding> {
+    let (mut findings, mut is_code) = (Vec::new(), false);
+    for (at, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        is_code ^= start.starts_with("```");
+        let is_whole = is_code || start.starts_with(['|', '<', '#']);
+        let chars = line.chars().count();
+        if chars > DOCUMENTS.1 && !is_whole {
+            findings.push(Finding::new(path, at + 1, format!("a line of {chars} characters, more than {}", DOCUMENTS.1)));
+        }
+    }
+    findings
 }
 
 fn codes(tree: &Tree) -> Result<Vec<Finding>, Error> {
@@ -128,5 +147,17 @@ mod tests {
             ]
         );
         assert_eq!(messages(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
+    }
+
+    /// Proves that a line of prose has at most 160 characters, and that tables, code and headings may be longer.
+    #[test]
+    fn lines_of_documents() {
+        let (fits, long) = ("é".repeat(160), "x".repeat(161));
+        let text = format!("{fits}\n# {long}\n| {long} |\n```\n{long}\n```\n- {long}\n");
+        assert_eq!(messages(&[("ops/docs/x.md", &text)]), ["ops/docs/x.md:7: a line of 163 characters, more than 160"]);
+        assert_eq!(
+            messages(&[("README.md", &format!("```\nCargo.toml  it\nschemas/  words\nops/   all\n```\n{long}\n"))]),
+            Vec::<String>::new()
+        );
     }
 }
