@@ -16,6 +16,7 @@ mod current;
 mod document;
 mod fields;
 mod files;
+mod full_text;
 mod index;
 mod instance;
 pub(crate) mod live;

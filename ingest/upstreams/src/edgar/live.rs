@@ -5,15 +5,13 @@ use std::collections::HashSet;
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::filings::FilingFact;
-use serde::Deserialize;
 
+use super::full_text::{ORIGIN, Search};
 use super::submissions::{self, Filer};
 use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
 use crate::found::{Found, offset};
-use crate::json::{self, Field, Object, Part};
+use crate::json;
 use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
-
-const ORIGIN: &str = "https://efts.sec.gov";
 
 /// Documents per page of the full-text search.
 const PAGE_DOCUMENTS: usize = 100;
@@ -48,66 +46,16 @@ pub(crate) fn company(stream: &Stream, settings: &Settings, cik: &str) -> Result
     Ok(submissions::request(cik))
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Search<'a> {
-    #[serde(borrow)]
-    hits: Object<Hits<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Total<'a> {
-    #[serde(borrow)]
-    value: Field<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hits<'a> {
-    /// The number of documents, not of filings.
-    #[serde(borrow)]
-    total: Part<'a>,
-    #[serde(borrow)]
-    hits: Part<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hit<'a> {
-    #[serde(borrow, rename = "_source")]
-    source: Part<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Source<'a> {
-    #[serde(borrow)]
-    adsh: Field<'a>,
-    #[serde(borrow)]
-    form: Field<'a>,
-    #[serde(borrow)]
-    file_date: Field<'a>,
-    #[serde(borrow)]
-    period_ending: Field<'a>,
-    #[serde(borrow)]
-    ciks: Field<'a>,
-    #[serde(borrow)]
-    display_names: Field<'a>,
-    #[serde(borrow)]
-    items: Field<'a>,
-}
-
 /// Reads the filings of a search page, each once for its first filer. The search finds documents, and a filing has many.
 pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date, page: &str) -> Result<Found, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
     let found: Search<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
-    let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(stream.name, "an answer without hits"))?;
-    let total = hits.total.object::<Total<'_>>("total", &mut None).value.integer().and_then(|total| usize::try_from(total).ok());
+    let hits = found.hits(stream)?;
+    let total = hits.total(&mut None);
     let (mut seen, mut out, mut documents) = (HashSet::new(), Vec::new(), 0);
-    for hit in hits.hits.list::<Hit<'_>>("hits", &mut None) {
+    for hit in hits.list(&mut None) {
         documents += 1;
-        let source: Source<'_> = hit.source.object("_source", &mut None);
+        let source = hit.source(&mut None);
         let (numbers, names) = (source.ciks.list(), source.display_names.list());
         let (number, kind, filed) = (source.adsh.clean(), source.form.clean(), text::date(source.file_date.text()));
         let read = (accession(&number), numbers.first().and_then(|number| cik(number)), form(&kind));

@@ -14,14 +14,13 @@ use schemas::facts::filings::base_form;
 use schemas::facts::statements::StatementFact;
 use serde::{Deserialize, Serialize};
 
+use super::full_text::{self, Search, SearchHit};
 use super::live::name_of;
 use super::{BACK_OFF, COMPANY_CHARS_MAX, accession, cik, document, file, form, is_missing};
 use crate::drift::FieldCounts;
-use crate::json::{self, Field, Object, Part};
+use crate::json;
 use crate::{Answer, BackOffRule, Incomplete, Observation, Page, Request, Stream, UpstreamError, drift, text};
 
-/// The origin of the full-text search.
-const SEARCH_ORIGIN: &str = "https://efts.sec.gov";
 const FORMS: &[&str] = &["8-K", "6-K", "10-Q", "10-K"];
 /// The days of one search.
 const SEARCH_DAYS: i64 = 7;
@@ -119,7 +118,7 @@ impl Cursor {
         if self.start > 0 {
             query.append_pair("from", &self.start.to_string());
         }
-        Request { back_off: Some(&BACK_OFF), ..json::request(SEARCH_ORIGIN, format!("/LATEST/search-index?{}", query.finish())) }
+        Request { back_off: Some(&BACK_OFF), ..json::request(full_text::ORIGIN, format!("/LATEST/search-index?{}", query.finish())) }
     }
 
     /// The keys under which the documents that were just found may be known: with or without a sentence.
@@ -162,66 +161,18 @@ pub(super) fn map(stream: &Stream, cursor: Cursor, answer: &Answer, today: Date)
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Found<'a> {
-    #[serde(borrow)]
-    timed_out: Field<'a>,
-    #[serde(borrow)]
-    hits: Object<Hits<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hits<'a> {
-    #[serde(borrow)]
-    total: Part<'a>,
-    #[serde(borrow)]
-    hits: Part<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Total<'a> {
-    #[serde(borrow)]
-    value: Field<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawHit<'a> {
-    #[serde(borrow, rename = "_id")]
-    id: Field<'a>,
-    #[serde(borrow, rename = "_source")]
-    source: Part<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct HitSource<'a> {
-    #[serde(borrow)]
-    ciks: Field<'a>,
-    #[serde(borrow)]
-    display_names: Field<'a>,
-    #[serde(borrow)]
-    form: Field<'a>,
-    #[serde(borrow)]
-    file_date: Field<'a>,
-}
-
 /// Reads a page of the search, which has no records and only names the next requests.
 fn found(stream: &Stream, cursor: Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let mut warnings = Vec::new();
     let body = json::body_text(&answer.body, &mut warnings);
-    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    let found: Search<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     if found.timed_out.flag() {
         return Err(json::later(stream.name, "the search timed out"));
     }
-    let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(stream.name, "an answer without hits"))?;
+    let hits = found.hits(stream)?;
     let mut problem = None;
-    let total: Total<'_> = hits.total.object("total", &mut problem);
-    let total = total.value.integer().and_then(|total| usize::try_from(total).ok());
-    let hits: Vec<RawHit<'_>> = hits.hits.list("hits", &mut problem);
+    let total = hits.total(&mut problem);
+    let hits = hits.list(&mut problem);
     if let Some(problem) = problem {
         return Err(json::later(stream.name, problem));
     }
@@ -257,11 +208,11 @@ fn found(stream: &Stream, cursor: Cursor, answer: &Answer, today: Date) -> Resul
     Ok(Page { next: next.map(json::write_cursor), through, warnings, incomplete, ..Page::default() })
 }
 
-fn hit_of(hit: &RawHit<'_>, today: Date) -> Option<Hit> {
+fn hit_of(hit: &SearchHit<'_>, today: Date) -> Option<Hit> {
     let id = hit.id.clean();
     let (number, file) = id.split_once(':')?;
     let mut problem = None;
-    let source: HitSource<'_> = hit.source.object("_source", &mut problem);
+    let source = hit.source(&mut problem);
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let is_file = (1..=FILE_BYTES_MAX).contains(&file.len()) && file.bytes().all(is_name) && !file.contains("..") && problem.is_none();
     let company = source.display_names.list().first().map(|name| name_of(name).to_owned()).unwrap_or_default();
