@@ -11,7 +11,7 @@
 
 mod apply;
 mod chain;
-mod parked;
+mod parked_facts;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use view_store::feed::FeedTail;
 use view_store::{Awaited, Checkpoint, View};
 
 use self::chain::{Decided, Logged, PendingDraft};
-pub use self::parked::ParkedRow;
+pub use self::parked_facts::ParkedRow;
 use crate::Error;
 use crate::confirmations::Confirmations;
 use fold::changes_read::is_silent;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use operation::metrics::{self, LookupOutcome};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use upstreams::live::{Found, Question};
+use upstreams::live::{LivePage, Question};
 
 /// What an upstream answered, or the reason why there is no answer, for the caller.
-pub type LookupResult = Result<Arc<Found>, String>;
+pub type LookupResult = Result<Arc<LivePage>, String>;
 
 /// The most bytes of records in the cache.
 const BYTES_MAX: u64 = 32 << 20;
@@ -106,7 +106,7 @@ mod tests {
     /// An answer with one record of about this many bytes.
     fn answer(bytes: usize) -> LookupResult {
         let facts = vec![FactData::Filing(Box::new(FilingFact { company: "x".repeat(bytes), ..FilingFact::default() }))];
-        Ok(Arc::new(Found { facts, ..Found::default() }))
+        Ok(Arc::new(LivePage { facts, ..LivePage::default() }))
     }
 
     /// Proves that concurrent look-ups of a question share one request, that its answer and failures are cached, and that a cancelled

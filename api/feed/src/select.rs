@@ -41,7 +41,7 @@ const BUCKETS_GROWTH: i64 = 4;
 
 /// The result of a search.
 #[derive(Clone, Debug)]
-pub struct Found<R: ChangeRecord> {
+pub struct SelectedChanges<R: ChangeRecord> {
     /// The matching changes, in the order of reading.
     pub changes: Vec<Element<R>>,
     /// How far the search came: the last seq covered (forwards), or the first one (backwards).
@@ -113,8 +113,8 @@ impl<'a, R: Record> Selection<'a, R> {
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn find(&self, after: Seq, upto: Seq, limit: usize, direction: Direction) -> Result<Found<R>, Problem> {
-        let mut found = Found { changes: Vec::new(), to: if direction == Direction::Forwards { after } else { upto.next() } };
+    pub async fn find(&self, after: Seq, upto: Seq, limit: usize, direction: Direction) -> Result<SelectedChanges<R>, Problem> {
+        let mut found = SelectedChanges { changes: Vec::new(), to: if direction == Direction::Forwards { after } else { upto.next() } };
         let (mut low, mut high) = (after.next(), upto);
         let (mut candidates_read, mut rounds, mut buckets) = (0, 0, 1);
         while low <= high && found.changes.len() < limit && candidates_read < CANDIDATES_MAX && rounds < ROUNDS_MAX {

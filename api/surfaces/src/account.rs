@@ -24,7 +24,7 @@ use site::account::{Arguments, Calls, KEYS, Route, SIGN_IN, SIGN_OUT, Screen, Si
 use site::{ACCOUNT, Pairs, Shown, url};
 use warp::reply::Response;
 
-use crate::mounted::{Incoming, Mounted, value_of};
+use crate::mounted_service::{Incoming, Mounted, value_of};
 use crate::reply::{Document, empty};
 use crate::response::{set, set_text};
 use crate::same_origin::is_same_origin;

@@ -14,7 +14,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event as Xml};
 use serde_json::{Map, Value};
 
-use crate::mounted::Mounted;
+use crate::mounted_service::Mounted;
 
 const NAMESPACE: &str = "http://www.w3.org/2005/Atom";
 /// The path of a record by its id, which services with such a route have.

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
 use crate::events::{self, Pages};
-use crate::mounted::{Incoming, Mounted};
+use crate::mounted_service::{Incoming, Mounted};
 use crate::reply;
 use crate::response::{full_body, set, set_text, with_content_type};
 

@@ -31,7 +31,7 @@ use tokio::sync::{mpsc, watch};
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::mounted_service::{Admitted, Incoming, Mounted};
 use crate::response::{full_body, set_text, with_content_type};
 
 /// The content type of events.

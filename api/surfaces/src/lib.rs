@@ -13,7 +13,7 @@ mod files;
 mod hosts;
 mod live;
 mod mcp;
-mod mounted;
+mod mounted_service;
 mod note;
 mod operators;
 mod reply;
@@ -56,7 +56,7 @@ use warp::reply::Response;
 pub use self::request::Readiness;
 pub(crate) use self::request::Request;
 use self::request::{MCP_ONLY, if_none_match, not_allowed, read_only, unknown};
-use crate::mounted::Mounted;
+use crate::mounted_service::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
 

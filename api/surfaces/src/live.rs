@@ -19,7 +19,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::events::with_event_headers;
-use crate::mounted::Mounted;
+use crate::mounted_service::Mounted;
 
 /// How many changes wait for a visitor who reads slowly.
 const WAITING_MAX: usize = 64;

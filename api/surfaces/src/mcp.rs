@@ -43,7 +43,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
-use crate::mounted::{Incoming, Mounted};
+use crate::mounted_service::{Incoming, Mounted};
 use crate::{MCP_ONLY, Request, body, credentials, hosts, note, reply, response, rest};
 
 /// How long a client may cache the list of tools, in milliseconds.

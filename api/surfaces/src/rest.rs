@@ -24,7 +24,7 @@ use serde_json::Value;
 use warp::reply::Response;
 
 use crate::files::PartRequest;
-use crate::mounted::{Incoming, Mounted};
+use crate::mounted_service::{Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::tables::{self, Table};
 use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};

@@ -19,7 +19,7 @@ use site::{Activity, Pairs, Reads, Rendered, Shown};
 use warp::reply::Response;
 
 use crate::live::Live;
-use crate::mounted::Mounted;
+use crate::mounted_service::Mounted;
 use crate::reply::Document;
 use crate::response::{full_body, set};
 use crate::{Request, if_none_match, read_only, reply, rest, tables};

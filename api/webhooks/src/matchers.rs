@@ -112,7 +112,7 @@ impl Matchers {
 }
 
 /// Selected changes, and the last change up to which they are complete.
-pub type Found<R> = Result<(Vec<Element<R>>, Seq), Problem>;
+pub type MatchingChanges<R> = Result<(Vec<Element<R>>, Seq), Problem>;
 
 /// The feed of a service, as webhooks deliver it.
 pub trait WebhookFeed: Send + Sync + 'static {
@@ -149,7 +149,12 @@ pub trait WebhookFeed: Send + Sync + 'static {
     }
 
     /// Finds the selected changes after `after` that fit into one message, and the last change up to which they are complete.
-    fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
+    fn find(
+        ctx: &Context,
+        subscription: &Self::Subscription,
+        after: Seq,
+        upto: Seq,
+    ) -> impl Future<Output = MatchingChanges<Self::Record>> + Send;
 
     /// The watch as its owner named what it watches, where that is not what is stored; `None` where it is.
     ///
@@ -369,7 +374,7 @@ impl<S: WatchMessages> WebhookFeed for S {
         filter.matches(change)
     }
 
-    async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
+    async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> MatchingChanges<Self::Record> {
         find::<S>(ctx, filter, after, upto, S::CHANGES_MAX).await
     }
 
@@ -405,7 +410,7 @@ pub async fn find<S: WatchableFeed>(
     after: Seq,
     upto: Seq,
     changes_max: usize,
-) -> Found<<S::Filter as Filter>::Record> {
+) -> MatchingChanges<<S::Filter as Filter>::Record> {
     let at = position(ctx, &S::FEED.source, None).await?;
     if at.seq < upto {
         return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
@@ -429,7 +434,7 @@ pub async fn page<R: ChangeRecord + DeserializeOwned>(
     view: Arc<dyn View>,
     after: Seq,
     upto: Seq,
-) -> Found<R> {
+) -> MatchingChanges<R> {
     let page = Feeds::of(ctx).reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
     Ok((elements(&page)?, page.to))
 }

@@ -42,7 +42,7 @@ impl<const KEYED: bool> WebhookFeed for ByWord<KEYED> {
         change.record.hazard.split(' ').map(key).collect()
     }
 
-    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> Found<Recall> {
+    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> MatchingChanges<Recall> {
         let (mut changes, to) = page::<Recall>(ctx, &SOURCE, ctx.live(SOURCE.view).await?, after, upto).await?;
         changes.retain(|change| Self::selects(word, change));
         Ok((changes, to))
@@ -157,7 +157,7 @@ impl WebhookFeed for ByDay {
         ByWord::<false>::selects(word, change)
     }
 
-    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> Found<Recall> {
+    async fn find(ctx: &Context, word: &String, after: Seq, upto: Seq) -> MatchingChanges<Recall> {
         ByWord::<false>::find(ctx, word, after, upto).await
     }
 

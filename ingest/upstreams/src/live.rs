@@ -3,11 +3,11 @@
 
 use jiff::civil::Date;
 
-pub use crate::found::{AwardAgency, Found};
+pub use crate::live_page::{AwardAgency, LivePage};
 pub use crate::usaspending::live::AwardOrder;
 use crate::{Answer, Request, Settings, Stream, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
 
-/// A live query to one upstream. `page` is empty for the first page, or else [`Found::next`] of the page before.
+/// A live query to one upstream. `page` is empty for the first page, or else [`LivePage::next`] of the page before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// NIH RePORTER: grants whose title, abstract or terms contain all words.
@@ -121,7 +121,7 @@ impl Question {
     ///
     /// # Errors
     /// When the answer as a whole is refused.
-    pub fn read(&self, stream: &Stream, answer: &Answer, today: Date) -> Result<Found, UpstreamError> {
+    pub fn read(&self, stream: &Stream, answer: &Answer, today: Date) -> Result<LivePage, UpstreamError> {
         match self {
             Self::Grants { limit, page, .. } => nih_reporter::live::read(stream, answer, today, *limit, page),
             Self::Trials { .. } => clinical_trials::live::read(stream, answer, today),

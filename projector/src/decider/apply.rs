@@ -14,7 +14,7 @@ use schemas::tables::Write;
 use view_store::Checkpoint;
 
 use super::chain::{Decided, Logged, element, extends, last_hash, record_json, writes_of};
-use super::parked::{ParkedRow, RETRIED, parked_key};
+use super::parked_facts::{ParkedRow, RETRIED, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
 use fold::service::{Draft, Service};

@@ -19,7 +19,7 @@ use schemas::clock::rfc3339;
 use schemas::position::Seq;
 use schemas::views::watches::SavedItem;
 use serde_json::{Map, Value};
-use webhooks::matchers::{self, Found, WebhookFeed, matcher};
+use webhooks::matchers::{self, MatchingChanges, WebhookFeed, matcher};
 use webhooks::operations::{self as webhook_operations, WebhookAccess, WebhookConfig};
 
 pub use self::sold_watches::{FREE_FROM, SoldWatches, TimedWatch};
@@ -81,7 +81,7 @@ impl<S: SoldWatches> WebhookFeed for Sold<S> {
         S::change_keys(change)
     }
 
-    async fn find(ctx: &Context, (filter, _): &Self::Subscription, after: Seq, upto: Seq) -> Found<Self::Record> {
+    async fn find(ctx: &Context, (filter, _): &Self::Subscription, after: Seq, upto: Seq) -> MatchingChanges<Self::Record> {
         matchers::find::<S>(ctx, filter, after, upto, S::CHANGES_MAX).await
     }
 

@@ -3,8 +3,8 @@
 use jiff::civil::Date;
 
 use super::{Envelope, FIELDS, FILTER, ORIGIN, Study, observe, read as envelope};
-use crate::found::Found;
 use crate::json::Records;
+use crate::live_page::LivePage;
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The longest token of a page that is requested, in bytes.
@@ -31,7 +31,7 @@ pub(crate) fn request(keyword: &str, class: &str, limit: usize, page: &str) -> R
 }
 
 /// Reads one page. The registry counts all trials on the first page only.
-pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<Found, UpstreamError> {
+pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<LivePage, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
     let Envelope { studies, next_page_token, total_count, .. } = envelope(stream.name, &body)?;
     let studies = studies.ok_or_else(|| json::later(stream.name, "an answer without studies"))?;
@@ -39,5 +39,5 @@ pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<Foun
     let next = Some(next_page_token.text().to_owned()).filter(|token| !token.is_empty() && token.len() <= TOKEN_BYTES_MAX);
     let total = total_count.integer().and_then(|total| u64::try_from(total).ok());
     let facts = trials.into_iter().map(|trial| trial.data).collect();
-    Ok(Found { facts, has_more: !next_page_token.text().is_empty(), next, total })
+    Ok(LivePage { facts, has_more: !next_page_token.text().is_empty(), next, total })
 }

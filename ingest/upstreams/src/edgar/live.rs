@@ -9,8 +9,8 @@ use schemas::facts::filings::FilingFact;
 use super::full_text::{ORIGIN, Search};
 use super::submissions::{self, Filer};
 use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
-use crate::found::{Found, offset};
 use crate::json;
+use crate::live_page::{LivePage, offset};
 use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
 
 /// Documents per page of the full-text search.
@@ -47,7 +47,7 @@ pub(crate) fn company(stream: &Stream, settings: &Settings, cik: &str) -> Result
 }
 
 /// Reads the filings of a search page, each once for its first filer. The search finds documents, and a filing has many.
-pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date, page: &str) -> Result<Found, UpstreamError> {
+pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date, page: &str) -> Result<LivePage, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
     let found: Search<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     let hits = found.hits(stream)?;
@@ -73,19 +73,19 @@ pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date, page: &str) -
     let end = offset(page) + documents;
     let has_more = documents > 0 && total.map_or(documents >= PAGE_DOCUMENTS, |total| end < total);
     let next = (has_more && end + PAGE_DOCUMENTS <= WINDOW_DOCUMENTS).then(|| end.to_string());
-    Ok(Found { facts: out, next, has_more, total: None })
+    Ok(LivePage { facts: out, next, has_more, total: None })
 }
 
 /// Reads the filings of a filer, newest first. The list has the newest 1,000 or more; older ones are in further files, which are not requested.
-pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -> Result<Found, UpstreamError> {
+pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -> Result<LivePage, UpstreamError> {
     if is_missing(stream.name, answer)? {
-        return Ok(Found::default());
+        return Ok(LivePage::default());
     }
     let body = json::body_text(&answer.body, &mut Vec::new());
     let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     let has_more = filer.has_older_files();
     let page = filer.page(stream, Some(cik), Date::MIN, today, |_| true)?;
-    Ok(Found { facts: page.observations.into_iter().map(|filing| filing.data).collect(), next: None, has_more, total: None })
+    Ok(LivePage { facts: page.observations.into_iter().map(|filing| filing.data).collect(), next: None, has_more, total: None })
 }
 
 /// Extracts the name from `APPLE INC  (AAPL)  (CIK 0000320193)`.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::project::{Project, observe};
 use super::{FIELDS, ORIGIN, SEARCH_PATH, read as envelope};
-use crate::found::{Found, offset};
+use crate::live_page::{LivePage, offset};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The last offset that can be requested.
@@ -26,7 +26,7 @@ pub(crate) fn request(keyword: &str, limit: usize, page: &str) -> Request {
 }
 
 /// Reads one page. The order within a fiscal year is the upstream's.
-pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date, limit: usize, page: &str) -> Result<Found, UpstreamError> {
+pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date, limit: usize, page: &str) -> Result<LivePage, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
     let (total, records) = envelope(stream.name, &body)?;
     let (grants, _) = records.map(stream.name, &[], |project: &Project<'_>| observe(stream, project, today))?;
@@ -34,5 +34,5 @@ pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date, limit: usize, 
     let has_more = total.is_some_and(|total| end < total);
     let next = (has_more && end <= OFFSET_MAX).then(|| end.to_string());
     let facts = grants.into_iter().map(|grant| grant.data).collect();
-    Ok(Found { facts, next, has_more, total: total.and_then(|total| u64::try_from(total).ok()) })
+    Ok(LivePage { facts, next, has_more, total: total.and_then(|total| u64::try_from(total).ok()) })
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::search::{AWARD_FIELDS, LIMIT, PAGES_MAX, post};
 use super::{Content, Envelope, rows};
-use crate::found::{AwardAgency, Found};
+use crate::live_page::{AwardAgency, LivePage};
 use crate::{Answer, Request, Stream, UpstreamError, json};
 
 /// The order of awards.
@@ -72,8 +72,8 @@ fn number(page: &str) -> u32 {
     page.parse().unwrap_or(1)
 }
 
-/// Reads one page. Its [`Found::total`] is unknown.
-pub(crate) fn read(stream: &Stream, answer: &Answer, order: AwardOrder, page: &str) -> Result<Found, UpstreamError> {
+/// Reads one page. Its [`LivePage::total`] is unknown.
+pub(crate) fn read(stream: &Stream, answer: &Answer, order: AwardOrder, page: &str) -> Result<LivePage, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
     let envelope = Envelope::read(stream, answer.status, &body)?;
     envelope.warnings(stream)?;
@@ -83,5 +83,5 @@ pub(crate) fn read(stream: &Stream, answer: &Answer, order: AwardOrder, page: &s
         AwardOrder::EndingAfter(_) => paging.after.map(|(id, value)| format!("{id}{AFTER}{value}")),
         AwardOrder::Newest | AwardOrder::Largest => Some(number(page) + 1).filter(|next| *next <= PAGES_MAX).map(|next| next.to_string()),
     };
-    Ok(Found { facts: rows::awards(stream, list)?, next: next.filter(|_| paging.has_next), has_more: paging.has_next, total: None })
+    Ok(LivePage { facts: rows::awards(stream, list)?, next: next.filter(|_| paging.has_next), has_more: paging.has_next, total: None })
 }

@@ -20,7 +20,7 @@ use reads::list_page::ListPage;
 use reads::registration::Bundle;
 use reads::watchlist::delete::Deleted;
 use reads::watchlist::{self, Request, Watch};
-use webhooks::matchers::{Found, WebhookFeed, matcher, page};
+use webhooks::matchers::{MatchingChanges, WebhookFeed, matcher, page};
 use webhooks::operations::{self as webhook_operations, ById, WebhookAccess, WebhookConfig};
 use webhooks::parse::parse_webhook;
 
@@ -172,7 +172,7 @@ impl WebhookFeed for NewRecalls {
         change.event == "new"
     }
 
-    async fn find(ctx: &Context, every: &(), after: Seq, upto: Seq) -> Found<Recall> {
+    async fn find(ctx: &Context, every: &(), after: Seq, upto: Seq) -> MatchingChanges<Recall> {
         let view = ctx.live(SOURCE.view).await?;
         let (changes, to) = page::<Recall>(ctx, &SOURCE, view, after, upto).await?;
         let first = changes.into_iter().find(|change| Self::selects(every, change));

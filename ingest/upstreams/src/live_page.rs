@@ -4,7 +4,7 @@ use schemas::facts::FactData;
 
 /// The records of one page of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct LivePage {
     /// The records, in the upstream's order.
     pub facts: Vec<FactData>,
     /// The page that follows, for [`crate::live::Question::at_page`]; `None` if there is none that can be requested.
