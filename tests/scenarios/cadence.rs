@@ -3,6 +3,7 @@
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -84,7 +85,22 @@ fn the_demo_shows_what_is_promised() {
     let server = Server::ready(demo_history::still_with(&data, &["cadence"]));
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
 
-    // 1. The niches with their labels.
+    niches_have_labels(&server);
+    bad_input_names_its_parameter(&server, &key);
+    let weekly = the_board_is_in_order(&server, &key);
+    unpaid_predictions_have_no_window(&server);
+    paid_predictions_are_whole(&server, &key, &weekly);
+    labels_fit_the_niches(&server, &key);
+    let changes = each_restock_is_in_the_feed_once(&server, &key);
+    windows_hold_what_followed(&server, &key, &changes);
+    the_calibration_report_fits_predictions(&server, &key);
+    other_forms_show_the_same(&server);
+    a_rebuild_gives_the_same_digest(&data);
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// The niches with their labels.
+fn niches_have_labels(server: &Server) {
     let niches = server.json("/cadence/niches", "");
     let listed: Vec<_> = niches["niches"].as_array().unwrap().iter().map(|niche| (&niche["key"], &niche["label"])).collect();
     let expected = simulator::NICHES.map(|(key, label)| (json!(key), json!(label)));
@@ -93,8 +109,10 @@ fn the_demo_shows_what_is_promised() {
         niches["niches"].as_array().unwrap().iter().all(|niche| niche["stores"] == 2 && niche["ranked"].as_u64() > Some(10)),
         "{niches}"
     );
+}
 
-    // 2. Bad input names its parameter.
+/// Bad input names its parameter, and a misspelt niche the right one.
+fn bad_input_names_its_parameter(server: &Server, key: &str) {
     for (path, parameter) in [
         ("/v1/board", "niche"),
         ("/v1/board?niche=sneaker", "niche"),
@@ -109,41 +127,46 @@ fn the_demo_shows_what_is_promised() {
         ("/v1/predict?niche=sneakers&query=%21%3F", "query"),
         ("/v1/predict?niche=sneakers&query=runner&variant=XXXL", "variant"),
     ] {
-        let answer = server.send("GET", &format!("/cadence{path}"), &key, "");
+        let answer = server.send("GET", &format!("/cadence{path}"), key, "");
         let problem: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!((answer.status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
     }
     let problem = server.send("GET", "/cadence/v1/board?niche=sneaker", "", "").body;
     assert!(String::from_utf8(problem).unwrap().contains("did you mean \\\"sneakers\\\"?"));
-    assert_eq!(server.send("GET", "/cadence/v1/predict?niche=sneakers&query=zzz", &key, "").status, 404);
+    assert_eq!(server.send("GET", "/cadence/v1/predict?niche=sneakers&query=zzz", key, "").status, 404);
     // So do what is saved and followed: it would never match. Keys are found in any case.
     for (method, path, body) in [
         ("POST", "/v1/watchlist", r#"{"niche":"sneaker","query":"runner"}"#),
         ("POST", "/v1/filters", r#"{"name":"mine","filter":{"niche":"sneaker"}}"#),
         ("GET", "/v1/whats_changed_since?niche=sneaker", ""),
     ] {
-        let answer = server.send(method, &format!("/cadence{path}"), &key, body);
+        let answer = server.send(method, &format!("/cadence{path}"), key, body);
         let problem = String::from_utf8(answer.body).unwrap();
         assert!(answer.status == 400 && problem.contains("did you mean \\\"sneakers\\\"?"), "{path}: {problem}");
         let answer =
-            server.send(method, &format!("/cadence{}", path.replace("sneaker", "SNEAKERS")), &key, &body.replace("sneaker", "SNEAKERS"));
+            server.send(method, &format!("/cadence{}", path.replace("sneaker", "SNEAKERS")), key, &body.replace("sneaker", "SNEAKERS"));
         assert!(answer.status < 300, "{path}: {}", String::from_utf8_lossy(&answer.body));
     }
-    assert_eq!(server.json("/cadence/v1/board?niche=Sneakers", &key)["niche"], "sneakers");
+    assert_eq!(server.json("/cadence/v1/board?niche=Sneakers", key)["niche"], "sneakers");
+}
 
-    // 3. The board of the weekly niche, in its order, whatever the size of a page.
-    let weekly = board(&server, WEEKLY, "", &key);
+/// The board of the weekly niche, in its order, whatever the size of a page. Returns its items.
+fn the_board_is_in_order(server: &Server, key: &str) -> Vec<Value> {
+    let weekly = board(server, WEEKLY, "", key);
     assert!(weekly.len() > 20 && weekly.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1])), "{weekly:?}");
     let restocked: Vec<&Value> = weekly.iter().filter(|item| item["restocks"].as_u64() > Some(3)).collect();
     assert!(restocked.len() > 15, "{weekly:?}");
     for item in &restocked {
         assert!((6.5..=7.5).contains(&item["medianGapDays"].as_f64().unwrap()), "{item}");
     }
-    let whole = server.json(&format!("/cadence/v1/board?niche={WEEKLY}&limit=200"), &key);
+    let whole = server.json(&format!("/cadence/v1/board?niche={WEEKLY}&limit=200"), key);
     assert_eq!(whole["items"].as_array().unwrap(), &weekly);
     assert_eq!(server.json(&format!("/cadence/v1/board?niche={WEEKLY}&limit=200"), "")["count"], 25);
+    weekly
+}
 
-    // 4. and 13. Unpaid.
+/// Without a paid key a prediction is a preview, which has no window.
+fn unpaid_predictions_have_no_window(server: &Server) {
     let unpaid = server.send("GET", "/cadence/v1/predict?niche=sneakers&query=runner", "", "");
     let body: Value = serde_json::from_slice(&unpaid.body).unwrap();
     let preview = &body["preview"];
@@ -156,11 +179,13 @@ fn the_demo_shows_what_is_promised() {
     let called = crate::process::send(server.address, "POST", "/cadence/mcp", &headers, &tool.to_string());
     let text = String::from_utf8(called.body).unwrap();
     assert!(text.contains("accepts") && text.contains("preview") && !text.contains("\"window\""), "{text}");
+}
 
-    // 5. Paid.
-    let example = restocked[0];
+/// Paid predictions have their fields, find every item by its id, and say of a new item that its history is too short.
+fn paid_predictions_are_whole(server: &Server, key: &str, weekly: &[Value]) {
+    let example = weekly.iter().find(|item| item["restocks"].as_u64() > Some(3)).unwrap();
     let prediction =
-        predict(&server, example, "", &key).unwrap_or_else(|| server.json("/cadence/v1/predict?niche=sneakers&query=runner", &key));
+        predict(server, example, "", key).unwrap_or_else(|| server.json("/cadence/v1/predict?niche=sneakers&query=runner", key));
     for field in [
         "item",
         "window",
@@ -190,38 +215,46 @@ fn the_demo_shows_what_is_promised() {
     );
 
     // By its id, each item is found, also where the title of another begins with its title.
-    for item in &weekly {
-        let found = server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), &key);
+    for item in weekly {
+        let found = server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), key);
         assert_eq!((&found["item"]["id"], &found["item"]["item"], &found["alternatives"]), (&item["id"], &item["item"], &json!([])));
     }
-    assert_eq!(server.send("GET", "/cadence/v1/predict?item=a.example%2F1", &key, "").status, 404);
+    assert_eq!(server.send("GET", "/cadence/v1/predict?item=a.example%2F1", key, "").status, 404);
 
-    // 6. A new item has a tracker and no window.
-    let new = server.json("/cadence/v1/predict?niche=sneakers&query=preview", &key);
+    // A new item has a tracker and no window.
+    let new = server.json("/cadence/v1/predict?niche=sneakers&query=preview", key);
     assert_eq!(
         (&new["confidence"], &new["window"], &new["centre"], &new["probability"]),
         (&json!("INSUFFICIENT"), &json!(null), &json!(null), &json!(null))
     );
     assert!(new["tracker"]["inStock"].is_boolean() && new["tracker"]["restocks90d"] == 0, "{new}");
+}
 
-    // 7. Labels fit the niches.
+/// Labels fit the niches.
+fn labels_fit_the_niches(server: &Server, key: &str) {
     let labels = |niche: &str| -> BTreeSet<String> {
-        let predictions = board(&server, niche, "", &key).into_iter().filter_map(|item| predict(&server, &item, "", &key));
+        let predictions = board(server, niche, "", key).into_iter().filter_map(|item| predict(server, &item, "", key));
         predictions.map(|prediction| prediction["confidence"].as_str().unwrap().to_owned()).collect()
     };
     assert!(labels(WEEKLY).contains("HIGH"));
     assert!(!labels(IRREGULAR).contains("HIGH"));
+}
 
-    // 11. Each restock once.
-    let changes = all_changes(&server, &key);
+/// Each restock is in the feed once. Returns all changes.
+fn each_restock_is_in_the_feed_once(server: &Server, key: &str) -> Vec<Value> {
+    let changes = all_changes(server, key);
     let restocks: Vec<(String, String)> = changes
         .iter()
         .filter(|change| !change["restock"].is_null())
         .map(|change| (change["record"]["id"].to_string(), change["restock"]["before"].to_string()))
         .collect();
     assert!(restocks.len() > 500 && restocks.iter().collect::<BTreeSet<_>>().len() == restocks.len(), "{}", restocks.len());
+    changes
+}
 
-    // 8. Windows of 30 days ago hold the restock that followed, as often as they say.
+/// Windows of 30 days ago hold the restock that followed, as often as they say.
+#[expect(clippy::print_stdout, reason = "the output of a failed test says what was measured")]
+fn windows_hold_what_followed(server: &Server, key: &str, changes: &[Value]) {
     let items: BTreeMap<String, Item> = changes
         .iter()
         .map(|change| serde_json::from_value::<Item>(change["record"].clone()).unwrap())
@@ -232,9 +265,9 @@ fn the_demo_shows_what_is_promised() {
     let then_ms = millis(&format!("{day}T23:59:59.999Z"));
     let (mut held, mut all) = (0.0, 0.0);
     for niche in simulator::NICHES.map(|niche| niche.0) {
-        for item in board(&server, niche, &format!("&asOf={day}"), &key) {
+        for item in board(server, niche, &format!("&asOf={day}"), key) {
             let Some(prediction) =
-                predict(&server, &item, &format!("&asOf={day}"), &key).filter(|prediction| !prediction["window"].is_null())
+                predict(server, &item, &format!("&asOf={day}"), key).filter(|prediction| !prediction["window"].is_null())
             else {
                 continue;
             };
@@ -250,15 +283,18 @@ fn the_demo_shows_what_is_promised() {
     let (share, error) = (held / all, (0.8_f64 * 0.2 / all).sqrt());
     println!("asOf 30 days ago: {held} of {all} windows held the next restock: {share:.3}");
     assert!(all > 40.0 && (0.75 - 3.0 * error..=0.85 + 3.0 * error).contains(&share), "{share} of {all}");
+}
 
-    // 14. The calibration report.
+/// The calibration report, and that predictions show the same.
+#[expect(clippy::print_stdout, reason = "the output of a failed test says what was measured")]
+fn the_calibration_report_fits_predictions(server: &Server, key: &str) {
     let report = server.json("/cadence/v1/calibration", "");
     for niche in report["niches"].as_array().unwrap() {
         println!("{niche}");
         let key_of = niche["niche"].as_str().unwrap();
-        let item = &board(&server, key_of, "", &key)[0];
+        let item = &board(server, key_of, "", key)[0];
         let fit =
-            server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), &key)["calibration"]
+            server.json(&format!("/cadence/v1/predict?item={}", item["id"].as_str().unwrap().replace('/', "%2F")), key)["calibration"]
                 .take();
         for field in ["niche", "forecasts", "coverage", "from", "to"] {
             assert_eq!(fit[field], niche[field], "predictions and the report show the same: {fit}, {niche}");
@@ -267,8 +303,10 @@ fn the_demo_shows_what_is_promised() {
             assert!(["forecasts", "coverage", "pinball", "naivePinball"].iter().all(|field| scores[field].is_number()), "{niche}");
         }
     }
+}
 
-    // Other forms of the same: NDJSON, health, MCP.
+/// Other forms of the same: NDJSON, health, stores.
+fn other_forms_show_the_same(server: &Server) {
     let lines =
         crate::process::send(server.address, "GET", "/cadence/v1/board?niche=sneakers&limit=5", &[("accept", "application/x-ndjson")], "");
     assert_eq!(lines.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 5);
@@ -283,17 +321,18 @@ fn the_demo_shows_what_is_promised() {
         health["polls"].as_u64() > Some(600) && health["restocks"].as_u64() > Some(500) && health["observations"].as_u64() > Some(20_000),
         "{health}"
     );
+}
 
-    // 12. A rebuild gives the same digest.
-    let digest = || stdout(highwater(&data, NOWHERE, &["digest", "cadence", "--history"]));
+/// A rebuild gives the same digest, and the same rules decide the same.
+fn a_rebuild_gives_the_same_digest(data: &Path) {
+    let digest = || stdout(highwater(data, NOWHERE, &["digest", "cadence", "--history"]));
     let before = digest();
-    assert!(run(highwater(&data, NOWHERE, &["replay", "cadence"])).status.success());
+    assert!(run(highwater(data, NOWHERE, &["replay", "cadence"])).status.success());
     assert_eq!(digest(), before);
     // The same rules decide the same.
-    let redecided = String::from_utf8(run(highwater(&data, NOWHERE, &["redecide", "cadence"])).stderr).unwrap();
+    let redecided = String::from_utf8(run(highwater(data, NOWHERE, &["redecide", "cadence"])).stderr).unwrap();
     assert!(redecided.contains(": 0 changes appended"), "{redecided}");
     assert_eq!(digest(), before);
-    assert_eq!(server.terminate().code(), Some(0));
 }
 
 /// What a store shows: availability by product and variant.
