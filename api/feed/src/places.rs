@@ -161,6 +161,29 @@ impl Feed {
         }
     }
 
+    /// A page of a ranked list at a position, without `total`: only the places of the page are walked. Every record of the list matches.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<R>, Problem> {
+        match self.walked_page(ctx, at, &walk).await? {
+            Some(page) => self.answer_of(ctx, at, &walk, page).await,
+            None => Ok(Ranked { items: Vec::new(), total: None, next: None }),
+        }
+    }
+
+    /// The ids of the records of [`Self::ranked_page`]. The records are not read.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked_page_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
+        let Some(page) = self.walked_page::<R>(ctx, at, &walk).await? else {
+            return Ok(Ranked { items: Vec::new(), total: None, next: None });
+        };
+        let (total, next) = self.end_of(ctx, &walk, &page);
+        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
+    }
+
     /// The ids of the records of a page of a ranked list at a position. The records are not read.
     ///
     /// # Errors
@@ -187,14 +210,22 @@ impl Feed {
         if !is_far {
             let page = match selects {
                 None => self.walk_of_all(ctx, at, table, walk, after.as_ref()).await?,
-                Some(_) => self.walk(at, table, walk, after.as_ref(), false, selects).await?,
+                Some(_) => self.walk(at, table, walk, after.as_ref(), Reach::default(), selects).await?,
             };
             // Entries that were added in front can move a place out of the reach of a walk from the start.
             if page.is_past(after.as_ref()) {
                 return Ok(Some(page));
             }
         }
-        self.walk(at, table, walk, after.as_ref(), true, selects).await.map(Some)
+        self.walk(at, table, walk, after.as_ref(), Reach { is_far: true, ..Reach::default() }, selects).await.map(Some)
+    }
+
+    /// The walk over the places of a page alone; `None` if the service has no lists.
+    async fn walked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>) -> Result<Option<Walked<R>>, Problem> {
+        let Some(table) = self.tables.places else { return Ok(None) };
+        let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?.map(|token| token.spot);
+        let reach = Reach { is_far: after.is_some(), is_counted: false };
+        self.walk(at, table, walk, after.as_ref(), reach, None).await.map(Some)
     }
 
     /// The walk from the start of a part to a page, if every place matches. Only the first one at a position walks: the next ones read the page alone.
@@ -211,7 +242,7 @@ impl Feed {
         if let Some(extent) = extents.0.get(&key) {
             return page_within(at, table, walk, after, &extent).await;
         }
-        let page = self.walk(at, table, walk, after, false, None).await?;
+        let page = self.walk(at, table, walk, after, Reach::default(), None).await?;
         extents.0.insert(key, Arc::new(page.extent()));
         Ok(page)
     }
@@ -239,12 +270,13 @@ impl Feed {
         table: &'static Table,
         walk: &Walk<'_>,
         after: Option<&Spot>,
-        is_far: bool,
+        reach: Reach,
         selects: Option<Selects<'_, R>>,
     ) -> Result<Walked<R>, Problem> {
-        let start = after.filter(|_| is_far).cloned();
-        let mut reading = Reading::new(at, table, walk.list, &walk.part, start);
-        let mut page = Walked { is_far, ..Walked::default() };
+        let start = after.filter(|_| reach.is_far).cloned();
+        let rows_at_once = if reach.is_counted { ROWS_PER_READ } else { rows_of_page(walk.limit) };
+        let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &walk.part, start) };
+        let mut page = Walked { reach, ..Walked::default() };
         loop {
             let Some(mut spots) = reading.next_spots().await? else {
                 page.is_whole = true;
@@ -269,9 +301,9 @@ impl Feed {
 
     /// The total of a walk, and the text that continues it.
     fn end_of<R>(&self, ctx: &Context, walk: &Walk<'_>, page: &Walked<R>) -> (Option<u64>, Option<String>) {
-        let total = (page.is_whole && !page.is_far).then_some(page.total);
+        let total = (page.is_whole && page.reach.is_counted && !page.reach.is_far).then_some(page.total);
         let next = page.next().map(|spot| {
-            let is_far = page.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
+            let is_far = page.reach.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
             let token = Token { list: walk.list.to_owned(), filter: walk.filter.to_owned(), spot, is_far };
             // The fields are texts and numbers, so serialization cannot fail.
             let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
@@ -306,6 +338,27 @@ impl Feed {
     }
 }
 
+/// Where a walk begins and ends.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// Whether it begins at `after` and not at the start.
+    is_far: bool,
+    /// Whether it goes on after the page to count what matches.
+    is_counted: bool,
+}
+
+impl Default for Reach {
+    /// From the start, with the total.
+    fn default() -> Self {
+        Self { is_far: false, is_counted: true }
+    }
+}
+
+/// How many rows of a bucket are read at a time for one page: its records and one more.
+fn rows_of_page(limit: usize) -> usize {
+    limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ)
+}
+
 /// The progress of a walk.
 struct Walked<R> {
     /// The page so far. Records that the walk did not need are not read yet.
@@ -321,13 +374,12 @@ struct Walked<R> {
     has_more: bool,
     /// Whether the walk reached the end of the part.
     is_whole: bool,
-    /// Whether the walk began at `after` and not at the start.
-    is_far: bool,
+    reach: Reach,
 }
 
 impl<R> Default for Walked<R> {
     fn default() -> Self {
-        Self { items: Vec::new(), total: 0, places: 0, first: None, last: None, has_more: false, is_whole: false, is_far: false }
+        Self { items: Vec::new(), total: 0, places: 0, first: None, last: None, has_more: false, is_whole: false, reach: Reach::default() }
     }
 }
 
@@ -354,9 +406,10 @@ impl<R> Walked<R> {
         self.last = Some(spot);
     }
 
-    /// Whether the walk may end: its bounds are reached, or a far page is full.
+    /// Whether the walk may end: its bounds are reached, or a page after which nothing is counted is full.
     fn is_done(&self, rows_read: usize) -> bool {
-        self.places >= PLACES_MAX || rows_read >= ROWS_MAX || self.is_far && self.has_more
+        let is_page_alone = self.reach.is_far || !self.reach.is_counted;
+        self.places >= PLACES_MAX || rows_read >= ROWS_MAX || is_page_alone && self.has_more
     }
 
     /// Whether the walk says something about the places after `after`.
@@ -394,8 +447,7 @@ async fn page_within<R>(
         return Ok(page);
     }
     let part = Segment { buckets: first.bucket..=last.bucket, ranks: walk.part.ranks.clone() };
-    let rows_at_once = walk.limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ);
-    let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &part, after.cloned()) };
+    let mut reading = Reading { rows_at_once: rows_of_page(walk.limit), ..Reading::new(at, table, walk.list, &part, after.cloned()) };
     while let Some(spots) = reading.next_spots().await? {
         for spot in spots {
             if spot > *last {
@@ -491,6 +543,7 @@ impl<'a> Reading<'a> {
             if is_cut {
                 // Later buckets are read again after the rest of this one.
                 (self.after, self.buckets_at_once) = (last, 1);
+                self.rows_per_read = (self.rows_per_read * 2).min(ROWS_PER_READ);
                 return Ok(Some(spots));
             }
             (self.bucket, self.after) = (self.bucket.saturating_add(1), None);
