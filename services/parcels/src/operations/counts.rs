@@ -170,8 +170,8 @@ mod tests {
     use crate::record::Parcel;
     use crate::rules::ParcelsRules;
 
-    /// Proves that counts are those of their position, also after others were kept, that a later change is counted, and that the counts of a township agree with
-    /// those of all.
+    /// Proves that counts are those of their position, also after others were kept, that a later change is counted, and that the counts of a township
+    /// agree with those of all.
     #[tokio::test]
     async fn counts_as_of_a_position() {
         let world = World::new().await;
