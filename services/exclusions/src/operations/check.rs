@@ -193,8 +193,8 @@ async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day:
     for group in company.near_lists() {
         let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
         let walks = lists.iter().map(|list| Walk { list, part: whole_list(), filter: "", limit: NEAR_MAX, after: None });
-        let (ctx, at) = (reader.context(), &reader.at);
-        let pages = try_join_all(walks.map(async |walk| FEED.ranked_page_ids::<Exclusion>(ctx, at, walk).await)).await?;
+        let (feed, ctx, at) = (&FEED, reader.context(), &reader.at);
+        let pages = try_join_all(walks.map(|walk| feed.ranked_page_ids::<Exclusion>(ctx, at, walk))).await?;
         is_cut = pages.iter().any(|page| page.next.is_some());
         if !is_cut {
             // The lists of one word hold all near names.
