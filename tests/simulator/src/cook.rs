@@ -1,5 +1,5 @@
-//! Parcels of a county: assessed values, the universe of parcels, addresses, appeals, exempt parcels and sales on Socrata ([`crate::soda`]), of a few parcels in
-//! two townships.
+//! Parcels of a county: assessed values, the universe of parcels, addresses, appeals, exempt parcels and sales on Socrata ([`crate::soda`]), of a few
+//! parcels in two townships.
 //!
 //! One neighbourhood has sold parcels of one class around a ratio of 1.02, some far above, and as many far below. This year's values are mailed on the first
 //! day; on a later day they are certified, which lowers one parcel and raises another. The peculiarities of the datasets are there: numbers with a point, a
