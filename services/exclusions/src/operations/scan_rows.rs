@@ -97,7 +97,7 @@ mod tests {
     /// Proves that what was found is known for its basis alone, that another basis replaces it, and that it stays within its number.
     #[test]
     fn kept_for_one_basis() {
-        let basis = |exclusions, awards, day| Basis::for_test(exclusions, awards, day);
+        let basis = Basis::for_test;
         let of = |ueis: &[&str]| {
             let entity = |uei: &str| Entity { uei: uei.to_owned(), ..Entity::default() };
             let found = |uei: &&str| {
