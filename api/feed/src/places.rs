@@ -543,7 +543,7 @@ impl<'a> Reading<'a> {
             if is_cut {
                 // Later buckets are read again after the rest of this one.
                 (self.after, self.buckets_at_once) = (last, 1);
-                self.rows_per_read = (self.rows_per_read * 2).min(ROWS_PER_READ);
+                self.rows_at_once = (self.rows_at_once * 2).min(ROWS_PER_READ);
                 return Ok(Some(spots));
             }
             (self.bucket, self.after) = (self.bucket.saturating_add(1), None);
