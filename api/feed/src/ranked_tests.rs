@@ -1,7 +1,6 @@
 //! Ranked lists and redacted changes, over the view of things: what pages hold, what totals say, and what callers below a tier see.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use operation::context::Context;
 use operation::{Body, Call, Form};
@@ -156,42 +155,6 @@ async fn gaps_between_buckets_change_nothing() {
         assert_eq!(ids, wanted, "{part:?}");
         assert!(totals.iter().all(|total| *total == Some(700)), "{totals:?}");
     }
-}
-
-/// Proves that what is made of records is that of their versions at a position, is made once for each current version, and not at all for unknown ids; and that
-/// the ids of a list are those of its records.
-#[tokio::test]
-async fn values_follow_their_records() {
-    let mut things = Things::new(&LARGE).await;
-    let thing = |n: usize, name: &str| Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: name.into(), size: 20 };
-    for n in 0..3 {
-        things.change(&thing(n, "old"));
-    }
-    things.commit().await;
-    let earlier = things.checkpoint.seq;
-    let (ctx, feed, made) = (things.context(), things.feed(None), AtomicUsize::new(0));
-    let names = async |at: &Position| {
-        let walk = Walk { list: "all", part: whole(), filter: "", limit: 10, after: None };
-        let mut ids = feed.ranked_ids::<Thing>(&ctx, at, walk).await.unwrap().items;
-        ids.push("thing/none".to_owned());
-        let derive = |thing: Thing| {
-            made.fetch_add(1, Ordering::Relaxed);
-            thing.name
-        };
-        let found = feed.derived_by_id(&ctx, at, &ids, derive).await.unwrap();
-        (found.into_iter().map(|name| name.map(|name| name.to_string())).collect::<Vec<_>>(), made.swap(0, Ordering::Relaxed))
-    };
-    let of = |names: [&str; 3]| names.map(|name| Some(name.to_owned())).into_iter().chain([None]).collect::<Vec<_>>();
-    let before = position_at(&ctx, &feed, earlier).await;
-    assert_eq!(names(&before).await, (of(["old", "old", "old"]), 3));
-    assert_eq!(names(&before).await, (of(["old", "old", "old"]), 0));
-    things.change(&thing(1, "new"));
-    things.commit().await;
-    let now = position_at(&ctx, &feed, things.checkpoint.seq).await;
-    assert_eq!(names(&now).await, (of(["old", "new", "old"]), 1));
-    assert_eq!(names(&now).await, (of(["old", "new", "old"]), 0));
-    let then = position_at(&ctx, &feed, earlier).await;
-    assert_eq!(names(&then).await, (of(["old", "old", "old"]), 1), "an earlier version is read each time");
 }
 
 /// Proves that a list longer than one walk has no total, that its pages still hold every record once, and that entries added in front while

@@ -1,4 +1,5 @@
-//! Files that are written once, and read from disk by everybody who asks for them: tables of typed rows, as CSV, NDJSON or Parquet.
+//! Files that are written once, and read from disk by everybody who asks for them: tables of typed rows, as CSV, NDJSON or Parquet. And files for one reader,
+//! which are made while they are sent, at the pace of the reader.
 //!
 //! Promises: a file is written at the pace of the disk, whatever its readers do. An account writes one file at a time and reads a limited number, so it
 //! keeps no other account waiting for long. Memory use does not depend on the length of a file, and the space on disk has a limit. A file that could not be
@@ -12,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use operation::FileBody;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
+use operation::{FileBody, StreamBody};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use serde_json::Value;
@@ -52,6 +54,15 @@ pub trait FileRows: Send + 'static {
     /// # Errors
     /// When they cannot be read.
     fn next(&mut self) -> impl Future<Output = io::Result<Vec<Vec<Value>>>> + Send;
+}
+
+/// The pieces of a file that is made while it is sent.
+pub trait FilePieces: Send + 'static {
+    /// The next piece; empty at the end.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<u8>, Problem>> + Send;
 }
 
 /// A file that a caller asks for.
@@ -191,6 +202,38 @@ pub async fn file<R: FileRows>(
         tracing::warn!(%error, "a file cannot be opened");
         failed()
     })
+}
+
+/// A file that is made while it is sent. The first piece is made before the answer begins, so that a problem which prevents it is the answer.
+///
+/// # Errors
+/// `rate-limited` if the account reads too many files; the problem of the first piece.
+pub async fn streamed<P: FilePieces>(
+    ctx: &Context,
+    account: &str,
+    (format, name): (Format, String),
+    mut pieces: P,
+) -> Result<StreamBody, Problem> {
+    let counted = FileStore::of(ctx).count(account, false)?;
+    let mut piece = pieces.next().await?;
+    let (body, sender) = StreamBody::new(format.media_type(), name);
+    tokio::spawn(async move {
+        let _counted = counted;
+        while !piece.is_empty() {
+            if !sender.send(Bytes::from(piece)).await {
+                return;
+            }
+            piece = match pieces.next().await {
+                Ok(piece) => piece,
+                Err(problem) => {
+                    tracing::error!(code = problem.code.as_str(), detail = problem.detail, "a file could not be made to its end");
+                    return sender.end(Err(io::Error::other(problem.detail))).await;
+                }
+            };
+        }
+        sender.end(Ok(())).await;
+    });
+    Ok(body)
 }
 
 impl FileStore {

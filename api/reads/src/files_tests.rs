@@ -125,3 +125,53 @@ async fn accounts_do_not_wait_for_each_other() {
         "what has begun is written to its end"
     );
 }
+
+/// So many pieces of one byte, then a problem if there is one.
+struct Letters {
+    left: usize,
+    problem: Option<Problem>,
+}
+
+impl FilePieces for Letters {
+    async fn next(&mut self) -> Result<Vec<u8>, Problem> {
+        match (self.left.checked_sub(1), self.problem.take()) {
+            (Some(left), problem) => {
+                (self.left, self.problem) = (left, problem);
+                Ok(b"x".to_vec())
+            }
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Proves that a file which is made while it is sent has all its pieces; that a problem before the first piece is the answer, and a later one an error at the
+/// end of the file; and that such files count as files that the account reads, until their readers are gone.
+#[tokio::test]
+async fn streamed_files() {
+    let (_world, ctx) = world().await;
+    let ask =
+        |left: usize, problem: Option<Problem>| streamed(&ctx, "acct_1", (Format::Csv, "a.csv".to_owned()), Letters { left, problem });
+    let problem = || Some(Problem::new(ErrorCode::Unavailable, "gone"));
+    for (left, problem, is_whole) in [(3, None, true), (0, None, true), (3, problem(), false)] {
+        let body = ask(left, problem).await.unwrap();
+        let (mut pieces, mut bytes, mut is_complete) = (body.take(), 0, true);
+        while let Some(piece) = pieces.next().await {
+            match piece {
+                Ok(piece) => bytes += piece.len(),
+                Err(_) => is_complete = false,
+            }
+        }
+        assert_eq!((bytes, is_complete), (left, is_whole));
+    }
+    assert_eq!(ask(0, problem()).await.unwrap_err().code, ErrorCode::Unavailable);
+    let mut held = Vec::new();
+    for _ in 0..READ_PER_ACCOUNT_MAX {
+        held.push(ask(9, None).await.unwrap());
+    }
+    assert_eq!(ask(1, None).await.unwrap_err().code, ErrorCode::RateLimited);
+    held.clear();
+    while ask(1, None).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}

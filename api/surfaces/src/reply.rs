@@ -175,6 +175,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         },
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
+        Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
         Body::Events { items, .. } => match &rendering.atom {
             Some(document) => {
                 let next = has_more.then_some(next_cursor.as_str());
@@ -226,7 +227,15 @@ pub(crate) fn read_caching(keyed: bool, is_closed: bool) -> &'static str {
 
 /// Gives a JSON answer an ETag: the hash of its bytes. Lines of the same answer have another one.
 fn with_etag(body: Body, rendering: &Rendering<'_>) -> (Body, String) {
-    let Body::Json(value) = body else { return (body, String::new()) };
+    let value = match body {
+        Body::Json(value) => value,
+        Body::Parts(parts) => {
+            let text = Bytes::from(parts.concat());
+            let etag = format!("\"{}\"", Hash32::of(&text));
+            return (Body::Parts(vec![text]), etag);
+        }
+        body => return (body, String::new()),
+    };
     let text = Bytes::from(value.to_string());
     let hash = Hash32::of(&text);
     if rendering.form == Form::Lines {

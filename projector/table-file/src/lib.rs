@@ -8,6 +8,7 @@ mod ndjson;
 mod parquet;
 
 pub use columns::{Column, Kind};
+pub use csv::add_field as add_csv_field;
 use serde_json::Value;
 
 /// The format of a file.

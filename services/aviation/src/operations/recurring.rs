@@ -1,5 +1,6 @@
 //! The tool `recurring_due`: the directives with repetitive actions that may apply to one aircraft, and when each is next due.
 
+use directives::Recurring;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
@@ -7,13 +8,13 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{ResolvedNames, directives_for, has_make};
+use super::compared::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
 use super::followed::Aviation;
 use super::match_ads::unknown_make;
 use crate::{DISCLAIMER, rule};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, RowTexts};
 
 /// The name under which the one aircraft of a call is checked.
 const TAIL: &str = "AIRCRAFT";
@@ -75,7 +76,8 @@ pub struct Answer {
     /// How many directives with repetitive actions may apply.
     pub total: usize,
     /// The directives, newest effective date first, then by number.
-    pub directives: Vec<AssessedDirective>,
+    #[schemars(with = "Vec<AssessedDirective>")]
+    pub directives: RowTexts,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
@@ -109,6 +111,10 @@ impl Read for Arguments {
         }
     }
 
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.directives))
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         let Self { make, model, hours_tis, last_done, date } = self;
         let today = match &date {
@@ -132,23 +138,25 @@ impl Read for Arguments {
         if !has_make(&found, &checked.aircraft) {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
-        found.retain(|one| !one.record.is_superseded());
-        let open = found.iter().filter(|one| one.record.recurring == "unknown").count();
-        found.retain(|one| one.record.recurring == "yes");
+        let recurring = |one: &Compared| one.directive.stored.directive.compliance.recurring;
+        found.retain(|one| !one.directive.is_superseded);
+        let open = found.iter().filter(|one| recurring(one) == Recurring::Unknown).count();
+        found.retain(|one| recurring(one) == Recurring::Yes);
         let total = found.len();
         reader.note((open > 0).then(|| {
             format!("{open} more directives do not say whether their actions recur; match_ads shows them, with recurring \"unknown\"")
         }));
         found.truncate(reader.limit());
-        let assessment = checked.assess(found, today);
+        let mut directives = RowTexts::default();
+        found.iter().for_each(|one| one.write(Some(&checked.due(one, today)), directives.row()));
         Ok(Answer {
             make,
             model,
-            resolved: assessment.resolved,
+            resolved: ResolvedNames::of(&checked.aircraft.airframe),
             date: today.to_string(),
-            count: assessment.directives.len(),
+            count: found.len(),
             total,
-            directives: assessment.directives,
+            directives,
             through_date: reader.completeness().await?.through_date,
             rule: rule(),
             disclaimer: DISCLAIMER,
