@@ -160,6 +160,7 @@ async fn a_stored_fleet() {
 
     let file = day.send("GET", "/v1/audit.csv", &plus, &Value::Null);
     assert_eq!((file.status, file.header("content-type")), (200, "text/csv; charset=utf-8"));
+    assert_eq!((file.header("transfer-encoding"), file.header("accept-ranges"), file.header("content-length")), ("chunked", "none", ""));
     let text = String::from_utf8(file.body).unwrap();
     let lines: Vec<&str> = text.strip_suffix("\r\n").unwrap().split("\r\n").collect();
     let rows: usize = assessed["aircraft"].as_array().unwrap().iter().map(|one| one["directives"].as_array().unwrap().len()).sum();

@@ -293,10 +293,29 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
     let body = answer.split_off(head + 4);
     let head = String::from_utf8(answer).ok()?;
-    let answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
+    let mut answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
+    if answer.header("transfer-encoding").eq_ignore_ascii_case("chunked")
+        && let Some(data) = data_of_chunks(&answer.body)
+    {
+        answer.body = data;
+    }
     // A body that was cut off by a kill is not an answer.
     let is_whole = answer.header("content-length").trim().parse::<usize>().is_ok_and(|length| length == answer.body.len());
     (is_whole || answer.header("content-length").is_empty()).then_some(answer)
+}
+
+/// The data of a body in chunks; `None` without its last chunk.
+fn data_of_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    loop {
+        let start = rest.windows(2).position(|two| two == b"\r\n")? + 2;
+        let size = usize::from_str_radix(std::str::from_utf8(rest.get(..start)?).ok()?.trim(), 16).ok()?;
+        if size == 0 {
+            return Some(data);
+        }
+        data.extend_from_slice(rest.get(start..start + size)?);
+        rest = rest.get(start + size + 2..)?;
+    }
 }
 
 /// Makes a GET request over a new connection; returns status and body.
