@@ -183,6 +183,11 @@ struct Known {
 }
 
 impl Known {
+    /// What it needs in memory, with its key, in bytes.
+    fn bytes(&self) -> usize {
+        COMPARISON_BYTES * (8 + self.lists.len() + self.found.len())
+    }
+
     /// What was found, if it was made of the same lists.
     fn found(&self, lists: &[Arc<List>]) -> Option<Found> {
         let is_same = |(known, list): (&Weak<List>, &Arc<List>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(list));
@@ -219,9 +224,8 @@ impl KnownComparisons {
     }
 
     fn add(&self, names: &ResolvedAircraft, known: Known) {
-        let bytes = |known: &Known| COMPARISON_BYTES * (8 + known.lists.len() + known.found.len());
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.values().map(|known| bytes(known)).sum::<usize>() + bytes(&known) > COMPARISONS_BYTES_MAX {
+        if all.values().map(|known| known.bytes()).sum::<usize>() + known.bytes() > COMPARISONS_BYTES_MAX {
             all.clear();
         }
         all.insert(names.clone(), Arc::new(known));
@@ -268,5 +272,88 @@ impl ResolvedNames {
         let form = model.designation.clone();
         let series = model.series.iter().filter(|series| form.starts_with(series.as_str())).max_by_key(|series| series.len());
         Self { makes: model.makes.clone(), series: series.cloned().unwrap_or_default(), model: form }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use directives::Aircraft;
+    use feed::derived::Derived as _;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A directive for PA-28-140 airplanes, of all serial numbers, or of those from one to another one.
+    fn directive(number: usize, serials: Option<(usize, usize)>) -> Arc<SharedDirective> {
+        let number = format!("2026-{:02}-{:02}", number / 30 + 1, number % 30 + 1);
+        let model = json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140" });
+        let list = |(from, to): (usize, usize)| {
+            let range = json!({ "from": from.to_string(), "to": to.to_string() });
+            json!({ "ranges": [range], "isComplete": true, "models": [0], "span": "serial numbers" })
+        };
+        let serials: Vec<_> = serials.map(list).into_iter().collect();
+        let record = json!({
+            "id": number, "adNumber": number, "makes": ["PIPER"], "product": "aircraft", "layout": "lettered", "models": [model],
+            "serials": serials, "recurring": "no", "status": "current", "scope": "certain", "effectiveDate": "2026-08-24",
+        });
+        Arc::new(SharedDirective::of(serde_json::from_value::<AirworthinessDirective>(record).unwrap()))
+    }
+
+    fn aircraft(model: &str, serial: Option<&str>) -> ResolvedAircraft {
+        ResolvedAircraft::new(&Aircraft { make: "Piper", model, serial, ..Aircraft::default() })
+    }
+
+    fn numbers(found: &[Compared]) -> Vec<&str> {
+        found.iter().map(|one| one.directive.ad_number()).collect()
+    }
+
+    /// Proves that a comparison without serial numbers, corrected for each serial number, is the comparison with it, for models that are named, of the same
+    /// series, or others.
+    #[test]
+    fn serial_numbers_are_compared_afterwards() {
+        let list: Arc<List> = Arc::new((0..40).map(|n| directive(n, (n % 4 > 0).then_some((4_000, 4_000 + n * 10)))).collect());
+        let lists = [list];
+        let mut listed = BTreeSet::new();
+        for model in ["PA-28-140", "PA-28-180", "PA-46-350P"] {
+            let names = aircraft(model, None);
+            let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
+            assert_eq!(found.is_empty(), model == "PA-46-350P");
+            for serial in [None, Some("3999"), Some("4000"), Some("4155"), Some("9000"), Some("28-4100A")] {
+                let of_serial = aircraft(model, serial);
+                assert_eq!((of_serial.with_serial(None), names.with_serial(serial)), (names.clone(), of_serial.clone()));
+                let expected = compare_all(&lists, &of_serial);
+                let given = with_serial(&found, &of_serial);
+                assert_eq!(given.len(), expected.len());
+                for (given, expected) in given.iter().zip(&expected) {
+                    assert_eq!(given.directive.ad_number(), expected.compared.directive.ad_number());
+                    assert_eq!(given.outcome, expected.compared.outcome, "{model} {serial:?} {}", given.directive.ad_number());
+                    listed.extend(given.outcome.reasons.iter().copied());
+                }
+            }
+        }
+        assert!(listed.contains(&Reason::SerialListed) && listed.contains(&Reason::SerialNotListed), "{listed:?}");
+    }
+
+    /// Proves that comparisons are made once as long as the lists are the same, again when one of them is another one, and that a directive in several lists is
+    /// found once.
+    #[test]
+    fn comparisons_are_made_once() {
+        let all: Vec<Arc<SharedDirective>> = (0..9).map(|n| directive(n, None)).collect();
+        let list = |range: std::ops::Range<usize>| -> Arc<List> { Arc::new(all.get(range).unwrap().to_vec()) };
+        let (known, names) = (KnownComparisons::default(), aircraft("PA-28-140", None));
+        let lists = [list(0..5), list(3..8)];
+        let first = known.found(&lists, &names);
+        assert_eq!(first.len(), 8);
+        let again = known.found(&lists, &names);
+        assert_eq!(numbers(&again), numbers(&first));
+        assert!(again.iter().zip(first.iter()).all(|(one, other)| Arc::ptr_eq(&one.outcome, &other.outcome)));
+        let other = known.found(&[lists[0].clone(), list(3..9)], &names);
+        assert_eq!(other.len(), 9);
+        assert!(other.iter().zip(first.iter()).all(|(one, other)| !Arc::ptr_eq(&one.outcome, &other.outcome)));
+        drop((first, again, lists));
+        assert_eq!(known.found(&[list(0..2)], &names).len(), 2);
+        assert_eq!(known.found(&[], &names).len(), 0);
     }
 }
