@@ -13,10 +13,11 @@
 //! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
 //! matter carries little weight. Every rule is symmetric.
 
+use crate::consonants::are_near_skeletons;
 use crate::edits::edits;
 use crate::mark::{Mark, singular, spelled};
 use crate::meanings::{
-    begin_alike_and_differ, common_beginning, follows_other_words, one_has_all_words, other_meanings, same_in_translation,
+    begin_alike_and_differ, common_beginning, common_end, follows_other_words, one_has_all_words, other_meanings, same_in_translation,
 };
 use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
@@ -310,7 +311,7 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<R
         }
         Rule::P6 => min >= 3 && max <= 4 && edits(text, longer) <= 1,
         Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
-        Rule::P8 => near_skeletons(one, other) && weighted_distance(text, longer) as usize <= max * 45 / 10,
+        Rule::P8 => are_near_skeletons(one.skeleton(), other.skeleton()) && weighted_distance(text, longer) as usize <= max * 45 / 10,
         Rule::P9 => ending(one).is_some_and(|end| Some(end) == ending(other)) && common_end(text, longer) * 2 >= min,
         Rule::P10 => {
             let words = first_words(other);
@@ -391,7 +392,7 @@ fn near_consonants(one: &Mark, other: &Mark) -> bool {
         && other.tokens().len() == 1
         && min >= NEAR_CONSONANTS_LETTERS_MIN
         && same_beginning(text, longer)
-        && near_skeletons(one, other)
+        && are_near_skeletons(one.skeleton(), other.skeleton())
         && weighted_distance(text, longer) as usize * 10 <= max * NEAR_CONSONANTS_LIMIT
 }
 
@@ -425,31 +426,6 @@ fn same_beginning(one: &str, other: &str) -> bool {
 
 /// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
 const SOUND_LIMIT: usize = 16;
-
-/// The fewest consonants that are all consonants of two marks by which rule `P8` holds.
-const EQUAL_CONSONANTS_MIN: usize = 3;
-/// The fewest consonants in common, where one of each mark or of one is left out, by which rule `P8` holds.
-pub(crate) const COMMON_CONSONANTS_MIN: usize = 4;
-
-/// Whether the skeletons are equal, or become equal when one consonant of each, or of one, is left out.
-fn near_skeletons(one: &Mark, other: &Mark) -> bool {
-    let (skeleton, its) = (one.skeleton(), other.skeleton());
-    let (short, long) = if skeleton.len() <= its.len() { (skeleton, its) } else { (its, skeleton) };
-    match long.len() - short.len() {
-        0 if short == long => short.len() >= EQUAL_CONSONANTS_MIN,
-        0 => {
-            let others = one_left_out(long);
-            short.len() > COMMON_CONSONANTS_MIN && one_left_out(short).iter().any(|common| others.contains(common))
-        }
-        1 => short.len() >= COMMON_CONSONANTS_MIN && one_left_out(long).iter().any(|common| common == short),
-        _ => false,
-    }
-}
-
-/// The texts that remain when one character is left out. The text is ASCII.
-pub(crate) fn one_left_out(text: &str) -> Vec<String> {
-    (0..text.len()).map(|at| text.bytes().enumerate().filter(|(index, _)| *index != at).map(|(_, byte)| byte as char).collect()).collect()
-}
 
 /// `S11`.
 fn joined(one: &Mark, other: &Mark) -> bool {
@@ -499,10 +475,6 @@ pub(crate) fn first_words(mark: &Mark) -> Vec<&str> {
     words.sort_unstable();
     words.dedup();
     words
-}
-
-fn common_end(one: &str, other: &str) -> usize {
-    one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count()
 }
 
 /// The sounds from the first vowel on, at least three. Three are followed by the letters after the first vowels, because so few rhyme by chance.

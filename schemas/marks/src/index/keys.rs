@@ -4,6 +4,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::near_keys;
+use crate::consonants;
 use crate::mark::Mark;
 use crate::rules::{self, Rule, RuleSet};
 
@@ -179,8 +180,8 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
     let skeleton = mark.skeleton();
     if skeleton.len() >= 2 {
         out.push(key(Kind::Skeleton, skeleton));
-        if skeleton.len() > rules::COMMON_CONSONANTS_MIN {
-            out.extend(rules::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
+        if skeleton.len() > consonants::COMMON_CONSONANTS_MIN {
+            out.extend(consonants::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
         }
     }
     out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
