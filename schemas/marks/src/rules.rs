@@ -219,6 +219,26 @@ impl RuleSet {
         Self(self.0 | other.0)
     }
 
+    /// The set as bits.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The set of bits.
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The rules of the set, in their order.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Rule> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let rule = Rule::ALL.get(left.trailing_zeros() as usize).copied();
+            left &= left.wrapping_sub(1);
+            rule
+        })
+    }
+
     /// Whether a rule is in the set.
     pub(crate) fn has(self, rule: Rule) -> bool {
         self.0 >> rule as u32 & 1 == 1
@@ -311,7 +331,9 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<R
         }
         Rule::P6 => min >= 3 && max <= 4 && edits(text, longer) <= 1,
         Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
-        Rule::P8 => are_near_skeletons(one.skeleton(), other.skeleton()) && weighted_distance(text, longer) as usize <= max * 45 / 10,
+        Rule::P8 => {
+            are_near_skeletons(one.skeleton(), other.skeleton()) && weighted_distance(text, longer) as usize <= max * CONSONANTS_LIMIT / 10
+        }
         Rule::P9 => ending(one).is_some_and(|end| Some(end) == ending(other)) && common_end(text, longer) * 2 >= min,
         Rule::P10 => {
             let words = first_words(other);
@@ -397,35 +419,38 @@ fn near_consonants(one: &Mark, other: &Mark) -> bool {
 }
 
 /// The letters of the shorter mark from which on `S14` holds: of shorter words few consonants are in common by chance.
-const NEAR_CONSONANTS_LETTERS_MIN: usize = 7;
+pub(crate) const NEAR_CONSONANTS_LETTERS_MIN: usize = 7;
 /// The weighted distance up to which `S14` holds, in hundredths of the letters of the longer mark.
-const NEAR_CONSONANTS_LIMIT: usize = 26;
+pub(crate) const NEAR_CONSONANTS_LIMIT: usize = 26;
 
 /// `S15`. A rhyme of everyday words is no likeness, since their meanings are plain.
 fn rhyme_by_letters(one: &Mark, other: &Mark) -> bool {
     let ([word], [its]) = (one.singular(), other.singular()) else { return false };
-    let end = from_first_vowel(one.whole_singular());
+    let end = doubled_once(from_vowel(one.whole_singular()));
     one.spelled().len().min(other.spelled().len()) >= RHYMING_LETTERS_MIN
         && end.len() >= RHYME_LETTERS_MIN
-        && end == from_first_vowel(other.whole_singular())
+        && end == doubled_once(from_vowel(other.whole_singular()))
         && rhyme(one).is_some_and(|sounds| Some(sounds) == rhyme(other))
         && !(is_everyday(word) && is_everyday(its))
 }
 
 /// The letters of the shorter mark from which on `S15` holds.
-const RHYMING_LETTERS_MIN: usize = 5;
+pub(crate) const RHYMING_LETTERS_MIN: usize = 5;
 /// The letters from the first vowel on from which on `S15` holds.
-const RHYME_LETTERS_MIN: usize = 4;
+pub(crate) const RHYME_LETTERS_MIN: usize = 4;
 
 /// Whether two texts begin with the same letter, or with letters that are often written for one sound.
-fn same_beginning(one: &str, other: &str) -> bool {
+pub(crate) fn same_beginning(one: &str, other: &str) -> bool {
     const ALIKE: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
     let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
     a == b || ALIKE.iter().any(|letters| letters.contains(a) && letters.contains(b))
 }
 
+/// The weighted distance up to which `P8` holds, in hundredths of the letters of the longer mark.
+pub(crate) const CONSONANTS_LIMIT: usize = 45;
+
 /// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
-const SOUND_LIMIT: usize = 16;
+pub(crate) const SOUND_LIMIT: usize = 16;
 
 /// `S11`.
 fn joined(one: &Mark, other: &Mark) -> bool {
@@ -483,26 +508,27 @@ pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
     let end = sounds.find('a').and_then(|at| sounds.get(at..))?;
     match end.len() {
         0..3 => None,
-        3 => Some(format!("{end} {}", after_first_vowels(mark.whole_singular()))),
+        3 => Some(format!("{end} {}", doubled_once(after_vowels(mark.whole_singular())))),
         _ => Some(end.to_owned()),
     }
 }
 
-/// The letters after the first vowels, doubled ones once: `GIE` of `HUGGIE`.
-fn after_first_vowels(text: &str) -> String {
-    doubled_once(text.trim_start_matches(|c| !is_vowel(c)).trim_start_matches(is_vowel))
+/// The letters from the first vowel on: `EXXON` of `TEXXON`.
+pub(crate) fn from_vowel(text: &str) -> &str {
+    text.trim_start_matches(|c| !is_vowel(c))
 }
 
-/// The letters from the first vowel on, doubled ones once: `EXON` of `TEXXON`.
-fn from_first_vowel(text: &str) -> String {
-    doubled_once(text.trim_start_matches(|c| !is_vowel(c)))
+/// The letters after the first vowels: `GGIE` of `HUGGIE`.
+pub(crate) fn after_vowels(text: &str) -> &str {
+    from_vowel(text).trim_start_matches(is_vowel)
 }
 
 fn is_vowel(c: char) -> bool {
     "AEIOUY".contains(c)
 }
 
-fn doubled_once(text: &str) -> String {
+/// A text with doubled letters written once.
+pub(crate) fn doubled_once(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         if !out.ends_with(c) {
