@@ -246,7 +246,8 @@ impl Index {
 
     fn collect(&self, mut find: impl FnMut(&Segment) -> Vec<Hit>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| find(segment)).collect();
-        hits.sort_unstable_by_key(|hit| hit.serial);
+        // A stable sort takes the hits of each segment, which are in order, as they are.
+        hits.sort_by_key(|hit| hit.serial);
         hits
     }
 }

@@ -192,6 +192,40 @@ impl WeightedText {
         Self { letters, dropped, replaced, columns }
     }
 
+    /// Returns a number that the weighted distance to another text does not exceed: what it costs to replace each letter by the one in its place, where
+    /// the longer text leaves out the one letter that it has more. `u32::MAX` if it has several more.
+    pub(crate) fn distance_max(&self, other: &str) -> u32 {
+        let (own, other) = (&self.letters, other.as_bytes());
+        let pair = |at: usize, place: usize| match (own.get(at), other.get(place)) {
+            (Some(letter), Some(its)) => {
+                let cost = self.replaced.get(usize::from(its.wrapping_sub(b'A')) * own.len() + at).filter(|_| at + place > 0);
+                cost.copied().unwrap_or_else(|| replaced(*letter, *its, at + place == 0))
+            }
+            _ => 0,
+        };
+        if own.len() == other.len() {
+            return (0..own.len()).map(|at| pair(at, at)).sum();
+        }
+        let is_longer = own.len() == other.len() + 1;
+        if !is_longer && own.len() + 1 != other.len() {
+            return u32::MAX;
+        }
+        // The letters after the one that is left out are a place behind those of the other text.
+        let moved = |at: usize| if is_longer { pair(at + 1, at) } else { pair(at, at + 1) };
+        let loss = |at: usize| match is_longer {
+            true => self.dropped.get(at).copied().unwrap_or_default(),
+            false => other.get(at).map_or(0, |letter| dropped(*letter, at.checked_sub(1).and_then(|at| other.get(at).copied()), at == 0)),
+        };
+        let count = own.len().min(other.len());
+        let mut others: u32 = (0..count).map(moved).sum();
+        let mut least = others + loss(0);
+        for at in 0..count {
+            others = others + pair(at, at) - moved(at);
+            least = least.min(others + loss(at + 1));
+        }
+        least
+    }
+
     /// Returns the weighted distance to another text in Latin capitals if it is at most `limit`.
     pub(crate) fn distance_within(&mut self, other: &str, limit: u32) -> Option<u32> {
         let Self { letters, dropped: losses, replaced: costs, columns } = self;
@@ -252,7 +286,7 @@ mod tests {
             let count = random.random_range(0..14);
             (0..count).map(|_| char::from(letters[random.random_range(0..letters.len())])).collect()
         };
-        let (mut within, mut above) = (0, 0);
+        let (mut within, mut above, mut equal) = (0, 0, 0);
         for letters in [&b"AEKC"[..], &b"ABPTDMHWSC"[..], &b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[..]] {
             for _ in 0..300 {
                 let one = text(&mut random, letters);
@@ -265,6 +299,9 @@ mod tests {
                         other = format!("{start}{}{}", end.chars().take(2).collect::<Vec<_>>().iter().rev().collect::<String>(), &end[2..]);
                     }
                     let expected = weighted_distance(&one, &other);
+                    let max = prepared.distance_max(&other);
+                    assert!(expected <= max && (max == u32::MAX) == (one.len().abs_diff(other.len()) > 1), "{one} and {other}: {max}");
+                    equal += usize::from(expected == max);
                     assert_eq!(weighted_distance(&other, &one), expected, "{one} and {other}");
                     for limit in [0, expected.saturating_sub(1), expected, expected + 3, 20, 1_000] {
                         let found = prepared.distance_within(&other, limit);
@@ -275,7 +312,10 @@ mod tests {
                 }
             }
         }
-        assert!(within > 1_000 && above > 1_000, "{within} {above}");
+        assert!(within > 1_000 && above > 1_000 && equal > 1_000, "{within} {above} {equal}");
+        let maxima = [("NALEX", "NOLIX"), ("CRESCO", "CRESSCO"), ("TEXON", "EXON"), ("LEGO", "LEGOLAND")];
+        let maxima = maxima.map(|(one, other)| (WeightedText::of(one).distance_max(other), WeightedText::of(other).distance_max(one)));
+        assert_eq!(maxima, [(6, 6), (1, 1), (15, 15), (u32::MAX, u32::MAX)]);
         assert_eq!(WeightedText::of("AB").distance_within("a", 1_000), None, "other letters are not compared");
     }
 

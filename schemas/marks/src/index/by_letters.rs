@@ -60,8 +60,8 @@ struct Read {
     syllables: String,
     skeleton: String,
     edits: Option<usize>,
-    /// The weighted distance of the spelled texts, if it was computed; `Some(None)` if it is above the limit of every rule.
-    weighted: Option<Option<u32>>,
+    /// A number that the weighted distance of the spelled texts does not exceed, if it was computed.
+    weighted_max: Option<u32>,
 }
 
 impl Read {
@@ -71,7 +71,7 @@ impl Read {
         self.singular_letters = singular(&self.letters).len();
         self.words = text.bytes().filter(|byte| *byte == b' ').count() + 1;
         self.has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-        (self.has_sounds, self.edits, self.weighted) = (false, None, None);
+        (self.has_sounds, self.edits, self.weighted_max) = (false, None, None);
         is_plain(&self.letters)
     }
 
@@ -186,7 +186,7 @@ impl<'a> ByLetters<'a> {
                 let is_near = is_long_enough
                     && rules::same_beginning(own, &self.mark.letters)
                     && self.has_near_skeleton()
-                    && self.weighted().is_some_and(|weighted| weighted as usize * 10 <= max * rules::NEAR_CONSONANTS_LIMIT);
+                    && self.is_weighted_within(max * rules::NEAR_CONSONANTS_LIMIT / 10);
                 self.unless_other_meanings(is_near)
             }
             Rule::S15 => {
@@ -208,7 +208,7 @@ impl<'a> ByLetters<'a> {
                 let has_beginning = |word: &str| rules::word_beginnings(self.name).any(|beginning| word.starts_with(beginning));
                 unless(true, text.split(' ').any(has_beginning))
             }
-            Rule::P8 => Some(self.has_near_skeleton() && self.weighted().is_some()),
+            Rule::P8 => Some(self.has_near_skeleton() && self.is_weighted_within(max * rules::CONSONANTS_LIMIT / 10)),
             Rule::P9 => {
                 let end = common_end(own, &self.mark.letters);
                 Some(end >= 5 && end * 2 >= min)
@@ -288,7 +288,7 @@ impl<'a> ByLetters<'a> {
             let text = self.mark.letters.get(..self.mark.singular_letters).unwrap_or_default();
             self.singular_weighted.distance_within(text, limit as u32).is_some()
         } else {
-            self.weighted().is_some_and(|weighted| weighted as usize <= limit)
+            self.is_weighted_within(limit)
         }
     }
 
@@ -298,11 +298,16 @@ impl<'a> ByLetters<'a> {
         are_near_skeletons(self.name.skeleton(), &self.mark.skeleton)
     }
 
-    /// The weighted distance of the spelled texts up to the limit of rule `P8`, which is above those of the other rules.
-    fn weighted(&mut self) -> Option<u32> {
-        let letters = &self.mark.letters;
-        let limit = self.spelled.len().max(letters.len()) * rules::CONSONANTS_LIMIT / 10;
-        *self.mark.weighted.get_or_insert_with(|| self.weighted.distance_within(letters, limit as u32))
+    /// Whether the weighted distance of the spelled texts is at most `limit`. Rules with smaller limits come first: above them, it is soon known.
+    fn is_weighted_within(&mut self, limit: usize) -> bool {
+        let Self { weighted, mark: Read { letters, weighted_max, .. }, .. } = self;
+        let max = weighted_max.get_or_insert_with(|| weighted.distance_max(letters));
+        if *max as usize <= limit {
+            return true;
+        }
+        let distance = weighted.distance_within(letters, limit as u32);
+        *max = distance.unwrap_or(*max);
+        distance.is_some()
     }
 
     /// Rule `P13`.

@@ -227,7 +227,7 @@ impl Columns {
         out.places.clear();
         out.places.extend(rows.map(|row| self.place(row)));
         let first_bytes = out.places.iter().map(|(start, _)| self.texts.as_bytes().get(*start).copied().unwrap_or_default());
-        std::hint::black_box(first_bytes.fold(0, |all, byte| all ^ byte));
+        std::hint::black_box(first_bytes.fold(0_u8, |all, byte| all ^ byte));
         for (start, end) in &out.places {
             out.texts.push_str(self.texts.get(*start..*end).unwrap_or_default());
             out.ends.push(out.texts.len());
