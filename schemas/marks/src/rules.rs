@@ -398,7 +398,7 @@ fn near_letters(one: &Mark, other: &Mark) -> bool {
 fn sounds_alike(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.whole_singular(), other.whole_singular());
     let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
-    min >= 4
+    min >= SOUND_LETTERS_MIN
         && max - min <= 2
         && same_beginning(text, longer)
         && one.skeleton().len() >= 2
@@ -439,16 +439,31 @@ pub(crate) const RHYMING_LETTERS_MIN: usize = 5;
 /// The letters from the first vowel on from which on `S15` holds.
 pub(crate) const RHYME_LETTERS_MIN: usize = 4;
 
+/// Letters that are often written for one sound.
+const SAME_SOUND: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
+
 /// Whether two texts begin with the same letter, or with letters that are often written for one sound.
 pub(crate) fn same_beginning(one: &str, other: &str) -> bool {
-    const ALIKE: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
     let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
-    a == b || ALIKE.iter().any(|letters| letters.contains(a) && letters.contains(b))
+    a == b || SAME_SOUND.iter().any(|letters| letters.contains(a) && letters.contains(b))
+}
+
+/// A letter that is the same for all texts with [`same_beginning`]. It can be the same for others, because `C` sounds like `K` and like `S`.
+pub(crate) fn beginning_group(text: &str) -> char {
+    match text.chars().next() {
+        Some('K' | 'Q' | 'S' | 'Z') => 'C',
+        Some(first) => {
+            SAME_SOUND.iter().find(|letters| letters.contains(first)).and_then(|letters| letters.chars().next()).unwrap_or(first)
+        }
+        None => ' ',
+    }
 }
 
 /// The weighted distance up to which `P8` holds, in hundredths of the letters of the longer mark.
 pub(crate) const CONSONANTS_LIMIT: usize = 45;
 
+/// The letters of the shorter mark from which on `S10` holds.
+pub(crate) const SOUND_LETTERS_MIN: usize = 4;
 /// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
 pub(crate) const SOUND_LIMIT: usize = 16;
 

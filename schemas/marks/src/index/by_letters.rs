@@ -275,7 +275,7 @@ impl<'a> ByLetters<'a> {
     /// The letters and sounds of rule `S10`.
     fn sounds_alike(&mut self) -> bool {
         let (min, max) = ordered(self.whole_singular.len(), self.mark.singular_letters);
-        if min < 4 || max - min > 2 || !rules::same_beginning(self.whole_singular, self.mark.whole_singular()) {
+        if min < rules::SOUND_LETTERS_MIN || max - min > 2 || !rules::same_beginning(self.whole_singular, self.mark.whole_singular()) {
             return false;
         }
         self.mark.hear();
