@@ -70,9 +70,10 @@ pub(crate) fn write_syllables(text: &str, out: &mut String) {
             (other, _) if other.is_ascii_digit() => ("0", 1),
             _ => ("", 1),
         };
-        for c in sound.chars() {
-            if !out.ends_with(c) {
-                out.push(c);
+        // All sounds are ASCII.
+        for sound in sound.bytes() {
+            if out.as_bytes().last() != Some(&sound) {
+                out.push(char::from(sound));
             }
         }
         at += used;
@@ -89,9 +90,9 @@ pub(crate) fn skeleton(sounds: &str) -> String {
 /// As [`skeleton`], into a text whose memory is used again.
 pub(crate) fn write_skeleton(sounds: &str, out: &mut String) {
     out.clear();
-    for (at, c) in sounds.chars().enumerate() {
-        if (c != 'a' || at == 0) && !out.ends_with(c) {
-            out.push(c);
+    for (at, sound) in sounds.bytes().enumerate() {
+        if (sound != b'a' || at == 0) && out.as_bytes().last() != Some(&sound) {
+            out.push(char::from(sound));
         }
     }
 }

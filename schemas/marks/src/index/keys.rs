@@ -298,11 +298,11 @@ fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
     }
 }
 
-/// What a name asks for: a key, or the smallest bucket of several keys that each find the same marks.
+/// What a name asks for: keys of which a mark must have one, and groups of keys of which it must have all.
 pub(super) struct Asked {
     /// Keys that are all asked for.
     pub(super) all: Vec<Key>,
-    /// Of each group, one key is enough.
+    /// Groups of keys. A mark that one key of a group is for has all keys of the group, so that it is enough to ask for some of them.
     pub(super) any: Vec<Vec<Key>>,
     /// Keys of exact lists, see [`listed`].
     pub(super) listed: Vec<u64>,

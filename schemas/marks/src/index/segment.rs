@@ -87,15 +87,14 @@ impl Segment {
         let mut take = |rows: &mut Vec<u32>, rules: RuleSet, is_known: bool| {
             found.extend(rows.drain(..).map(|row| Candidate::pack(row, rules, is_known)));
         };
+        postings.load(asked.all.iter().map(|key| key.hash));
         for key in &asked.all {
             postings.add(key.hash, &mut rows);
             take(&mut rows, key.rules, false);
         }
         for group in &asked.any {
-            if let Some(smallest) = group.iter().min_by_key(|key| postings.cost(key.hash)) {
-                postings.add(smallest.hash, &mut rows);
-                take(&mut rows, smallest.rules, false);
-            }
+            postings.add_common(group.iter().map(|key| key.hash), &mut rows);
+            take(&mut rows, group.first().map_or(RuleSet::NONE, |key| key.rules), false);
         }
         asked.listed.iter().for_each(|key| postings.lists.add(*key, &mut rows));
         take(&mut rows, keys::LISTED, true);
@@ -120,6 +119,7 @@ impl Segment {
     fn near(&self, name: &Mark, asked: &Asked) -> Vec<u32> {
         let (postings, letters) = (self.postings(), NearLetters::of(name.spelled()));
         let mut rows: Vec<u32> = Vec::new();
+        postings.load(asked.near.iter().copied());
         asked.near.iter().for_each(|key| postings.add(*key, &mut rows));
         rows.sort_unstable();
         rows.dedup();
