@@ -21,7 +21,7 @@ use feed::position::LAG_WAIT_MAX;
 
 pub use follow::keep_index;
 
-/// How many checks run at the same time; further ones wait.
+/// How many checks run at the same time at most, on any number of cores.
 const CHECKS_MAX: usize = 8;
 /// How far the index may be behind for answers about now, in changes.
 const BEHIND_MAX: u64 = 100_000;
@@ -38,8 +38,14 @@ pub struct Register {
 impl Default for Register {
     /// An empty index. Nothing is read or written before [`Register::follow`].
     fn default() -> Self {
-        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Semaphore::new(CHECKS_MAX) }
+        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Semaphore::new(checks_at_once()) }
     }
+}
+
+/// How many checks run at the same time; further ones wait for their turn. A check needs a core from its beginning to its end: with more checks than cores,
+/// each of them would take longer, and none would end earlier.
+fn checks_at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(CHECKS_MAX)
 }
 
 impl Part for Register {}
