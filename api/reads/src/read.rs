@@ -106,9 +106,11 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let mut answered = own.answer(filter.clone(), &mut reader).await?;
-    let (rows, list, form) = (T::take_rows(&mut answered), T::definition().list, reader.call().form);
-    let mut answer = Answer::json(&answered)?;
+    let (list, form) = (T::definition().list, reader.call().form);
+    let (rows, mut answer) = {
+        let mut answered = own.answer(filter.clone(), &mut reader).await?;
+        (T::take_rows(&mut answered), Answer::json(&answered)?)
+    };
     let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
     let count = rows.as_ref().map(RowTexts::count);
     reader.note_unknown(&filter, count.unwrap_or_default() == 0 && shows_nothing(body)).await?;
