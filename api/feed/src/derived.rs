@@ -176,11 +176,8 @@ impl Feed {
         at: &Position,
         (list, bucket): (&str, i64),
     ) -> Result<DerivedList<T>, Problem> {
-        let catalog = Feeds::of(ctx).cached_for(&self.source, &*at.view, || Catalog::<T>::new(BYTES_MAX));
+        let catalog = self.catalog::<R, T>(ctx, at).await?;
         let is_latest = at.seq == at.last;
-        if is_latest {
-            self.follow::<R, T>(ctx, at, &catalog).await?;
-        }
         let name = (list.to_owned(), bucket);
         if let Some(values) = catalog.list(at.seq, &name) {
             return Ok(values);
@@ -194,6 +191,24 @@ impl Feed {
         let values = Arc::new(self.values_of::<R, T>(at, &catalog, &ids).await?);
         catalog.add_list(at.seq, name, &ids, &values);
         Ok(values)
+    }
+
+    /// What is made of the records with some ids, at a position, in the same order. One that does not exist is left out. Values are kept as those of lists are.
+    ///
+    /// # Errors
+    /// `unavailable`; `internal` if a row cannot be decoded.
+    pub async fn derived<R: Record, T: Derived<R>>(&self, ctx: &Context, at: &Position, ids: &[String]) -> Result<Vec<Arc<T>>, Problem> {
+        let catalog = self.catalog::<R, T>(ctx, at).await?;
+        self.values_of::<R, T>(at, &catalog, ids).await
+    }
+
+    /// What is kept of a service, at the position if it is the latest one.
+    async fn catalog<R: Record, T: Derived<R>>(&self, ctx: &Context, at: &Position) -> Result<Arc<Catalog<T>>, Problem> {
+        let catalog = Feeds::of(ctx).cached_for(&self.source, &*at.view, || Catalog::<T>::new(BYTES_MAX));
+        if at.seq == at.last {
+            self.follow::<R, T>(ctx, at, &catalog).await?;
+        }
+        Ok(catalog)
     }
 
     /// The ids of the records of a list.

@@ -14,6 +14,7 @@ use super::filter::{self, Filter, keys_of};
 use super::findings::{Counted, MATCHES_MAX, earliest, hidden_note, of_lists, whole_list};
 use super::followed::Exclusions;
 use crate::{DISCLAIMER, FEED, source_url};
+use feed::derived::Derived;
 use feed::places::Walk;
 use operation::problem::Problem;
 use operation::{Definition, Price};
@@ -181,9 +182,16 @@ struct Named {
     record: Exclusion,
 }
 
-impl Named {
-    fn new(record: Exclusion) -> Self {
+impl Derived<Exclusion> for Named {
+    fn of(record: Exclusion) -> Self {
         Self { company: CompanyName::new(&record.name), record }
+    }
+
+    fn bytes(&self) -> u64 {
+        let record = &self.record;
+        let lists: usize = record.other_names.iter().chain(&record.name_keys).map(|text| size_of::<String>() + text.len()).sum();
+        // A name is kept once more in the words that are compared.
+        (size_of::<Self>() + record.id.len() + 3 * record.name.len() + record.program.len() + record.comments.len() + lists) as u64
     }
 }
 
@@ -209,8 +217,8 @@ async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day:
         reader.note("so many exclusions have similar names that not all were compared; give the UEI".to_owned());
     }
     let ids: Vec<String> = ids.into_iter().collect();
-    let named = FEED.derived_by_id(reader.context(), &reader.at, &ids, Named::new).await?;
-    Ok(strong_matches(company, named.iter().flatten().map(|named| &**named), day))
+    let named = FEED.derived::<Exclusion, Named>(reader.context(), &reader.at, &ids).await?;
+    Ok(strong_matches(company, named.iter().map(|named| &**named), day))
 }
 
 /// The matches among records, without those whose name is exactly the same. Hidden records have no name.
@@ -249,7 +257,7 @@ mod tests {
     fn names_that_are_spelled_otherwise() {
         let day = Date::constant(2026, 11, 20);
         let of = |name: &str, records: Vec<Exclusion>| {
-            let named: Vec<Named> = records.into_iter().map(Named::new).collect();
+            let named: Vec<Named> = records.into_iter().map(Named::of).collect();
             let found = strong_matches(&CompanyName::new(name).unwrap(), named.iter(), day);
             found.into_iter().map(|found| format!("{} {}: {}", found.matched_by, found.name, found.reason)).collect::<Vec<_>>()
         };
