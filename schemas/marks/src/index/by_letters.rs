@@ -60,8 +60,8 @@ struct Read {
     syllables: String,
     skeleton: String,
     edits: Option<usize>,
-    /// A number that the weighted distance of the spelled texts does not exceed, if it was computed.
-    weighted_max: Option<u32>,
+    /// Bounds of the weighted distance of the spelled texts, both inclusive, if they were computed.
+    weighted: Option<(u32, u32)>,
 }
 
 impl Read {
@@ -71,7 +71,7 @@ impl Read {
         self.singular_letters = singular(&self.letters).len();
         self.words = text.bytes().filter(|byte| *byte == b' ').count() + 1;
         self.has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-        (self.has_sounds, self.edits, self.weighted_max) = (false, None, None);
+        (self.has_sounds, self.edits, self.weighted) = (false, None, None);
         is_plain(&self.letters)
     }
 
@@ -298,16 +298,21 @@ impl<'a> ByLetters<'a> {
         are_near_skeletons(self.name.skeleton(), &self.mark.skeleton)
     }
 
-    /// Whether the weighted distance of the spelled texts is at most `limit`. Rules with smaller limits come first: above them, it is soon known.
+    /// Whether the weighted distance of the spelled texts is at most `limit`. It is computed once, and only if its bounds do not decide.
     fn is_weighted_within(&mut self, limit: usize) -> bool {
-        let Self { weighted, mark: Read { letters, weighted_max, .. }, .. } = self;
-        let max = weighted_max.get_or_insert_with(|| weighted.distance_max(letters));
-        if *max as usize <= limit {
-            return true;
+        let Self { spelled, weighted, mark, .. } = self;
+        let (limit, letters) = (limit as u32, mark.letters.as_str());
+        let (least, most) = mark.weighted.get_or_insert_with(|| (0, weighted.distance_max(letters)));
+        if *least <= limit && limit < *most {
+            // Rule `P8`, whose limit is the largest, is tried after the others, so that its limit is used unless the bounds already decide it.
+            let of_last_rule = (spelled.len().max(letters.len()) * rules::CONSONANTS_LIMIT / 10) as u32;
+            let stop = if *most <= of_last_rule { limit } else { limit.max(of_last_rule) };
+            (*least, *most) = match weighted.distance_within(letters, stop) {
+                Some(distance) => (distance, distance),
+                None => (stop + 1, *most),
+            };
         }
-        let distance = weighted.distance_within(letters, limit as u32);
-        *max = distance.unwrap_or(*max);
-        distance.is_some()
+        *most <= limit
     }
 
     /// Rule `P13`.
