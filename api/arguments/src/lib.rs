@@ -205,7 +205,8 @@ impl Checker {
     fn find(&self, given: &str) -> Result<&Parameter, Problem> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == given).map_or(given, |(_, name)| *name);
         let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name);
-        named(name).or_else(|| named(&other_case(name)?)).ok_or_else(|| {
+        let other_spelling = || self.parameters.iter().find(|parameter| is_other_spelling(name, &parameter.name));
+        named(name).or_else(other_spelling).ok_or_else(|| {
             let hint = hint(given, self.known.iter().map(String::as_str));
             Problem::parameter(echo(given), format!("unknown parameter \"{}\"{hint}", echo(given)))
         })
@@ -236,29 +237,45 @@ impl Checker {
     }
 }
 
-/// A name of several words in the other one of camelCase and snake_case; `None` if it is in neither.
-fn other_case(name: &str) -> Option<String> {
-    let mut out = String::with_capacity(name.len() + 4);
-    match (name.contains('_'), name.bytes().any(|byte| byte.is_ascii_uppercase())) {
-        (true, false) => {
-            let mut words = name.split('_');
-            out.push_str(words.next()?);
-            for word in words {
-                out.push(word.chars().next()?.to_ascii_uppercase());
-                out.push_str(word.get(1..)?);
-            }
+/// Whether a name is another spelling of a name of several words, in snake_case or camelCase. Capitals that follow each other are one word: `hours_tis` and
+/// `hoursTis` are `hoursTIS`.
+fn is_other_spelling(given: &str, name: &str) -> bool {
+    snake_case(name).is_some_and(|snake| given == snake || given == camel_case(&snake))
+}
+
+/// A name of several words in snake_case; `None` if it has one word, or is neither in camelCase nor in snake_case.
+fn snake_case(name: &str) -> Option<String> {
+    let has_capitals = name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if name.contains('_') == has_capitals || name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    let (mut out, mut is_after_capital) = (String::with_capacity(name.len() + 4), false);
+    for c in name.chars() {
+        let is_capital = c.is_ascii_uppercase();
+        if is_capital && !is_after_capital {
+            out.push('_');
         }
-        (false, true) => {
-            for c in name.chars() {
-                if c.is_ascii_uppercase() {
-                    out.push('_');
-                }
-                out.push(c.to_ascii_lowercase());
-            }
-        }
-        _ => return None,
+        out.push(c.to_ascii_lowercase());
+        is_after_capital = is_capital;
     }
     Some(out)
+}
+
+/// A name in snake_case in camelCase.
+fn camel_case(snake: &str) -> String {
+    let mut out = String::with_capacity(snake.len());
+    let mut begins_word = false;
+    for c in snake.chars() {
+        match c {
+            '_' => begins_word = true,
+            c if begins_word => {
+                out.push(c.to_ascii_uppercase());
+                begins_word = false;
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`.
