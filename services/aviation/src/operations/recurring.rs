@@ -87,6 +87,16 @@ pub struct Answer {
     pub disclaimer: &'static str,
 }
 
+/// The problem of a field of the checked aircraft, as one of the argument that gave it.
+fn of_argument(problem: Problem) -> Problem {
+    let field = problem.detail.strip_prefix("aircraft[0].").and_then(|detail| detail.split_once(": "));
+    match field {
+        Some(("compliance", reason)) => Problem::parameter("lastDone", format!("lastDone: {reason}")),
+        Some((field, reason)) => Problem::parameter(field, format!("{field}: {reason}")),
+        None => problem,
+    }
+}
+
 impl Read for Arguments {
     type Service = Aviation;
     type Answer = Answer;
@@ -105,7 +115,7 @@ impl Read for Arguments {
                 no limits and `REFERENCED_DOCUMENT`.",
             surface: Surface::Tool,
             list: "directives",
-            errors: &[ErrorCode::AsOfInvalid, ErrorCode::BodyInvalid],
+            errors: &[ErrorCode::AsOfInvalid],
             example: json!({ "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }),
             ..Definition::read()
         }
@@ -130,7 +140,7 @@ impl Read for Arguments {
             compliance: last_done.into_iter().map(record).collect(),
             ..FleetItem::default()
         };
-        let Some(checked) = check_items(vec![item])?.pop() else {
+        let Some(checked) = check_items(vec![item]).map_err(of_argument)?.pop() else {
             return Err(Problem::new(ErrorCode::Internal, "the aircraft could not be read"));
         };
         let mut found = directives_for(reader, &checked.aircraft).await?;
@@ -161,5 +171,35 @@ impl Read for Arguments {
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what is wrong with the aircraft of a call is named by the tool's own arguments: it has no `aircraft` and no `compliance`.
+    #[test]
+    fn refused_arguments() {
+        let done =
+            |ad: &str, date: &str| ComplianceRecord { ad: ad.to_owned(), date: Some(date.to_owned()), ..ComplianceRecord::default() };
+        let item = |make: &str, compliance| FleetItem {
+            tail: TAIL.to_owned(),
+            make: make.to_owned(),
+            model: "PA-28-140".to_owned(),
+            compliance,
+            ..FleetItem::default()
+        };
+        for (item, parameter, detail) in [
+            (item("--", Vec::new()), "make", "make: has neither a letter nor a digit"),
+            (item("Piper", vec![done("2011-10-09", "2026-13-01")]), "lastDone", "lastDone: \"2026-13-01\" is not a day YYYY-MM-DD"),
+            (item("Piper", vec![done("AD --", "2026-03-10")]), "lastDone", "lastDone: \"AD --\" is not the number of a directive"),
+        ] {
+            let Err(problem) = check_items(vec![item]).map_err(of_argument) else { panic!("{detail} was accepted") };
+            assert_eq!(
+                (problem.code, problem.parameter.as_str(), problem.detail.as_str()),
+                (ErrorCode::ParameterInvalid, parameter, detail)
+            );
+        }
     }
 }
