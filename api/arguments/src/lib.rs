@@ -237,20 +237,20 @@ impl Checker {
     }
 }
 
-/// Whether a name is another spelling of a name of several words, in snake_case or camelCase. Capitals that follow each other are one word: `hours_tis` and
-/// `hoursTis` are `hoursTIS`.
+/// Whether a name is the other spelling of a name of several words: in snake_case of one in camelCase, and the reverse. Capitals in a row are one word:
+/// `hours_tis` is `hoursTIS`.
 fn is_other_spelling(given: &str, name: &str) -> bool {
-    snake_case(name).is_some_and(|snake| given == snake || given == camel_case(&snake))
+    match (name.contains('_'), name.bytes().any(|byte| byte.is_ascii_uppercase())) {
+        (true, false) => given == camel_case(name),
+        (false, true) => given == snake_case(name),
+        _ => false,
+    }
 }
 
-/// A name of several words in snake_case; `None` if it has one word, or is neither in camelCase nor in snake_case.
-fn snake_case(name: &str) -> Option<String> {
-    let has_capitals = name.bytes().any(|byte| byte.is_ascii_uppercase());
-    if name.contains('_') == has_capitals || name.starts_with(|c: char| c.is_ascii_uppercase()) {
-        return None;
-    }
-    let (mut out, mut is_after_capital) = (String::with_capacity(name.len() + 4), false);
-    for c in name.chars() {
+/// A name in camelCase in snake_case.
+fn snake_case(camel: &str) -> String {
+    let (mut out, mut is_after_capital) = (String::with_capacity(camel.len() + 4), false);
+    for c in camel.chars() {
         let is_capital = c.is_ascii_uppercase();
         if is_capital && !is_after_capital {
             out.push('_');
@@ -258,21 +258,18 @@ fn snake_case(name: &str) -> Option<String> {
         out.push(c.to_ascii_lowercase());
         is_after_capital = is_capital;
     }
-    Some(out)
+    out
 }
 
 /// A name in snake_case in camelCase.
 fn camel_case(snake: &str) -> String {
-    let mut out = String::with_capacity(snake.len());
-    let mut begins_word = false;
+    let (mut out, mut begins_word) = (String::with_capacity(snake.len()), false);
     for c in snake.chars() {
-        match c {
-            '_' => begins_word = true,
-            c if begins_word => {
-                out.push(c.to_ascii_uppercase());
-                begins_word = false;
-            }
-            c => out.push(c),
+        if c == '_' {
+            begins_word = true;
+        } else {
+            out.push(if begins_word { c.to_ascii_uppercase() } else { c });
+            begins_word = false;
         }
     }
     out

@@ -182,7 +182,7 @@ fn fields_within_fields() {
     }
 }
 
-/// Proves that a name with capitals in a row has two other spellings, as a parameter and as a field of the items of a list, and no further one.
+/// Proves that a name with capitals in a row has one other spelling, as a parameter and as a field of the items of a list, and no further one.
 #[test]
 fn names_with_capitals_in_a_row() {
     let operations = aviation::service().service.operations;
@@ -191,13 +191,13 @@ fn names_with_capitals_in_a_row() {
         Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)
     };
     let item = |field: &str| json!({ "aircraft": [{ "tail": "N1", "make": "Piper", "model": "PA-28-140", field: 1262.5 }] });
-    for field in ["hoursTIS", "hours_tis", "hoursTis"] {
+    for field in ["hoursTIS", "hours_tis"] {
         let asked = check("recurring_due", json!({ "make": "Piper", "model": "PA-28-140", field: 1262.5 }));
         assert_eq!(asked.map(|read| read["hoursTIS"].clone()), Ok(json!(1262.5)), "{field}");
         let asked = check("assess", item(field));
         assert_eq!(asked.map(|read| read["aircraft"][0]["hoursTIS"].clone()), Ok(json!(1262.5)), "{field}");
     }
-    for field in ["hourstis", "HoursTIS", "HOURS_TIS", "hours_t_i_s", "hours_TIS"] {
+    for field in ["hoursTis", "hourstis", "HoursTIS", "HOURS_TIS", "hours_t_i_s", "hours_TIS"] {
         assert_eq!(check("assess", item(field)).unwrap_err().parameter, "aircraft", "{field}");
         let asked = check("recurring_due", json!({ "make": "Piper", "model": "PA-28-140", field: 1262.5 }));
         assert_eq!(asked.unwrap_err().parameter, field);
