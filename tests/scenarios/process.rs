@@ -192,8 +192,13 @@ impl Server {
     /// Starts a server and waits until it is ready.
     pub(crate) fn ready(command: Command) -> Self {
         let this = Self::start(command);
-        wait_for("readiness", || (this.get("/readyz", "")?.0 == 200).then_some(()));
+        this.wait_until_ready();
         this
+    }
+
+    /// Waits until the server is ready.
+    pub(crate) fn wait_until_ready(&self) {
+        wait_for("readiness", || (self.get("/readyz", "")?.0 == 200).then_some(()));
     }
 
     /// Starts a server and waits until it is ready and signs receipts, which a server that has just started may not do yet.
