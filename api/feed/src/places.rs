@@ -343,7 +343,7 @@ impl Feed {
 struct Reach {
     /// Whether it begins at `after` and not at the start.
     is_far: bool,
-    /// Whether it goes on after the page to count what matches.
+    /// Whether it continues after the page to count what matches.
     is_counted: bool,
 }
 
