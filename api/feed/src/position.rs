@@ -78,12 +78,7 @@ impl Position {
 /// # Errors
 /// `as-of-invalid` for a malformed or future time; `unavailable` when the view lags behind the log for too long.
 pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
-    let Some(text) = as_of else {
-        let view = ctx.live(source.view).await?;
-        let last = view.checkpoint().await.map_err(store_problem)?.seq;
-        let now = ctx.clock.now();
-        return Ok(Position { view, seq: last, last, now, clock_time: now });
-    };
+    let Some(text) = as_of else { return Ok(latest(ctx, source).await?.0) };
     let (now, clock_time) = (parse_as_of(text)?, ctx.clock.now());
     if now > clock_time {
         let detail = format!("{text} is in the future");
@@ -93,6 +88,17 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
     let last = at.seq;
     let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
     Ok(Position { view, seq, last, now, clock_time })
+}
+
+/// Returns the latest position, and the checkpoint of its view there.
+///
+/// # Errors
+/// `unavailable`.
+pub async fn latest(ctx: &Context, source: &Source) -> Result<(Position, Checkpoint), Problem> {
+    let view = ctx.live(source.view).await?;
+    let checkpoint = view.checkpoint().await.map_err(store_problem)?;
+    let (last, now) = (checkpoint.seq, ctx.clock.now());
+    Ok((Position { view, seq: last, last, now, clock_time: now }, checkpoint))
 }
 
 /// Returns a view that holds every change that was recorded until the given time. A view that lags could give a different answer later, so it is
