@@ -86,12 +86,12 @@ mod tests {
 
     /// Changes a word by one edit: a letter inserted, removed, replaced, or swapped with the next.
     fn edit(random: &mut StdRng, word: &mut Vec<char>) {
-        let at = random.random_range(0..word.len().max(1));
+        let at = random.random_range(0..word.len());
         match random.random_range(0..4) {
-            0 => word.insert(at.min(word.len()), letter(random)),
+            0 => word.insert(at, letter(random)),
             1 if word.len() > 1 => drop(word.remove(at)),
             2 if at + 1 < word.len() => word.swap(at, at + 1),
-            _ => word[at.min(word.len() - 1)] = letter(random),
+            _ => word[at] = letter(random),
         }
     }
 
