@@ -122,8 +122,10 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
         let problem: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!((answer.status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
     }
-    let near = server.send("GET", "/coverage/v1/feed?coverageLine=CARG", &key, "").body;
-    assert!(String::from_utf8(near).unwrap().contains("CARGO"));
+    for (query, known) in [("coverageLine=CARG", "did you mean"), ("state=Colorado", " CO,")] {
+        let refused = server.send("GET", &format!("/coverage/v1/feed?{query}"), &key, "").body;
+        assert!(String::from_utf8(refused).unwrap().contains(known), "{query}");
+    }
 }
 
 /// Proves the leads of the simulated carriers and companies that have a part to play: one business in two sources is one lead, a private carrier is
