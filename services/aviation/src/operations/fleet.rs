@@ -143,7 +143,7 @@ pub struct Assessment {
 
 /// The problem of a field of an aircraft.
 fn refused(at: usize, field: &str, reason: &str) -> Problem {
-    Problem::new(ErrorCode::BodyInvalid, format!("aircraft[{at}].{field}: {reason}")).about("aircraft")
+    Problem::new(ErrorCode::BodyInvalid, format!("aircraft.{at}.{field}: {reason}")).about("aircraft")
 }
 
 /// Reads hours. The error names the field.
@@ -428,12 +428,12 @@ mod tests {
     fn refused_items() {
         let twice = ComplianceRecord { ad: "2011-10-09".to_owned(), ..ComplianceRecord::default() };
         for (items, field) in [
-            (vec![item("=HYPERLINK")], "aircraft[0].tail"),
-            (vec![item("")], "aircraft[0].tail"),
-            (vec![item("N1"), item("n1")], "aircraft[1].tail"),
-            (vec![FleetItem { make: "--".to_owned(), ..item("N1") }], "aircraft[0].make"),
-            (vec![FleetItem { hours_tis: Some(-1.0), ..item("N1") }], "aircraft[0].hoursTIS"),
-            (vec![FleetItem { engine_make: Some("Lycoming".to_owned()), ..item("N1") }], "aircraft[0].engineModel"),
+            (vec![item("=HYPERLINK")], "aircraft.0.tail"),
+            (vec![item("")], "aircraft.0.tail"),
+            (vec![item("N1"), item("n1")], "aircraft.1.tail"),
+            (vec![FleetItem { make: "--".to_owned(), ..item("N1") }], "aircraft.0.make"),
+            (vec![FleetItem { hours_tis: Some(-1.0), ..item("N1") }], "aircraft.0.hoursTIS"),
+            (vec![FleetItem { engine_make: Some("Lycoming".to_owned()), ..item("N1") }], "aircraft.0.engineModel"),
             (
                 vec![FleetItem {
                     compliance: vec![twice.clone(), ComplianceRecord { ad: "AD 2011-10-09".to_owned(), ..twice }],

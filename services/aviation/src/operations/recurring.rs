@@ -89,7 +89,7 @@ pub struct Answer {
 
 /// The problem of a field of the checked aircraft, as one of the argument that gave it.
 fn of_argument(problem: Problem) -> Problem {
-    let field = problem.detail.strip_prefix("aircraft[0].").and_then(|detail| detail.split_once(": "));
+    let field = problem.detail.strip_prefix("aircraft.0.").and_then(|detail| detail.split_once(": "));
     match field {
         Some(("compliance", reason)) => Problem::parameter("lastDone", format!("lastDone: {reason}")),
         Some((field, reason)) => Problem::parameter(field, format!("{field}: {reason}")),
