@@ -95,6 +95,11 @@ impl Reader<'_> {
             let other = || properties.as_object().and_then(|known| known.keys().find(|name| is_other_spelling(&given, name)));
             let name = if properties.get(&given).is_some() { None } else { other().cloned() };
             let name = name.unwrap_or_else(|| given.clone());
+            let is_of_any_type = |property: &Value| !is_list(property) && Kind::of(property) == Kind::Unknown;
+            // As a parameter that is null, a field that is null is missing: many programs write optional fields without a value so.
+            if value.is_null() && properties.get(&name).is_some_and(|property| !is_of_any_type(property)) {
+                continue;
+            }
             let value = match properties.get(&name) {
                 Some(property) if !value.is_null() => {
                     let is_required = required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));

@@ -330,7 +330,7 @@ fn fields_of_hosts() {
 }
 
 /// Proves that the items of a list have the types of their schema on every surface that takes JSON, also where the list is a text: a number as text is
-/// refused with the path of its field, as it is not in arguments; a misspelt field of an item is refused with the nearest one.
+/// refused with the path of its field, as it is not in arguments; a field that is null is missing; a misspelt field of an item is refused with the nearest one.
 #[test]
 fn items_of_lists() {
     let operations = aviation::service().service.operations;
@@ -342,11 +342,12 @@ fn items_of_lists() {
         item.extend(of(more));
         json!([item])
     };
-    let taken = fleet(json!({"hoursTIS": 12}));
+    let taken = fleet(json!({"hoursTIS": 12, "serial": null, "cycles": null}));
     for given in [taken.clone(), Value::from(taken.to_string())] {
         for read in [route.body(of(json!({ "aircraft": given })), std::iter::empty()), tool.tool(of(json!({ "aircraft": given })))] {
             let read = read.unwrap();
             assert_eq!((&read["aircraft"][0]["hoursTIS"], &read["aircraft"][0]["model"]), (&json!(12), &json!("172")));
+            assert!(["serial", "cycles"].iter().all(|name| read["aircraft"][0].get(*name).is_none()), "a field that is null is missing");
         }
     }
     assert_eq!(
@@ -367,6 +368,8 @@ fn items_of_lists() {
             "unknown field \"hour\" in aircraft.0.compliance.0, did you mean \"hours\"?",
         ),
         (json!({"wingspan": 1}), "unknown field \"wingspan\" in aircraft.0"),
+        (json!({"wingspan": null}), "unknown field \"wingspan\" in aircraft.0"),
+        (json!({"make": null}), "aircraft.0.make is missing"),
     ] {
         let given = fleet(field);
         let read = [given.clone(), Value::from(given.to_string())].map(|given| of(json!({ "aircraft": given })));
