@@ -10,6 +10,7 @@ use access::{Access, USE_RECORDING_INTERVAL};
 use futures_util::future::BoxFuture;
 use ingest::schedule::Schedule;
 use operation::context::Part;
+use operation::metrics::{self, RoundTask};
 use projector::follow;
 use reads::registration::{TaskContext, TaskRole};
 use receipts::operations::signer::Signer;
@@ -223,6 +224,7 @@ async fn follow_receipt_keys(engine: Arc<Engine>) {
         if let Err(error) = read.and_then(|mut checks| data_dir::read_receipt_keys(&dir, &engine.parts.keys, &mut checks)) {
             tracing::warn!(error = ingest::reason(&*error), "receipt keys cannot be read, will retry");
         }
+        metrics::count_round(RoundTask::ReceiptKeys);
         tokio::select! {
             _ = stop.changed() => {}
             () = tokio::time::sleep(KEYS_POLL_INTERVAL) => {}

@@ -234,6 +234,13 @@ impl Server {
         String::from_utf8(answer.body).ok()
     }
 
+    /// Returns how many rounds of a task have ended.
+    pub(crate) fn rounds(&self, task: &str) -> u64 {
+        let series = format!("api_rounds_total{{task=\"{task}\"}} ");
+        let metrics = wait_for("the metrics", || self.metrics());
+        metrics.lines().find_map(|line| line.strip_prefix(series.as_str())).map_or(0, |count| count.parse().unwrap())
+    }
+
     /// Makes a request, as [`send`] does.
     pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &str) -> Answer {
         send(self.address, method, path, &[("x-api-key", key)], body)
