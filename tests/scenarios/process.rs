@@ -210,10 +210,14 @@ impl Server {
 
     /// Waits until the server is ready and has compared its log with what was signed before, until when it issues no receipts.
     pub(crate) fn wait_until_it_signs(&self) {
-        wait_for("readiness to sign receipts", || {
-            let (status, notices) = self.get("/readyz", "")?;
-            (status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")).then_some(())
-        });
+        wait_for("readiness to sign receipts", || self.signs().then_some(()));
+    }
+
+    /// Whether the server is ready and signs receipts.
+    pub(crate) fn signs(&self) -> bool {
+        self.get("/readyz", "").is_some_and(|(status, notices)| {
+            status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")
+        })
     }
 
     /// Returns the id of the process.
