@@ -119,6 +119,8 @@ struct Extent {
     first: Option<Spot>,
     /// The last place that was walked.
     last: Option<Spot>,
+    /// See [`Walked::read_to`].
+    read_to: Option<Spot>,
     places: usize,
     /// Whether the walk reached the end of the part.
     is_whole: bool,
@@ -294,6 +296,8 @@ impl Feed {
                 page.take(spot, record, is_selected, after, walk.limit);
             }
             if page.is_done(reading.rows_read) {
+                let is_cut = page.places >= PLACES_MAX;
+                page.read_to = page.last.clone().max(reading.passed.take().filter(|_| !is_cut));
                 return Ok(page);
             }
         }
@@ -303,7 +307,8 @@ impl Feed {
     fn end_of<R>(&self, ctx: &Context, walk: &Walk<'_>, page: &Walked<R>) -> (Option<u64>, Option<String>) {
         let total = (page.is_whole && page.reach.is_counted && !page.reach.is_far).then_some(page.total);
         let next = page.next().map(|spot| {
-            let is_far = page.reach.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
+            // A walk from the start ends there again.
+            let is_far = page.reach.is_far || !page.has_more;
             let token = Token { list: walk.list.to_owned(), filter: walk.filter.to_owned(), spot, is_far };
             // The fields are texts and numbers, so serialization cannot fail.
             let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
@@ -370,6 +375,8 @@ struct Walked<R> {
     /// The first and the last place that were walked.
     first: Option<Spot>,
     last: Option<Spot>,
+    /// Where a walk ended that did not reach the end of the part: no place up to there is left. Behind `last` it has read rows of places that no record has.
+    read_to: Option<Spot>,
     /// Whether a match after the page was found.
     has_more: bool,
     /// Whether the walk reached the end of the part.
@@ -379,14 +386,25 @@ struct Walked<R> {
 
 impl<R> Default for Walked<R> {
     fn default() -> Self {
-        Self { items: Vec::new(), total: 0, places: 0, first: None, last: None, has_more: false, is_whole: false, reach: Reach::default() }
+        Self {
+            items: Vec::new(),
+            total: 0,
+            places: 0,
+            first: None,
+            last: None,
+            read_to: None,
+            has_more: false,
+            is_whole: false,
+            reach: Reach::default(),
+        }
     }
 }
 
 impl<R> Walked<R> {
     /// What a walk from the start, of which every place matched, found of the part.
     fn extent(&self) -> Extent {
-        Extent { first: self.first.clone(), last: self.last.clone(), places: self.places, is_whole: self.is_whole }
+        let (first, last, read_to) = (self.first.clone(), self.last.clone(), self.read_to.clone());
+        Extent { first, last, read_to, places: self.places, is_whole: self.is_whole }
     }
 
     fn take(&mut self, spot: Spot, record: Option<R>, is_selected: bool, after: Option<&Spot>, limit: usize) {
@@ -414,7 +432,7 @@ impl<R> Walked<R> {
 
     /// Whether the walk says something about the places after `after`.
     fn is_past(&self, after: Option<&Spot>) -> bool {
-        self.is_whole || after.is_none_or(|after| self.last.as_ref().is_some_and(|last| last > after))
+        self.is_whole || after.is_none_or(|after| self.read_to.as_ref().is_some_and(|read_to| read_to > after))
     }
 
     /// The place after which the next page starts; `None` at the end.
@@ -422,7 +440,7 @@ impl<R> Walked<R> {
         if self.has_more {
             return self.items.last().map(|(spot, _)| spot.clone());
         }
-        if self.is_whole { None } else { self.last.clone() }
+        if self.is_whole { None } else { self.read_to.clone() }
     }
 }
 
@@ -439,6 +457,7 @@ async fn page_within<R>(
         places: extent.places,
         first: extent.first.clone(),
         last: extent.last.clone(),
+        read_to: extent.read_to.clone(),
         is_whole: extent.is_whole,
         ..Walked::default()
     };
@@ -459,6 +478,10 @@ async fn page_within<R>(
             }
             page.items.push((spot, None));
         }
+        // What follows are rows of places that no record has any more.
+        if reading.passed.as_ref().is_some_and(|passed| passed >= last) {
+            return Ok(page);
+        }
     }
     Ok(page)
 }
@@ -477,6 +500,8 @@ struct Reading<'a> {
     after: Option<Key>,
     /// The place after which the walk starts.
     start: Option<Spot>,
+    /// The last place of which all rows are read.
+    passed: Option<Spot>,
     buckets_at_once: usize,
     /// The most rows of a bucket that are read at a time.
     rows_at_once: usize,
@@ -498,6 +523,7 @@ impl<'a> Reading<'a> {
             last_bucket: *part.buckets.end(),
             after: None,
             start,
+            passed: None,
             buckets_at_once: 1,
             rows_at_once: ROWS_PER_READ,
             is_in_gap: false,
@@ -521,7 +547,7 @@ impl<'a> Reading<'a> {
         }
         // The bucket after one that was read in parts is probably as large, so it is read alone.
         self.buckets_at_once = if self.after.is_some() { 1 } else { (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE) };
-        let mut spots = Vec::new();
+        let (mut spots, mut read): (Vec<Spot>, Option<Spot>) = (Vec::new(), None);
         for rows in rows_of_buckets {
             self.rows_read += rows.len();
             let (is_cut, last) = (rows.len() == limit, rows.last().map(|(key, _)| key.clone()));
@@ -537,7 +563,10 @@ impl<'a> Reading<'a> {
                 let is_after_start = self.start.as_ref().is_none_or(|start| spot > *start);
                 let since = Seq::try_from(*since).unwrap_or_default();
                 if began(since) && (until == Seq(0) || !began(until)) && is_after_start {
-                    spots.push(spot);
+                    spots.push(spot.clone());
+                }
+                if let Some(before) = read.replace(spot).filter(|before| Some(before) != read.as_ref()) {
+                    self.passed = Some(before);
                 }
             }
             if is_cut {
@@ -553,9 +582,13 @@ impl<'a> Reading<'a> {
 
     /// The rows of a bucket that are read next.
     fn range(&self, bucket: i64, limit: usize) -> Range {
-        let first = self.start.as_ref().filter(|spot| spot.bucket == bucket).map_or(*self.ranks.start(), |spot| spot.rank);
         let after = self.after.clone().filter(|_| bucket == self.bucket);
-        let from = after.is_none().then(|| key![self.list, bucket, first]);
+        // Many places can have the same rank. A place of another day can be before the ranks of the part.
+        let start = self.start.as_ref().filter(|spot| spot.bucket == bucket && spot.rank >= *self.ranks.start());
+        let from = after.is_none().then(|| match start {
+            Some(Spot { rank, id, .. }) => key![self.list, bucket, *rank, id.as_str()],
+            None => key![self.list, bucket, *self.ranks.start()],
+        });
         Range { prefix: key![self.list, bucket], after, from, limit, reverse: false }
     }
 }

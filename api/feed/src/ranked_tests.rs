@@ -229,6 +229,96 @@ async fn further_pages_of_a_position_do_not_walk_again() {
     assert_eq!(ask(&later, 20, None).await.1, Some(300), "299 places and the new one");
 }
 
+/// Adds rows of places of a list without records: bucket, rank, how many, and until which seq they hold. Their ids are numbers after a letter.
+async fn add_places(things: &Things, list: &str, (bucket, rank): (i64, i64), letter: char, count: usize, until: u64) {
+    let write = |n: usize| {
+        let row = key![list, bucket, rank, format!("{letter}{n:05}"), Seq(1)];
+        Write::put(LARGE.places.unwrap(), row, format!("{{\"until\":{until}}}").into())
+    };
+    things.view.commit((0..count).map(write).collect(), &things.checkpoint).await.unwrap();
+}
+
+/// A view with a few changes, so that places that begin with the first one hold.
+async fn with_changes() -> Things {
+    let mut things = Things::new(&LARGE).await;
+    for n in 0..3 {
+        things.change(&Thing { id: format!("thing/{n}"), kind: "a".into(), name: "n".into(), size: 20 });
+    }
+    things.commit().await;
+    things
+}
+
+/// The ids of all pages of a list, with totals and without.
+async fn ids_of(ctx: &Context, feed: &Feed, at: &Position, list: &str, limit: usize) -> [Vec<String>; 2] {
+    let mut out = [Vec::new(), Vec::new()];
+    for (is_counted, ids) in [true, false].into_iter().zip(&mut out) {
+        let mut after: Option<String> = None;
+        for _ in 0..1_000 {
+            let walk = Walk { list, part: whole(), filter: "", limit, after: after.as_deref() };
+            let page = if is_counted {
+                feed.ranked_ids::<Thing>(ctx, at, walk).await.unwrap()
+            } else {
+                feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap()
+            };
+            ids.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// Proves that a list whose places have all the same rank is read to its end, also if it has more rows than one call reads.
+#[tokio::test]
+async fn places_of_one_rank_are_read_to_the_end() {
+    let (things, count) = (with_changes().await, 3 * PLACES_MAX + 700);
+    add_places(&things, "flat", (0, 0), 'p', count, 0).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let wanted: Vec<String> = (0..count).map(|n| format!("p{n:05}")).collect();
+    for ids in ids_of(&ctx, &feed, &at, "flat", 500).await {
+        assert_eq!((ids.len(), ids == wanted), (count, true));
+    }
+}
+
+/// Proves that places behind more rows than one call reads are found, if the rows in front of them are of places that no record has any more.
+#[tokio::test]
+async fn places_behind_former_ones_are_found() {
+    let (things, former) = (with_changes().await, 3 * PLACES_MAX + 700);
+    add_places(&things, "moved", (0, 0), 'a', 2, 0).await;
+    add_places(&things, "moved", (0, 1), 'b', former, 2).await;
+    add_places(&things, "moved", (1, 10), 'c', 3, 0).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    for _ in 0..2 {
+        for ids in ids_of(&ctx, &feed, &at, "moved", 2).await {
+            assert_eq!(ids, ["a00000", "a00001", "c00000", "c00001", "c00002"]);
+        }
+    }
+}
+
+/// Proves that a page continues at the start of its part if `after` is before it, as it is in a list of days to come when a day has ended.
+#[tokio::test]
+async fn pages_begin_with_their_part() {
+    let mut things = Things::new(&LARGE).await;
+    for n in 0..9 {
+        things.change(&Thing { id: format!("thing/{n}"), kind: "a".into(), name: "n".into(), size: 20 + n / 3 });
+    }
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let walk = |first: i64, after| Walk { list: "all", part: Segment { buckets: 2..=3, ranks: first..=100 }, filter: "", limit: 2, after };
+    let next = feed.ranked_ids::<Thing>(&ctx, &at, walk(20, None)).await.unwrap().next.unwrap();
+    for _ in 0..2 {
+        let page = feed.ranked_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+        assert_eq!((page.items, page.total), (vec!["thing/3".to_owned(), "thing/4".to_owned()], Some(6)));
+    }
+    let page = feed.ranked_page_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+    assert_eq!(page.items, ["thing/3", "thing/4"]);
+}
+
 /// Proves that `after` of another list, another filter or another kind, and altered ones, are refused by name.
 #[tokio::test]
 async fn after_belongs_to_its_query() {
