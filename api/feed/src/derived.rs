@@ -111,13 +111,15 @@ impl<T: Send + Sync + 'static> Catalog<T> {
             return;
         }
         for (id, made) in made {
+            // Another call was faster. Lists may hold its value, and go with it.
+            if state.values.contains_key(&id) {
+                continue;
+            }
             if state.bytes + made.bytes > self.bytes_max {
                 *state = State { upto: state.upto, ..State::default() };
             }
             state.bytes += made.bytes;
-            if let Some(before) = state.values.insert(id, made) {
-                state.bytes = state.bytes.saturating_sub(before.bytes);
-            }
+            state.values.insert(id, made);
         }
     }
 
@@ -125,7 +127,8 @@ impl<T: Send + Sync + 'static> Catalog<T> {
     fn add_list(&self, at: Seq, list: (String, i64), ids: &[String], values: &DerivedList<T>) {
         let mut state = self.state();
         let bytes = bytes_of_list(&list.0, values);
-        let has_all = ids.len() == values.len() && ids.iter().all(|id| state.values.contains_key(id));
+        let is_here = |(id, value): (&String, &Arc<T>)| state.values.get(id).is_some_and(|made| Arc::ptr_eq(&made.value, value));
+        let has_all = ids.len() == values.len() && ids.iter().zip(values.iter()).all(is_here);
         if state.upto == Some(at) && has_all && state.bytes + bytes <= self.bytes_max {
             let before = state.lists.insert(list, Arc::clone(values)).map_or(0, |_| bytes);
             state.bytes += bytes - before;

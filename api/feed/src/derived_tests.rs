@@ -83,6 +83,27 @@ async fn values_are_made_once() {
     assert_eq!(names(things.checkpoint.seq, "kind/b").await, expected("new more", 1));
 }
 
+/// Proves that a list goes with a change of its record, although two calls made the value of the record at the same time.
+#[test]
+fn values_that_were_made_twice_leave_no_list() {
+    let (all, own): ((String, i64), [String; 1]) = (("all".to_owned(), 2), ["thing/1".to_owned()]);
+    let list_after = |of_list: usize, made: [usize; 2]| {
+        let (catalog, values) = (Catalog::<u32>::new(10_000), [Arc::new(7), Arc::new(7)]);
+        catalog.advance(None, Seq(1), None);
+        let add = |value: usize| {
+            let made = Made { seq: Seq(1), bytes: 1, value: Arc::clone(&values[value]) };
+            catalog.add_values(Seq(1), vec![(own[0].clone(), made)]);
+        };
+        add(made[0]);
+        catalog.add_list(Seq(1), all.clone(), &own, &Arc::new(vec![Arc::clone(&values[of_list])]));
+        add(made[1]);
+        let is_kept = catalog.list(Seq(1), &all).is_some();
+        catalog.advance(Some(Seq(1)), Seq(2), Some(Touched { ids: own.clone().into(), lists: HashSet::new() }));
+        (is_kept, catalog.list(Seq(2), &all).is_some())
+    };
+    assert_eq!((list_after(0, [0, 1]), list_after(1, [0, 1])), ((true, false), (false, false)));
+}
+
 /// Proves that lists are those of their records at any position, also while values are dropped because they need more bytes than are kept.
 #[tokio::test]
 async fn lists_follow_their_records() {
