@@ -96,11 +96,13 @@ pub struct Comparisons {
 }
 
 impl Comparisons {
-    /// Returns the directives that may apply to an aircraft, superseded ones included, in the order of answers.
+    /// Returns the directives that may apply to an aircraft, superseded ones included, in the order of answers. Other tasks have their turn before: a call
+    /// compares hundreds of aircraft and writes what was found of each, mostly without waiting for anything.
     ///
     /// # Errors
     /// `unavailable`.
     pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Found, Problem> {
+        tokio::task::yield_now().await;
         let names = aircraft.with_serial(None);
         let found = match self.found.get(&names) {
             Some(found) => Arc::clone(found),
@@ -278,9 +280,11 @@ impl ResolvedNames {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use directives::Aircraft;
     use feed::derived::Derived as _;
+    use feed::testing::{START_MS, World, call};
     use serde_json::json;
 
     use super::*;
@@ -355,5 +359,28 @@ mod tests {
         drop((first, again, lists));
         assert_eq!(known.found(&[list(0..2)], &names).len(), 2);
         assert_eq!(known.found(&[], &names).len(), 0);
+    }
+
+    /// Proves that other tasks have their turn for each aircraft, also if nothing is read for it.
+    #[tokio::test]
+    async fn other_tasks_have_their_turn() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS);
+        let reader = Reader::<Aviation>::as_of(call(&ctx), None).await.unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let counting = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let (mut comparisons, names) = (Comparisons::default(), aircraft("PA-28-140", None));
+        for _ in 0..3 {
+            let before = turns.load(Relaxed);
+            assert!(comparisons.directives_for(&reader, &names).await.unwrap().is_empty());
+            assert!(turns.load(Relaxed) > before);
+        }
+        counting.abort();
     }
 }
