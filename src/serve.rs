@@ -10,6 +10,7 @@ use access::{Access, USE_RECORDING_INTERVAL};
 use futures_util::future::BoxFuture;
 use ingest::schedule::Schedule;
 use operation::context::Part;
+use operation::metrics::{self, RoundTask};
 use projector::follow;
 use reads::registration::{TaskContext, TaskRole};
 use receipts::operations::signer::Signer;
@@ -127,7 +128,8 @@ pub(crate) async fn run(
         if is_ready.load(Ordering::Relaxed) {
             Ok(())
         } else {
-            Err("the views are catching up with the log, or the signer of receipts is starting".to_owned())
+            Err("the views are catching up with the log, services read what their first calls need, or the signer of receipts is starting"
+                .to_owned())
         }
     });
     let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
@@ -158,12 +160,15 @@ fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo
     tasks.spawn(engine.until_stopped(async move {
         match demo {
             Some(demo) => demo(own, is_ready).await,
-            // Ready when everything that was in the log at the start is projected, the first key of receipts is recorded, and the log is compared with
-            // what was signed before: the first receipt is signed. A refusal is no reason to answer no reads.
+            // Ready when everything that was in the log at the start is projected, what the first calls need is read, the first key of receipts is
+            // recorded, and the log is compared with what was signed before: the first receipt is signed. A refusal is no reason to answer no reads.
             None => {
                 while let Err(error) = own.wait_all_projected().await {
                     tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
                     tokio::time::sleep(CATCH_UP_RETRY_PAUSE).await;
+                }
+                if role.includes(Role::Api) {
+                    services::prepare(&own.context).await;
                 }
                 while own.is_signer
                     && !receipts::operations::pubkey::named(&own.context).await.is_ok_and(|signing| !signing.keys.is_empty())
@@ -219,6 +224,7 @@ async fn follow_receipt_keys(engine: Arc<Engine>) {
         if let Err(error) = read.and_then(|mut checks| data_dir::read_receipt_keys(&dir, &engine.parts.keys, &mut checks)) {
             tracing::warn!(error = ingest::reason(&*error), "receipt keys cannot be read, will retry");
         }
+        metrics::count_round(RoundTask::ReceiptKeys);
         tokio::select! {
             _ = stop.changed() => {}
             () = tokio::time::sleep(KEYS_POLL_INTERVAL) => {}

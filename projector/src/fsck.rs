@@ -243,7 +243,8 @@ pub(crate) async fn check_view<S: Service>(
     let mut guard = live.lock().await;
     guard.apply_logged_changes().await?;
     changes += rebuilt.apply_log(|_| ()).await?;
-    let difference = difference(S::VIEW.tables, &**guard.view(), &**rebuilt.view()).await?;
+    let counts = counts_differ(guard.checkpoint().current_records(), rebuilt.checkpoint().current_records());
+    let difference = difference(S::VIEW.tables, &**guard.view(), &**rebuilt.view()).await?.or(counts);
     let is_repaired = repair && difference.is_some();
     if is_repaired {
         rebuilt.adopt_positions(&guard).await?;
@@ -285,6 +286,12 @@ pub async fn check_heads(parts: &Parts, repair: bool) -> Result<CheckedView, Err
     Err(Error::Refused("the latest-version index changes all the time; check again while no upstream is synced".to_owned()))
 }
 
+/// Returns the difference between the counts of current records of two generations of a view. A view that does not know its count does not differ.
+fn counts_differ(live: Option<u64>, wanted: Option<u64>) -> Option<String> {
+    live.filter(|_| live != wanted)
+        .map(|live| format!("the view counts {live} current records, and the log makes {}", wanted.unwrap_or_default()))
+}
+
 /// Returns the first difference between two generations of a view.
 async fn difference(tables: &[&'static Table], live: &dyn View, wanted: &dyn View) -> Result<Option<String>, Error> {
     for table in tables {
@@ -312,6 +319,14 @@ async fn difference(tables: &[&'static Table], live: &dyn View, wanted: &dyn Vie
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that another count than the one that the log makes is a difference, and that a count which an older version did not make is none.
+    #[test]
+    fn counts_are_compared() {
+        assert_eq!([counts_differ(Some(7), Some(7)), counts_differ(None, Some(7))], [None, None]);
+        let other = counts_differ(Some(7), Some(8)).unwrap();
+        assert_eq!(other, "the view counts 7 current records, and the log makes 8");
+    }
 
     /// Proves that trees that the log makes pass at every size, and that another root and a tree that the log does not reach are faults with their sizes.
     #[test]

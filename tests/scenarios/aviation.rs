@@ -119,6 +119,9 @@ async fn directives_of_a_model() {
     assert_eq!(directive(&unread, "96-10-12")["match"], "POSSIBLE");
     let problem = day.ask(400, "GET", "/v1/match?make=Piper", "", &Value::Null);
     assert_eq!(problem["parameter"], "model", "{problem}");
+    let unknown = day.ask(200, "GET", "/v1/match?make=Pipper&model=PA-28-140", "", &Value::Null);
+    assert_eq!((&unknown["total"], &unknown["directives"]), (&json!(0), &json!([])), "{unknown}");
+    assert!(unknown["note"].as_str().unwrap().contains("nearest known makes are PIPER"), "{unknown}");
 
     let record = day.ask(200, "GET", "/v1/records/2026-20-12", "", &Value::Null);
     assert_eq!((record["record"]["documents"].as_array().unwrap().len(), &record["record"]["status"]), (2, &json!("corrected")));
@@ -143,6 +146,11 @@ async fn a_stored_fleet() {
 
     let terms = day.ask(402, "POST", "/v1/assess", "", &fleet());
     assert_eq!((&terms["preview"]["count"], terms["preview"].get("aircraft")), (&json!(2), None), "{terms}");
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "assess_fleet", "arguments": fleet() } });
+    let answer = day.ask(200, "POST", "/mcp", "", &call);
+    let offered = &answer["result"]["structuredContent"];
+    assert!(offered["accepts"].as_array().is_some_and(|accepts| !accepts.is_empty()), "{offered}");
+    assert_eq!((&offered["preview"], offered.get("aircraft")), (&terms["preview"], None), "the tool shows the counts of the route");
     let six: Vec<Value> = (1..=6).map(|number| json!({ "tail": format!("N{number}"), "make": "Piper", "model": "PA-28-140" })).collect();
     let problem = day.ask(400, "POST", "/v1/assess", &pro, &json!({ "aircraft": six }));
     assert!(problem["detail"].as_str().unwrap().contains("at most 5"), "{problem}");
@@ -160,6 +168,7 @@ async fn a_stored_fleet() {
 
     let file = day.send("GET", "/v1/audit.csv", &plus, &Value::Null);
     assert_eq!((file.status, file.header("content-type")), (200, "text/csv; charset=utf-8"));
+    assert_eq!((file.header("transfer-encoding"), file.header("accept-ranges"), file.header("content-length")), ("chunked", "none", ""));
     let text = String::from_utf8(file.body).unwrap();
     let lines: Vec<&str> = text.strip_suffix("\r\n").unwrap().split("\r\n").collect();
     let rows: usize = assessed["aircraft"].as_array().unwrap().iter().map(|one| one["directives"].as_array().unwrap().len()).sum();

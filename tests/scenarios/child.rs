@@ -149,13 +149,18 @@ pub(crate) fn run_check(mut command: Command) -> String {
 }
 
 /// Polls until there is a result; panics with what it waited for after a time limit.
-pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, poll: impl FnMut() -> Option<T>) -> T {
+    wait_within(HANG_TIMEOUT, what, poll)
+}
+
+/// Polls until there is a result; panics with what it waited for after `limit`.
+pub(crate) fn wait_within<T>(limit: Duration, what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = poll() {
             return found;
         }
-        assert!(started.elapsed() < HANG_TIMEOUT, "{what} did not occur within {HANG_TIMEOUT:?}");
+        assert!(started.elapsed() < limit, "{what} did not occur within {limit:?}");
         thread::sleep(POLL_INTERVAL);
     }
 }

@@ -16,10 +16,10 @@ use crate::child::{Child, within};
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, ingest_of, moving_clock};
 use crate::migration::{COMPARED, LISTS};
-use crate::process::{Server, fix_clock, get, highwater, status_output, stdout, wait_for, with_services};
+use crate::process::{Server, fix_clock, highwater, status_output, stdout, wait_for, with_services};
 use crate::reader::Reader;
 
-/// The services of a cluster: those whose answers the tests read. A node creates the tables of each, which takes most of its first start.
+/// The services of a cluster, unless a test names fewer: those whose answers the tests read.
 pub(crate) const CLUSTERED: &[&str] = &["cadence", "catalysts", "labs", "recalls", "receipts"];
 
 /// A cluster with its own names on shared servers, and the directory of its processes' local files.
@@ -34,6 +34,10 @@ pub(crate) struct Cluster {
     fixed: &'static str,
     /// Whether other tests use the servers too, so that topics and keyspace are removed at the end.
     shared: bool,
+    /// The services that the processes open.
+    services: &'static [&'static str],
+    /// The setting `scylla.lease_s` of all processes; `None` is its default.
+    lease_s: Option<u32>,
 }
 
 impl Cluster {
@@ -47,7 +51,19 @@ impl Cluster {
     /// A cluster on servers of the test's own, given by their addresses.
     pub(crate) fn on_servers(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
         let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
-        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed, shared: false }
+        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed, shared: false, services: CLUSTERED, lease_s: None }
+    }
+
+    /// Lets the processes open only these services: a node creates the tables of each, which takes most of its first start.
+    pub(crate) fn with_only(mut self, services: &'static [&'static str]) -> Self {
+        self.services = services;
+        self
+    }
+
+    /// Sets after how many seconds the work of a process that died is taken over.
+    pub(crate) fn with_lease_s(mut self, lease_s: u32) -> Self {
+        self.lease_s = Some(lease_s);
+        self
     }
 
     pub(crate) fn data(&self, node: &str) -> PathBuf {
@@ -68,7 +84,10 @@ impl Cluster {
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
             // Signer memory in the store, which is the default there.
             .env("HIGHWATER_CHECKPOINTS__MEMORY", "");
-        with_services(&mut command, CLUSTERED);
+        with_services(&mut command, self.services);
+        if let Some(lease_s) = self.lease_s {
+            command.env("HIGHWATER_SCYLLA__LEASE_S", lease_s.to_string());
+        }
         if !self.fixed.is_empty() {
             fix_clock(&mut command, self.fixed);
         }
@@ -140,7 +159,9 @@ async fn roles_equal_the_embedded_engine() {
     const FIXED: &str = "2026-11-20T12:00:00Z";
     let simulated = SimulatedUpstreams::start(11, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
     let Some(cluster) = Cluster::new("the roles on Kafka and CQL", &simulated.base_url, FIXED) else { return };
-    let nodes = [("p1", "project"), ("p2", "project"), ("i1", "ingest"), ("i2", "ingest"), ("a1", "api"), ("a2", "api"), ("a3", "api")];
+    // No process dies: on a machine that is busy with other work, none takes over from one that is slow.
+    let cluster = cluster.with_lease_s(60);
+    let nodes = [("p1", "project"), ("p2", "project"), ("i1", "ingest"), ("i2", "ingest"), ("a1", "api"), ("a2", "api")];
     let servers = cluster.start(&nodes);
     let readers = &servers[4..];
     stdout(cluster.command("i1", &ingest_of(COMPARED)));
@@ -160,7 +181,7 @@ async fn roles_equal_the_embedded_engine() {
     let alone = Server::ready(embedded(&["serve"]));
     for service in ["recalls", "labs", "catalysts", "cadence"] {
         let digest = stdout(embedded(&["digest", service]));
-        for node in ["p1", "p2", "a3"] {
+        for node in ["p1", "p2", "a2"] {
             assert_eq!(stdout(cluster.command(node, &["digest", service])), digest, "the digest of {service} at {node}");
         }
     }
@@ -177,22 +198,26 @@ async fn roles_equal_the_embedded_engine() {
         }
         body
     };
+    // An answer that takes longer than the time limit of reads is 503, on a machine that is busy with other work.
+    let read = |server: &Server, path: &str, key: &str| wait_for(path, || server.get(path, key).filter(|(status, _)| *status != 503));
+    for server in readers {
+        server.wait_until_ready();
+    }
     for path in LISTS {
-        let wanted = answer(alone.get(path, &key_alone).unwrap());
+        let wanted = answer(read(&alone, path, &key_alone));
         for server in readers {
-            assert_eq!(answer(get(server.address, path, &key).unwrap()), wanted, "{path} has another answer");
+            assert_eq!(answer(read(server, path, &key)), wanted, "{path} has another answer");
         }
     }
 
+    // Without a key, whose pages have fewer rows.
     let mut reader = Reader::default();
-    let mut more = true;
     for server in readers.iter().cycle() {
-        if !more {
+        if !wait_for("a page of the feed", || reader.step(server, "")) {
             break;
         }
-        more = reader.step(server, "").unwrap();
     }
-    assert!(reader.read.len() >= 300, "one cursor over three nodes read {} changes", reader.read.len());
+    assert!(reader.read.len() >= 300, "one cursor over all nodes read {} changes", reader.read.len());
 }
 
 /// Proves that a dead projector and a paused one are replaced, that the paused one does no harm when it continues, that a reader by cursor
@@ -201,10 +226,13 @@ async fn roles_equal_the_embedded_engine() {
 async fn dead_and_paused_projectors_are_replaced() {
     let simulated = SimulatedUpstreams::start(12, 200, moving_clock()).await;
     let Some(cluster) = Cluster::new("replaced projectors on Kafka and CQL", &simulated.base_url, "") else { return };
+    // The shortest lease: nothing but a takeover waits for its end. A projector that is slow and loses it does no harm, as a paused one does none.
+    let cluster = cluster.with_only(&["recalls"]).with_lease_s(6);
     let mut first = cluster.start(&[("p1", "project"), ("i1", "ingest"), ("a1", "api")]);
     let (api, ingest, project) = (first.pop().unwrap(), first.pop().unwrap(), first.pop().unwrap());
     let mut reader = Reader::default();
     cluster.ingest("i1");
+    api.wait_until_ready();
     reader.read_on(&api, "");
     let before = reader.read.len();
     assert!(before >= 200, "{before} changes");

@@ -57,6 +57,17 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
     let unpaid = server.send("GET", "/coverage/v1/feed", "", "");
     let terms: Value = serde_json::from_slice(&unpaid.body).unwrap();
     assert_eq!((unpaid.status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!("20000")));
+    // The tools show and sell the same as the routes.
+    let tool = |name: &str| -> Value {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": {} } });
+        let mut answer: Value = serde_json::from_slice(&server.send("POST", "/coverage/mcp", "", &call.to_string()).body).unwrap();
+        answer["result"]["structuredContent"].take()
+    };
+    let offered = tool("coverage_feed");
+    assert!(offered["accepts"].as_array().is_some_and(|accepts| !accepts.is_empty()), "{offered}");
+    assert_eq!((&offered["preview"], offered.get("leads")), (&terms["preview"], None));
+    assert_eq!((tool("coverage_sample"), tool("coverage_pulse")), (sample.clone(), server.json("/coverage/v1/pulse", "")));
+    assert_eq!(tool("coverage_sources"), server.json("/coverage/v1/sources", ""));
     let (rows, preview) = (sample["leads"].as_array().unwrap(), terms["preview"]["leads"].as_array().unwrap());
     assert!((1..=8).contains(&rows.len()) && (1..=3).contains(&preview.len()), "{sample} {terms}");
     for row in rows.iter().chain(preview) {
@@ -111,8 +122,10 @@ fn coverage_shows_counts_and_masked_rows_to_everybody() {
         let problem: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!((answer.status, problem["parameter"].as_str()), (400, Some(parameter)), "{path}: {problem}");
     }
-    let near = server.send("GET", "/coverage/v1/feed?coverageLine=CARG", &key, "").body;
-    assert!(String::from_utf8(near).unwrap().contains("CARGO"));
+    for (query, known) in [("coverageLine=CARG", "did you mean"), ("state=Colorado", " CO,")] {
+        let refused = server.send("GET", &format!("/coverage/v1/feed?{query}"), &key, "").body;
+        assert!(String::from_utf8(refused).unwrap().contains(known), "{query}");
+    }
 }
 
 /// Proves the leads of the simulated carriers and companies that have a part to play: one business in two sources is one lead, a private carrier is

@@ -4,12 +4,16 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
+use crate::child::wait_within;
 use crate::process::{NOWHERE, Server, binary, copy_dir, highwater, wait_for, with_services};
 
 /// The time at which the history ends: before the tests that continue it, on the same day.
 const END: &str = "2026-11-20T11:00:00Z";
+
+/// The longest time until the history is complete: several times what it takes next to three other tests, and less than a test may take.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(540);
 
 /// The arguments of a demo that continues the history. Each day reads every recall again, so there are fewer than in a demo by default.
 pub(crate) const STILL: &[&str] = &["demo", "--still", "--records", "900"];
@@ -62,7 +66,8 @@ fn simulate() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut command = highwater(&dir.path().join("data"), NOWHERE, STILL);
     command.env("HIGHWATER_CLOCK__START", END);
-    let server = Server::signing(command);
+    let server = Server::start(command);
+    wait_within(HISTORY_TIMEOUT, "the end of the history", || server.signs().then_some(()));
     // A slow demo is ready before its changes are in a signed checkpoint.
     wait_for("a checkpoint of the recalls", || (server.get("/recalls/checkpoint", "")?.0 == 200).then_some(()));
     assert_eq!(server.terminate().code(), Some(0));

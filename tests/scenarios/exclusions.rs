@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
@@ -70,6 +71,12 @@ fn artifacts_of_excluded_contractors() {
     assert!(link.contains(prefix), "{link}");
     assert_eq!(problem(&server, "", &format!("/v1/artifact{}", link.replace(prefix, "0000000000000000"))).0, 404);
 
+    // Before the exclusion was active nothing is said of the entity.
+    let active: Date = artifact["exclusion"]["activeDate"].as_str().unwrap().parse().unwrap();
+    let earlier = server.json(&format!("/exclusions{path}&asOf={}", active.yesterday().unwrap()), &key);
+    assert_eq!((&earlier["signal"], &earlier["exclusion"], &earlier["federalAwards"]), (&json!("NO_SIGNAL"), &Value::Null, &json!([])));
+    assert!(earlier["statement"].as_str().unwrap().contains("no active exclusion"), "{earlier}");
+
     // The name is the only thing in common.
     let named = server.json("/exclusions/v1/entity_watch?name=Cedarline%20Logistics", &key);
     assert_eq!(named["signal"], "NAME_MATCH_ONLY", "{named}");
@@ -79,6 +86,48 @@ fn artifacts_of_excluded_contractors() {
         .json("/exclusions/v1/whats_changed_since?start=earliest&uei=OTBL8E4T6M77&kind=exclusion&includeBackfill=true&limit=100", &key);
     assert_eq!(rows(&lifted, "changes").last().map(|change| &change["withdrawn"]), Some(&json!(true)), "{lifted}");
     assert_eq!(server.json("/exclusions/v1/exclusion_check?uei=OTBL8E4T6M77", "")["onIndex"], false);
+}
+
+/// Proves that the scan sells rows without awards and hashes, each as the artifact of its entity says, that the list of an agency has a part of all rows, and
+/// that a page is the same when it is read again.
+#[test]
+fn excluded_contractors_are_scanned() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = demo_history::copy_to(dir.path());
+    let server = Server::ready(demo_history::still_with(&data, &["exclusions"]));
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+
+    let (status, terms) = problem(&server, "", "/v1/scan");
+    assert_eq!((status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!("20000")), "{terms}");
+    assert!((1..=3).contains(&rows(&terms["preview"], "rows").len()), "{terms}");
+    let scan = |query: &str| server.json(&format!("/exclusions/v1/scan?limit=200{query}"), &key);
+    let all = scan("");
+    assert_eq!(all, scan(""), "the second answer comes from what was kept");
+    for row in rows(&all, "rows") {
+        let fields: BTreeSet<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, BTreeSet::from(["signal", "entity", "exclusion", "summary", "match", "url"]), "{row}");
+        let (_, call) = row["url"].as_str().unwrap().split_once("/v1/entity_watch").unwrap();
+        let artifact = server.json(&format!("/exclusions/v1/entity_watch{call}"), &key);
+        for field in ["signal", "entity", "exclusion", "summary", "match"] {
+            assert_eq!(row[field], artifact[field], "{field}");
+        }
+    }
+    let ueis = |scan: &Value| -> BTreeSet<String> {
+        rows(scan, "rows").iter().map(|row| row["entity"]["uei"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(ueis(&all).contains(CONTRACTOR) && ueis(&all).len() == rows(&all, "rows").len(), "{all}");
+    let agencies: BTreeSet<&str> = rows(&all, "rows").iter().map(|row| row["exclusion"]["excludingAgency"].as_str().unwrap()).collect();
+    let mut found = BTreeSet::new();
+    for agency in agencies {
+        let of_agency = scan(&format!("&agency={agency}"));
+        assert_eq!(ueis(&of_agency), ueis(&scan(&format!("&agency={}", agency.to_lowercase()))), "{agency}");
+        assert!(ueis(&of_agency).is_subset(&ueis(&all)) && ueis(&of_agency).is_disjoint(&found), "{agency}: {of_agency}");
+        found.extend(ueis(&of_agency));
+    }
+    assert!(found.contains(CONTRACTOR), "{found:?}");
+    assert!(rows(&scan("&agency=NONE"), "rows").is_empty());
+    let by_uei = scan("&match=uei");
+    assert!(rows(&by_uei, "rows").iter().all(|row| row["match"] == "uei") && ueis(&by_uei).is_subset(&ueis(&all)), "{by_uei}");
 }
 
 /// Proves that a person is found by the whole name only, that scores are the sums of their signals, that the calibration says why it has no figures, that a

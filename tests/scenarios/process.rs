@@ -192,8 +192,13 @@ impl Server {
     /// Starts a server and waits until it is ready.
     pub(crate) fn ready(command: Command) -> Self {
         let this = Self::start(command);
-        wait_for("readiness", || (this.get("/readyz", "")?.0 == 200).then_some(()));
+        this.wait_until_ready();
         this
+    }
+
+    /// Waits until the server is ready.
+    pub(crate) fn wait_until_ready(&self) {
+        wait_for("readiness", || (self.get("/readyz", "")?.0 == 200).then_some(()));
     }
 
     /// Starts a server and waits until it is ready and signs receipts, which a server that has just started may not do yet.
@@ -205,10 +210,14 @@ impl Server {
 
     /// Waits until the server is ready and has compared its log with what was signed before, until when it issues no receipts.
     pub(crate) fn wait_until_it_signs(&self) {
-        wait_for("readiness to sign receipts", || {
-            let (status, notices) = self.get("/readyz", "")?;
-            (status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")).then_some(())
-        });
+        wait_for("readiness to sign receipts", || self.signs().then_some(()));
+    }
+
+    /// Whether the server is ready and signs receipts.
+    pub(crate) fn signs(&self) -> bool {
+        self.get("/readyz", "").is_some_and(|(status, notices)| {
+            status == 200 && !String::from_utf8_lossy(&notices).contains("receipts and checkpoints are not signed")
+        })
     }
 
     /// Returns the id of the process.
@@ -227,6 +236,13 @@ impl Server {
         assert_eq!(answer.status, 200, "the metrics cannot be read");
         assert!(answer.header("content-type").contains("charset=utf-8"), "{}", answer.head());
         String::from_utf8(answer.body).ok()
+    }
+
+    /// Returns how many rounds of a task have ended.
+    pub(crate) fn rounds(&self, task: &str) -> u64 {
+        let series = format!("api_rounds_total{{task=\"{task}\"}} ");
+        let metrics = wait_for("the metrics", || self.metrics());
+        metrics.lines().find_map(|line| line.strip_prefix(series.as_str())).map_or(0, |count| count.parse().unwrap())
     }
 
     /// Makes a request, as [`send`] does.
@@ -293,10 +309,29 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
     let body = answer.split_off(head + 4);
     let head = String::from_utf8(answer).ok()?;
-    let answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
+    let mut answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
+    if answer.header("transfer-encoding").eq_ignore_ascii_case("chunked")
+        && let Some(data) = data_of_chunks(&answer.body)
+    {
+        answer.body = data;
+    }
     // A body that was cut off by a kill is not an answer.
     let is_whole = answer.header("content-length").trim().parse::<usize>().is_ok_and(|length| length == answer.body.len());
     (is_whole || answer.header("content-length").is_empty()).then_some(answer)
+}
+
+/// The data of a body in chunks; `None` without its last chunk.
+fn data_of_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    loop {
+        let start = rest.windows(2).position(|two| two == b"\r\n")? + 2;
+        let size = usize::from_str_radix(std::str::from_utf8(rest.get(..start)?).ok()?.trim(), 16).ok()?;
+        if size == 0 {
+            return Some(data);
+        }
+        data.extend_from_slice(rest.get(start..start + size)?);
+        rest = rest.get(start + size + 2..)?;
+    }
 }
 
 /// Makes a GET request over a new connection; returns status and body.

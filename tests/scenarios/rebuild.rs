@@ -174,6 +174,10 @@ impl<const TEST: usize> Service for RecallsUnderRule<TEST> {
         Recalls::apply(change, record)
     }
 
+    fn is_listed(record: &Recall) -> bool {
+        Recalls::is_listed(record)
+    }
+
     fn digest_row(value: &Bytes) -> Option<Bytes> {
         Recalls::digest_row(value)
     }

@@ -128,6 +128,22 @@ fn services_have_one_contract() {
     }
 }
 
+/// Proves that a rebuild gives the same digest, with the history, of the services whose own scenarios rebuild nothing.
+#[test]
+fn a_rebuild_gives_the_same_digests() {
+    const REBUILT: &[&str] = &["aviation", "names", "phrases"];
+    let dir = tempfile::tempdir().unwrap();
+    let data = demo_history::copy_to(dir.path());
+    let server = Server::ready(demo_history::still_with(&data, REBUILT));
+    for &name in REBUILT {
+        let digest = || stdout(highwater(&data, NOWHERE, &["digest", name, "--history"]));
+        let before = digest();
+        stdout(highwater(&data, NOWHERE, &["replay", name]));
+        assert_eq!(digest(), before, "{name}");
+    }
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
 /// Checks health, documents and tools of a service.
 fn check_documents(server: &Server, service: &Service) {
     let name = service.name;

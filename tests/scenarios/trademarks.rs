@@ -1,13 +1,13 @@
 //! The trademark register: days in their order, files with a bad first day, and a first load that is killed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::ToSpan;
 use jiff::civil::date;
 use schemas::clock::Clock;
 use serde_json::Value;
 
+use crate::child::{Child, within};
 use crate::commands::NOWHERE;
 use crate::concurrent_processes::start_holding_proxy;
 use crate::engine::{Engine, NOW, SimulatedUpstreams, assert_chained, fixed_clock, noon};
@@ -15,8 +15,6 @@ use crate::process::{Server, fix_clock, highwater, run, stdout};
 
 const UPSTREAM: &str = "uspto_trademarks";
 const DAILY: &str = "uspto_trademarks.daily";
-/// The longest time until an upstream is asked for the answer that is held.
-const HELD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The newest observed record of each serial number.
 fn current(facts: &[Value]) -> BTreeMap<&str, &Value> {
@@ -88,11 +86,11 @@ async fn a_killed_first_load_continues() {
     let second = "/simulated-signed-files/TRTYRAP/apc18840407-20251231-02";
     let (address, held, _release) = start_holding_proxy(&simulated.base_url, second, 0).await;
     let server = Server::start(on("killed", &address, &["serve"]));
-    let mut command = on("killed", NOWHERE, &["ingest", UPSTREAM, "--once"]).spawn().unwrap();
-    tokio::time::timeout(HELD_TIMEOUT, held).await.unwrap().unwrap();
+    let mut command = Child::start(on("killed", NOWHERE, &["ingest", UPSTREAM, "--once"]));
+    within("the request for the second part", held).await.unwrap();
     tokio::task::block_in_place(|| {
         server.kill();
-        assert!(!command.wait().unwrap().success());
+        assert!(!command.wait().success());
     });
     let exported = |node: &str| -> Vec<Value> {
         let text = stdout(on(node, NOWHERE, &["export", "marks", "--all"]));

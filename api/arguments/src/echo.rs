@@ -5,29 +5,42 @@ use std::borrow::Cow;
 /// The most characters of a caller's value that an error repeats.
 const ECHO_CHARS_MAX: usize = 64;
 
-/// A name of several words in the other one of camelCase and snake_case; `None` if it is in neither.
-pub(super) fn other_case(name: &str) -> Option<String> {
-    let mut out = String::with_capacity(name.len() + 4);
+/// Whether a name is the other spelling of a name of several words: in snake_case of one in camelCase, and the reverse. Capitals in a row are one word:
+/// `hours_tis` is `hoursTIS`.
+pub(super) fn is_other_spelling(given: &str, name: &str) -> bool {
     match (name.contains('_'), name.bytes().any(|byte| byte.is_ascii_uppercase())) {
-        (true, false) => {
-            let mut words = name.split('_');
-            out.push_str(words.next()?);
-            for word in words {
-                out.push(word.chars().next()?.to_ascii_uppercase());
-                out.push_str(word.get(1..)?);
-            }
-        }
-        (false, true) => {
-            for c in name.chars() {
-                if c.is_ascii_uppercase() {
-                    out.push('_');
-                }
-                out.push(c.to_ascii_lowercase());
-            }
-        }
-        _ => return None,
+        (true, false) => given == camel_case(name),
+        (false, true) => given == snake_case(name),
+        _ => false,
     }
-    Some(out)
+}
+
+/// A name in camelCase in snake_case.
+fn snake_case(camel: &str) -> String {
+    let (mut out, mut is_after_capital) = (String::with_capacity(camel.len() + 4), false);
+    for c in camel.chars() {
+        let is_capital = c.is_ascii_uppercase();
+        if is_capital && !is_after_capital {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+        is_after_capital = is_capital;
+    }
+    out
+}
+
+/// A name in snake_case in camelCase.
+fn camel_case(snake: &str) -> String {
+    let (mut out, mut begins_word) = (String::with_capacity(snake.len()), false);
+    for c in snake.chars() {
+        if c == '_' {
+            begins_word = true;
+        } else {
+            out.push(if begins_word { c.to_ascii_uppercase() } else { c });
+            begins_word = false;
+        }
+    }
+    out
 }
 
 /// Shortens a caller's text for an error.

@@ -18,7 +18,7 @@ use schemas::names::hint;
 use serde_json::{Map, Value};
 
 pub use self::echo::echo;
-use self::echo::other_case;
+use self::echo::is_other_spelling;
 use values::{Reader, is_list};
 
 /// Parameters of every REST operation that carry the API key. They are removed before validation.
@@ -205,7 +205,8 @@ impl Checker {
     fn find(&self, given: &str) -> Result<&Parameter, Problem> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == given).map_or(given, |(_, name)| *name);
         let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name);
-        named(name).or_else(|| named(&other_case(name)?)).ok_or_else(|| {
+        let other_spelling = || self.parameters.iter().find(|parameter| is_other_spelling(name, &parameter.name));
+        named(name).or_else(other_spelling).ok_or_else(|| {
             let hint = hint(given, self.known.iter().map(String::as_str));
             Problem::parameter(echo(given), format!("unknown parameter \"{}\"{hint}", echo(given)))
         })

@@ -10,7 +10,7 @@ use proofs::i_json;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Number, Value};
 
-use super::{echo, other_case};
+use super::{echo, is_other_spelling};
 
 /// Beyond 2^53 a float does not identify an integer.
 const WHOLE_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -92,8 +92,14 @@ impl Reader<'_> {
         let mut read = Map::new();
         for (given, value) in fields {
             // As the parameters of a query, fields of several words have two names.
-            let name = other_case(&given).filter(|other| properties.get(&given).is_none() && properties.get(other).is_some());
+            let other = || properties.as_object().and_then(|known| known.keys().find(|name| is_other_spelling(&given, name)));
+            let name = if properties.get(&given).is_some() { None } else { other().cloned() };
             let name = name.unwrap_or_else(|| given.clone());
+            let is_of_any_type = |property: &Value| !is_list(property) && Kind::of(property) == Kind::Unknown;
+            // As a parameter that is null, a field that is null is missing: many programs write optional fields without a value so.
+            if value.is_null() && properties.get(&name).is_some_and(|property| !is_of_any_type(property)) {
+                continue;
+            }
             let value = match properties.get(&name) {
                 Some(property) if !value.is_null() => {
                     let is_required = required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));

@@ -265,7 +265,7 @@ fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
         }
     }
     let mut responses = json!({});
-    if !operation.files.is_empty() {
+    if !operation.files.is_empty() && !operation.is_streamed {
         let mut part = good.clone();
         part["description"] = json!("The part of the file that `Range` asks for.");
         part["headers"]["Content-Range"] = header("Content-Range");
@@ -337,7 +337,7 @@ fn headers() -> Value {
         "PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
         "X-PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 1: JSON in base64.", "schema": {"type": "string"}},
         (repeats::HEADER): {"description": "Sent with the same payment and request, it gets the same answer again from any network address.", "schema": {"type": "string"}},
-        "Accept-Ranges": {"description": "`bytes`: the file can be read in parts.", "schema": {"type": "string"}},
+        "Accept-Ranges": {"description": "`bytes`: the file can be read in parts; `none`: it is sent whole.", "schema": {"type": "string"}},
         "Content-Range": {"description": "The part that is sent, and the length of the file.", "schema": {"type": "string"}},
         "Content-Disposition": {"description": "The name of the file.", "schema": {"type": "string"}},
         "Stream-Next-Offset": {"description": "The offset at which the next read continues.", "schema": {"type": "string"}},

@@ -6,7 +6,7 @@ mod cache;
 pub mod changes;
 pub mod cursor;
 pub mod days;
-mod derived;
+pub mod derived;
 pub mod etag;
 mod fields;
 pub mod filter;

@@ -119,6 +119,8 @@ struct Extent {
     first: Option<Spot>,
     /// The last place that was walked.
     last: Option<Spot>,
+    /// See [`Walked::read_to`].
+    read_to: Option<Spot>,
     places: usize,
     /// Whether the walk reached the end of the part.
     is_whole: bool,
@@ -161,6 +163,29 @@ impl Feed {
         }
     }
 
+    /// A page of a ranked list at a position, without `total`: only the places of the page are walked. Every record of the list matches.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<R>, Problem> {
+        match self.walked_page(ctx, at, &walk).await? {
+            Some(page) => self.answer_of(ctx, at, &walk, page).await,
+            None => Ok(Ranked { items: Vec::new(), total: None, next: None }),
+        }
+    }
+
+    /// The ids of the records of [`Self::ranked_page`]. The records are not read.
+    ///
+    /// # Errors
+    /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
+    pub async fn ranked_page_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
+        let Some(page) = self.walked_page::<R>(ctx, at, &walk).await? else {
+            return Ok(Ranked { items: Vec::new(), total: None, next: None });
+        };
+        let (total, next) = self.end_of(ctx, &walk, &page);
+        Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
+    }
+
     /// The ids of the records of a page of a ranked list at a position. The records are not read.
     ///
     /// # Errors
@@ -187,14 +212,22 @@ impl Feed {
         if !is_far {
             let page = match selects {
                 None => self.walk_of_all(ctx, at, table, walk, after.as_ref()).await?,
-                Some(_) => self.walk(at, table, walk, after.as_ref(), false, selects).await?,
+                Some(_) => self.walk(at, table, walk, after.as_ref(), Reach::default(), selects).await?,
             };
             // Entries that were added in front can move a place out of the reach of a walk from the start.
             if page.is_past(after.as_ref()) {
                 return Ok(Some(page));
             }
         }
-        self.walk(at, table, walk, after.as_ref(), true, selects).await.map(Some)
+        self.walk(at, table, walk, after.as_ref(), Reach { is_far: true, ..Reach::default() }, selects).await.map(Some)
+    }
+
+    /// The walk over the places of a page alone; `None` if the service has no lists.
+    async fn walked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>) -> Result<Option<Walked<R>>, Problem> {
+        let Some(table) = self.tables.places else { return Ok(None) };
+        let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?.map(|token| token.spot);
+        let reach = Reach { is_far: after.is_some(), is_counted: false };
+        self.walk(at, table, walk, after.as_ref(), reach, None).await.map(Some)
     }
 
     /// The walk from the start of a part to a page, if every place matches. Only the first one at a position walks: the next ones read the page alone.
@@ -211,7 +244,7 @@ impl Feed {
         if let Some(extent) = extents.0.get(&key) {
             return page_within(at, table, walk, after, &extent).await;
         }
-        let page = self.walk(at, table, walk, after, false, None).await?;
+        let page = self.walk(at, table, walk, after, Reach::default(), None).await?;
         extents.0.insert(key, Arc::new(page.extent()));
         Ok(page)
     }
@@ -239,12 +272,13 @@ impl Feed {
         table: &'static Table,
         walk: &Walk<'_>,
         after: Option<&Spot>,
-        is_far: bool,
+        reach: Reach,
         selects: Option<Selects<'_, R>>,
     ) -> Result<Walked<R>, Problem> {
-        let start = after.filter(|_| is_far).cloned();
-        let mut reading = Reading::new(at, table, walk.list, &walk.part, start);
-        let mut page = Walked { is_far, ..Walked::default() };
+        let start = after.filter(|_| reach.is_far).cloned();
+        let rows_at_once = if reach.is_counted { ROWS_PER_READ } else { rows_of_page(walk.limit) };
+        let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &walk.part, start) };
+        let mut page = Walked { reach, ..Walked::default() };
         loop {
             let Some(mut spots) = reading.next_spots().await? else {
                 page.is_whole = true;
@@ -262,6 +296,8 @@ impl Feed {
                 page.take(spot, record, is_selected, after, walk.limit);
             }
             if page.is_done(reading.rows_read) {
+                let is_cut = page.places >= PLACES_MAX;
+                page.read_to = page.last.clone().max(reading.passed.take().filter(|_| !is_cut));
                 return Ok(page);
             }
         }
@@ -269,9 +305,10 @@ impl Feed {
 
     /// The total of a walk, and the text that continues it.
     fn end_of<R>(&self, ctx: &Context, walk: &Walk<'_>, page: &Walked<R>) -> (Option<u64>, Option<String>) {
-        let total = (page.is_whole && !page.is_far).then_some(page.total);
+        let total = (page.is_whole && page.reach.is_counted && !page.reach.is_far).then_some(page.total);
         let next = page.next().map(|spot| {
-            let is_far = page.is_far || page.places >= PLACES_MAX && page.items.len() < walk.limit;
+            // A walk from the start ends there again.
+            let is_far = page.reach.is_far || !page.has_more;
             let token = Token { list: walk.list.to_owned(), filter: walk.filter.to_owned(), spot, is_far };
             // The fields are texts and numbers, so serialization cannot fail.
             let text = format!("{PLACE}{}", serde_json::to_string(&token).unwrap_or_default());
@@ -306,6 +343,27 @@ impl Feed {
     }
 }
 
+/// Where a walk begins and ends.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// Whether it begins at `after` and not at the start.
+    is_far: bool,
+    /// Whether it continues after the page to count what matches.
+    is_counted: bool,
+}
+
+impl Default for Reach {
+    /// From the start, with the total.
+    fn default() -> Self {
+        Self { is_far: false, is_counted: true }
+    }
+}
+
+/// How many rows of a bucket are read at a time for one page: its records and one more.
+fn rows_of_page(limit: usize) -> usize {
+    limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ)
+}
+
 /// The progress of a walk.
 struct Walked<R> {
     /// The page so far. Records that the walk did not need are not read yet.
@@ -317,24 +375,36 @@ struct Walked<R> {
     /// The first and the last place that were walked.
     first: Option<Spot>,
     last: Option<Spot>,
+    /// Where a walk ended that did not reach the end of the part: no place up to there is left. Behind `last` it has read rows of places that no record has.
+    read_to: Option<Spot>,
     /// Whether a match after the page was found.
     has_more: bool,
     /// Whether the walk reached the end of the part.
     is_whole: bool,
-    /// Whether the walk began at `after` and not at the start.
-    is_far: bool,
+    reach: Reach,
 }
 
 impl<R> Default for Walked<R> {
     fn default() -> Self {
-        Self { items: Vec::new(), total: 0, places: 0, first: None, last: None, has_more: false, is_whole: false, is_far: false }
+        Self {
+            items: Vec::new(),
+            total: 0,
+            places: 0,
+            first: None,
+            last: None,
+            read_to: None,
+            has_more: false,
+            is_whole: false,
+            reach: Reach::default(),
+        }
     }
 }
 
 impl<R> Walked<R> {
     /// What a walk from the start, of which every place matched, found of the part.
     fn extent(&self) -> Extent {
-        Extent { first: self.first.clone(), last: self.last.clone(), places: self.places, is_whole: self.is_whole }
+        let (first, last, read_to) = (self.first.clone(), self.last.clone(), self.read_to.clone());
+        Extent { first, last, read_to, places: self.places, is_whole: self.is_whole }
     }
 
     fn take(&mut self, spot: Spot, record: Option<R>, is_selected: bool, after: Option<&Spot>, limit: usize) {
@@ -354,14 +424,15 @@ impl<R> Walked<R> {
         self.last = Some(spot);
     }
 
-    /// Whether the walk may end: its bounds are reached, or a far page is full.
+    /// Whether the walk may end: its bounds are reached, or a page after which nothing is counted is full.
     fn is_done(&self, rows_read: usize) -> bool {
-        self.places >= PLACES_MAX || rows_read >= ROWS_MAX || self.is_far && self.has_more
+        let is_page_alone = self.reach.is_far || !self.reach.is_counted;
+        self.places >= PLACES_MAX || rows_read >= ROWS_MAX || is_page_alone && self.has_more
     }
 
     /// Whether the walk says something about the places after `after`.
     fn is_past(&self, after: Option<&Spot>) -> bool {
-        self.is_whole || after.is_none_or(|after| self.last.as_ref().is_some_and(|last| last > after))
+        self.is_whole || after.is_none_or(|after| self.read_to.as_ref().is_some_and(|read_to| read_to > after))
     }
 
     /// The place after which the next page starts; `None` at the end.
@@ -369,7 +440,7 @@ impl<R> Walked<R> {
         if self.has_more {
             return self.items.last().map(|(spot, _)| spot.clone());
         }
-        if self.is_whole { None } else { self.last.clone() }
+        if self.is_whole { None } else { self.read_to.clone() }
     }
 }
 
@@ -386,6 +457,7 @@ async fn page_within<R>(
         places: extent.places,
         first: extent.first.clone(),
         last: extent.last.clone(),
+        read_to: extent.read_to.clone(),
         is_whole: extent.is_whole,
         ..Walked::default()
     };
@@ -394,8 +466,7 @@ async fn page_within<R>(
         return Ok(page);
     }
     let part = Segment { buckets: first.bucket..=last.bucket, ranks: walk.part.ranks.clone() };
-    let rows_at_once = walk.limit.saturating_add(1).clamp(ROWS_PER_PAGE_MIN, ROWS_PER_READ);
-    let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &part, after.cloned()) };
+    let mut reading = Reading { rows_at_once: rows_of_page(walk.limit), ..Reading::new(at, table, walk.list, &part, after.cloned()) };
     while let Some(spots) = reading.next_spots().await? {
         for spot in spots {
             if spot > *last {
@@ -406,6 +477,10 @@ async fn page_within<R>(
                 return Ok(page);
             }
             page.items.push((spot, None));
+        }
+        // What follows are rows of places that no record has any more.
+        if reading.passed.as_ref().is_some_and(|passed| passed >= last) {
+            return Ok(page);
         }
     }
     Ok(page)
@@ -425,6 +500,8 @@ struct Reading<'a> {
     after: Option<Key>,
     /// The place after which the walk starts.
     start: Option<Spot>,
+    /// The last place of which all rows are read.
+    passed: Option<Spot>,
     buckets_at_once: usize,
     /// The most rows of a bucket that are read at a time.
     rows_at_once: usize,
@@ -446,6 +523,7 @@ impl<'a> Reading<'a> {
             last_bucket: *part.buckets.end(),
             after: None,
             start,
+            passed: None,
             buckets_at_once: 1,
             rows_at_once: ROWS_PER_READ,
             is_in_gap: false,
@@ -469,7 +547,7 @@ impl<'a> Reading<'a> {
         }
         // The bucket after one that was read in parts is probably as large, so it is read alone.
         self.buckets_at_once = if self.after.is_some() { 1 } else { (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE) };
-        let mut spots = Vec::new();
+        let (mut spots, mut read): (Vec<Spot>, Option<Spot>) = (Vec::new(), None);
         for rows in rows_of_buckets {
             self.rows_read += rows.len();
             let (is_cut, last) = (rows.len() == limit, rows.last().map(|(key, _)| key.clone()));
@@ -485,12 +563,16 @@ impl<'a> Reading<'a> {
                 let is_after_start = self.start.as_ref().is_none_or(|start| spot > *start);
                 let since = Seq::try_from(*since).unwrap_or_default();
                 if began(since) && (until == Seq(0) || !began(until)) && is_after_start {
-                    spots.push(spot);
+                    spots.push(spot.clone());
+                }
+                if let Some(before) = read.replace(spot).filter(|before| Some(before) != read.as_ref()) {
+                    self.passed = Some(before);
                 }
             }
             if is_cut {
                 // Later buckets are read again after the rest of this one.
                 (self.after, self.buckets_at_once) = (last, 1);
+                self.rows_at_once = (self.rows_at_once * 2).min(ROWS_PER_READ);
                 return Ok(Some(spots));
             }
             (self.bucket, self.after) = (self.bucket.saturating_add(1), None);
@@ -500,9 +582,13 @@ impl<'a> Reading<'a> {
 
     /// The rows of a bucket that are read next.
     fn range(&self, bucket: i64, limit: usize) -> Range {
-        let first = self.start.as_ref().filter(|spot| spot.bucket == bucket).map_or(*self.ranks.start(), |spot| spot.rank);
         let after = self.after.clone().filter(|_| bucket == self.bucket);
-        let from = after.is_none().then(|| key![self.list, bucket, first]);
+        // Many places can have the same rank. A place of another day can be before the ranks of the part.
+        let start = self.start.as_ref().filter(|spot| spot.bucket == bucket && spot.rank >= *self.ranks.start());
+        let from = after.is_none().then(|| match start {
+            Some(Spot { rank, id, .. }) => key![self.list, bucket, *rank, id.as_str()],
+            None => key![self.list, bucket, *self.ranks.start()],
+        });
         Range { prefix: key![self.list, bucket], after, from, limit, reverse: false }
     }
 }

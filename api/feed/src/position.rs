@@ -78,21 +78,27 @@ impl Position {
 /// # Errors
 /// `as-of-invalid` for a malformed or future time; `unavailable` when the view lags behind the log for too long.
 pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
-    let Some(text) = as_of else {
-        let view = ctx.live(source.view).await?;
-        let last = view.checkpoint().await.map_err(store_problem)?.seq;
-        let now = ctx.clock.now();
-        return Ok(Position { view, seq: last, last, now, clock_time: now });
-    };
+    let Some(text) = as_of else { return Ok(latest(ctx, source).await?.0) };
     let (now, clock_time) = (parse_as_of(text)?, ctx.clock.now());
     if now > clock_time {
-        let detail = format!("{text} is in the future");
+        let detail = words_about_future(text);
         return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
     }
     let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
     let last = at.seq;
     let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
     Ok(Position { view, seq, last, now, clock_time })
+}
+
+/// Returns the latest position, and the checkpoint of its view there.
+///
+/// # Errors
+/// `unavailable`.
+pub async fn latest(ctx: &Context, source: &Source) -> Result<(Position, Checkpoint), Problem> {
+    let view = ctx.live(source.view).await?;
+    let checkpoint = view.checkpoint().await.map_err(store_problem)?;
+    let (last, now) = (checkpoint.seq, ctx.clock.now());
+    Ok((Position { view, seq: last, last, now, clock_time: now }, checkpoint))
 }
 
 /// Returns a view that holds every change that was recorded until the given time. A view that lags could give a different answer later, so it is
@@ -149,6 +155,13 @@ pub fn lagging() -> Problem {
     Problem::new(ErrorCode::Unavailable, "the view lags behind the log; try again").retry_after(2)
 }
 
+/// What the refusal of a time in the future says. Whoever gives the date of today means the present.
+fn words_about_future(text: &str) -> String {
+    let is_date = parse_date(text).is_some();
+    let hint = if is_date { ": a date is its end in UTC; give a time of the day, or leave `asOf` out for the present" } else { "" };
+    format!("{text} is in the future{hint}")
+}
+
 /// Parses `asOf`.
 fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
     let wrong = || {
@@ -200,7 +213,7 @@ pub fn day_text(at_ms: i64) -> String {
 mod tests {
     use super::*;
 
-    /// Proves which texts are times, and that a date is its end in UTC.
+    /// Proves which texts are times, that a date is its end in UTC, and that the refusal of a later date says so.
     #[test]
     fn times() {
         let ms = |text: &str| parse_as_of(text).map(|at| at.as_millisecond());
@@ -214,6 +227,8 @@ mod tests {
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::AsOfInvalid, "asOf"), "{wrong}");
         }
         assert_eq!(day_text(86_400_000), "1970-01-02");
+        assert!(words_about_future("2026-11-20").contains("is in the future: a date is its end in UTC"));
+        assert_eq!(words_about_future("2026-11-20T13:00:00Z"), "2026-11-20T13:00:00Z is in the future");
     }
 
     /// Proves that a day is named by its date or by any time in it, in UTC.

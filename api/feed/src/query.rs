@@ -424,7 +424,7 @@ impl<F: Filter> Rebase<F> {
 }
 
 /// The row of a record as of a seq.
-pub(crate) async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: Seq) -> Result<Option<Row<R>>, Problem> {
+async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: Seq) -> Result<Option<Row<R>>, Problem> {
     let read = |bytes: &[u8]| stored::<Row<R>>(tables.records, bytes);
     let now = view.get(tables.records, &key![id]).await.map_err(store_problem)?;
     if let Some(row) = now.map(|bytes| read(&bytes)).transpose()?
@@ -432,10 +432,20 @@ pub(crate) async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables,
     {
         return Ok(Some(row));
     }
+    earlier_record(view, tables, id, seq).await
+}
+
+/// The row of a record as of a seq that is before that of its current row.
+pub(crate) async fn earlier_record<R: Record>(
+    view: &dyn View,
+    tables: &RecordTables,
+    id: &str,
+    seq: Seq,
+) -> Result<Option<Row<R>>, Problem> {
     let from = Some(key![id, seq.stored()]);
     let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };
     let rows = view.range(tables.history, range).await.map_err(store_problem)?;
-    rows.first().map(|(_, bytes)| read(bytes)).transpose()
+    rows.first().map(|(_, bytes)| stored::<Row<R>>(tables.records, bytes)).transpose()
 }
 
 pub(super) fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Problem> {

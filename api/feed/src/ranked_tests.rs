@@ -1,7 +1,6 @@
 //! Ranked lists and redacted changes, over the view of things: what pages hold, what totals say, and what callers below a tier see.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use operation::context::Context;
 use operation::{Body, Call, Form};
@@ -83,6 +82,61 @@ async fn pages_hold_the_list_as_of_any_change() {
     }
 }
 
+/// Reads all pages of a list without totals. Returns the ids.
+async fn read_pages(
+    (ctx, feed, at): (&Context, &Feed, &Position),
+    (list, part): (&str, &Segment),
+    mut limit: impl FnMut() -> usize,
+) -> Vec<String> {
+    let (mut ids, mut after): (_, Option<String>) = (Vec::new(), None);
+    loop {
+        let limit = limit();
+        let walk = Walk { list, part: part.clone(), filter: "", limit, after: after.as_deref() };
+        let page: Ranked<Thing> = feed.ranked_page(ctx, at, walk.clone()).await.unwrap();
+        let of_ids = feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap();
+        assert!(page.items.len() <= limit && page.total.is_none() && of_ids.total.is_none());
+        let found: Vec<String> = page.items.into_iter().map(|thing| thing.id).collect();
+        assert_eq!((&of_ids.items, &of_ids.next), (&found, &page.next));
+        ids.extend(found);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return ids,
+        }
+    }
+}
+
+/// Proves that pages without totals hold the same records as those with totals, as of any change, and whether a list is longer than one walk or not; and that
+/// each continues the other.
+#[tokio::test]
+async fn pages_without_totals_hold_the_same() {
+    let things = Things::filled(&SMALL, 35, 900).await;
+    let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(36));
+    for _ in 0..20 {
+        let seq = Seq(chance.below(usize::try_from(things.checkpoint.seq.0).unwrap() + 1) as u64);
+        let at = position_at(&ctx, &feed, seq).await;
+        let list = ["all", "kind/a", "kind/rare", "kind/none"][chance.below(4)];
+        let part = Segment { ranks: [0, 17][chance.below(2)]..=[59, 100][chance.below(2)], ..whole() };
+        let (ids, _) = read_all((&ctx, &feed, &at), (list, &part), None, || 50).await;
+        assert_eq!(read_pages((&ctx, &feed, &at), (list, &part), || 1 + chance.below(60)).await, ids, "{list} {part:?} at {seq}");
+    }
+    let mut long = Things::new(&LARGE).await;
+    for n in 0..PLACES_MAX + 300 {
+        long.change(&Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: "n".into(), size: 20 + (n % 60) as i64 });
+    }
+    long.commit().await;
+    let (ctx, feed) = (long.context(), long.feed(None));
+    let at = position_at(&ctx, &feed, long.checkpoint.seq).await;
+    let (ids, _) = read_all((&ctx, &feed, &at), ("all", &whole()), None, || 190).await;
+    assert_eq!(read_pages((&ctx, &feed, &at), ("all", &whole()), || 700).await, ids);
+    let walk = |after| Walk { list: "all", part: whole(), filter: "", limit: 150, after };
+    let first: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(None)).await.unwrap();
+    let counted: Ranked<Thing> = feed.ranked(&ctx, &at, walk(first.next.as_deref()), None).await.unwrap();
+    let second: Ranked<Thing> = feed.ranked_page(&ctx, &at, walk(first.next.as_deref())).await.unwrap();
+    let of = |page: Ranked<Thing>| page.items.into_iter().map(|thing| thing.id).collect::<Vec<_>>();
+    let (counted, second) = (of(counted), of(second));
+    assert_eq!((&counted[..], &second[..]), (&ids[150..300], &ids[150..300]));
+}
+
 /// Proves that buckets without rows before, between and after those of a list change nothing, however many rows the next bucket has.
 #[tokio::test]
 async fn gaps_between_buckets_change_nothing() {
@@ -101,42 +155,6 @@ async fn gaps_between_buckets_change_nothing() {
         assert_eq!(ids, wanted, "{part:?}");
         assert!(totals.iter().all(|total| *total == Some(700)), "{totals:?}");
     }
-}
-
-/// Proves that what is made of records is that of their versions at a position, is made once for each current version, and not at all for unknown ids; and that
-/// the ids of a list are those of its records.
-#[tokio::test]
-async fn values_follow_their_records() {
-    let mut things = Things::new(&LARGE).await;
-    let thing = |n: usize, name: &str| Thing { id: format!("thing/{n:05}"), kind: "a".into(), name: name.into(), size: 20 };
-    for n in 0..3 {
-        things.change(&thing(n, "old"));
-    }
-    things.commit().await;
-    let earlier = things.checkpoint.seq;
-    let (ctx, feed, made) = (things.context(), things.feed(None), AtomicUsize::new(0));
-    let names = async |at: &Position| {
-        let walk = Walk { list: "all", part: whole(), filter: "", limit: 10, after: None };
-        let mut ids = feed.ranked_ids::<Thing>(&ctx, at, walk).await.unwrap().items;
-        ids.push("thing/none".to_owned());
-        let derive = |thing: Thing| {
-            made.fetch_add(1, Ordering::Relaxed);
-            thing.name
-        };
-        let found = feed.derived_by_id(&ctx, at, &ids, derive).await.unwrap();
-        (found.into_iter().map(|name| name.map(|name| name.to_string())).collect::<Vec<_>>(), made.swap(0, Ordering::Relaxed))
-    };
-    let of = |names: [&str; 3]| names.map(|name| Some(name.to_owned())).into_iter().chain([None]).collect::<Vec<_>>();
-    let before = position_at(&ctx, &feed, earlier).await;
-    assert_eq!(names(&before).await, (of(["old", "old", "old"]), 3));
-    assert_eq!(names(&before).await, (of(["old", "old", "old"]), 0));
-    things.change(&thing(1, "new"));
-    things.commit().await;
-    let now = position_at(&ctx, &feed, things.checkpoint.seq).await;
-    assert_eq!(names(&now).await, (of(["old", "new", "old"]), 1));
-    assert_eq!(names(&now).await, (of(["old", "new", "old"]), 0));
-    let then = position_at(&ctx, &feed, earlier).await;
-    assert_eq!(names(&then).await, (of(["old", "old", "old"]), 1), "an earlier version is read each time");
 }
 
 /// Proves that a list longer than one walk has no total, that its pages still hold every record once, and that entries added in front while
@@ -209,6 +227,96 @@ async fn further_pages_of_a_position_do_not_walk_again() {
     things.commit().await;
     let later = position_at(&ctx, &feed, things.checkpoint.seq).await;
     assert_eq!(ask(&later, 20, None).await.1, Some(300), "299 places and the new one");
+}
+
+/// Adds rows of places of a list without records: bucket, rank, how many, and until which seq they hold. Their ids are numbers after a letter.
+async fn add_places(things: &Things, list: &str, (bucket, rank): (i64, i64), letter: char, count: usize, until: u64) {
+    let write = |n: usize| {
+        let row = key![list, bucket, rank, format!("{letter}{n:05}"), Seq(1)];
+        Write::put(LARGE.places.unwrap(), row, format!("{{\"until\":{until}}}").into())
+    };
+    things.view.commit((0..count).map(write).collect(), &things.checkpoint).await.unwrap();
+}
+
+/// A view with a few changes, so that places that begin with the first one hold.
+async fn with_changes() -> Things {
+    let mut things = Things::new(&LARGE).await;
+    for n in 0..3 {
+        things.change(&Thing { id: format!("thing/{n}"), kind: "a".into(), name: "n".into(), size: 20 });
+    }
+    things.commit().await;
+    things
+}
+
+/// The ids of all pages of a list, with totals and without.
+async fn ids_of(ctx: &Context, feed: &Feed, at: &Position, list: &str, limit: usize) -> [Vec<String>; 2] {
+    let mut out = [Vec::new(), Vec::new()];
+    for (is_counted, ids) in [true, false].into_iter().zip(&mut out) {
+        let mut after: Option<String> = None;
+        for _ in 0..1_000 {
+            let walk = Walk { list, part: whole(), filter: "", limit, after: after.as_deref() };
+            let page = if is_counted {
+                feed.ranked_ids::<Thing>(ctx, at, walk).await.unwrap()
+            } else {
+                feed.ranked_page_ids::<Thing>(ctx, at, walk).await.unwrap()
+            };
+            ids.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// Proves that a list whose places have all the same rank is read to its end, also if it has more rows than one call reads.
+#[tokio::test]
+async fn places_of_one_rank_are_read_to_the_end() {
+    let (things, count) = (with_changes().await, 3 * PLACES_MAX + 700);
+    add_places(&things, "flat", (0, 0), 'p', count, 0).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let wanted: Vec<String> = (0..count).map(|n| format!("p{n:05}")).collect();
+    for ids in ids_of(&ctx, &feed, &at, "flat", 500).await {
+        assert_eq!((ids.len(), ids == wanted), (count, true));
+    }
+}
+
+/// Proves that places behind more rows than one call reads are found, if the rows in front of them are of places that no record has any more.
+#[tokio::test]
+async fn places_behind_former_ones_are_found() {
+    let (things, former) = (with_changes().await, 3 * PLACES_MAX + 700);
+    add_places(&things, "moved", (0, 0), 'a', 2, 0).await;
+    add_places(&things, "moved", (0, 1), 'b', former, 2).await;
+    add_places(&things, "moved", (1, 10), 'c', 3, 0).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    for _ in 0..2 {
+        for ids in ids_of(&ctx, &feed, &at, "moved", 2).await {
+            assert_eq!(ids, ["a00000", "a00001", "c00000", "c00001", "c00002"]);
+        }
+    }
+}
+
+/// Proves that a page continues at the start of its part if `after` is before it, as it is in a list of days to come when a day has ended.
+#[tokio::test]
+async fn pages_begin_with_their_part() {
+    let mut things = Things::new(&LARGE).await;
+    for n in 0..9 {
+        things.change(&Thing { id: format!("thing/{n}"), kind: "a".into(), name: "n".into(), size: 20 + n / 3 });
+    }
+    things.commit().await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let at = position_at(&ctx, &feed, things.checkpoint.seq).await;
+    let walk = |first: i64, after| Walk { list: "all", part: Segment { buckets: 2..=3, ranks: first..=100 }, filter: "", limit: 2, after };
+    let next = feed.ranked_ids::<Thing>(&ctx, &at, walk(20, None)).await.unwrap().next.unwrap();
+    for _ in 0..2 {
+        let page = feed.ranked_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+        assert_eq!((page.items, page.total), (vec!["thing/3".to_owned(), "thing/4".to_owned()], Some(6)));
+    }
+    let page = feed.ranked_page_ids::<Thing>(&ctx, &at, walk(21, Some(&next))).await.unwrap();
+    assert_eq!(page.items, ["thing/3", "thing/4"]);
 }
 
 /// Proves that `after` of another list, another filter or another kind, and altered ones, are refused by name.

@@ -13,6 +13,7 @@ pub mod redaction;
 pub mod schema;
 pub mod secrets;
 pub mod signing_state;
+mod stream_body;
 pub mod tiers;
 
 use std::future::Future;
@@ -33,6 +34,7 @@ use crate::context::{Context, ServiceSettings};
 pub use crate::file_body::FileBody;
 use crate::problem::Problem;
 use crate::schema::NamedSchema;
+pub use crate::stream_body::{PieceSender, StreamBody, StreamPieces};
 
 /// How long a long poll of a durable stream waits for changes, in seconds.
 pub const DURABLE_STREAM_WAIT_S: u64 = 20;
@@ -229,6 +231,8 @@ pub enum Body {
     Effect(String),
     /// A file that is sent whole or in part.
     File(FileBody),
+    /// A file that is made while it is sent.
+    Stream(StreamBody),
 }
 
 impl Body {
@@ -314,6 +318,8 @@ pub struct Operation {
     pub named_output: NamedSchema,
     /// The media types of the answer if it is a file, each with whether it is text; empty if the answer is JSON.
     pub files: &'static [(&'static str, bool)],
+    /// Whether the answer is a file that is made while it is sent, and thus not sent in parts: [`Body::Stream`].
+    pub is_streamed: bool,
     /// Other names of parameters: (alias, name).
     pub aliases: &'static [(&'static str, &'static str)],
     /// The argument of a query that names what is sold, for an operation that sells several things; empty for others. An unpaid call with an unknown value
@@ -409,6 +415,12 @@ impl Operation {
     #[must_use]
     pub fn with_files(self, files: &'static [(&'static str, bool)]) -> Self {
         Self { files, ..self }
+    }
+
+    /// The operation, made to answer with a file of one of these media types that is made while it is sent.
+    #[must_use]
+    pub fn with_streams(self, files: &'static [(&'static str, bool)]) -> Self {
+        Self { files, is_streamed: true, ..self }
     }
 
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
@@ -517,6 +529,7 @@ impl Operation {
             output,
             named_output,
             files: &[],
+            is_streamed: false,
             aliases,
             sold_by: "",
             sold_prices: &[],

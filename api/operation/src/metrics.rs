@@ -57,6 +57,9 @@ static REVENUE: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
 });
 static UNSETTLED: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| gauge("api_payments_overdue", "Expired payments whose settlement status is unknown, at the node that checks them"));
+static ROUNDS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter("api_rounds_total", "Rounds of tasks that look for work again and again, by task, also rounds without work", &["task"])
+});
 static SIGNING_REFUSED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
     gauge(
         "api_checkpoint_signing_refused",
@@ -114,7 +117,7 @@ pub fn descriptions() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
-    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &LOOKUPS, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
+    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &LOOKUPS, &PAYMENTS, &REVENUE, &ROUNDS, &ATTEMPTS].map(|metric| of(metric)).concat();
     let targets = [&SENDERS, &TARGETS_HEALTHY, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &SIGNING_REFUSED, &IN_FLIGHT, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets].concat()
@@ -303,6 +306,35 @@ pub fn count_published(service: &str, changes: usize) {
     }
 }
 
+/// A task that looks for work in rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundTask {
+    /// Follows up payments whose settlement is unknown.
+    Payments,
+    /// Compares the log with what was signed before.
+    Signer,
+    /// Signs checkpoints over the changes of each service.
+    Checkpoints,
+    /// Passes new checkpoints on to witnesses.
+    Witnesses,
+    /// Reads keys of receipts that were copied to their directory.
+    ReceiptKeys,
+}
+
+/// Counts a round that ended.
+pub fn count_round(task: RoundTask) {
+    let label = match task {
+        RoundTask::Payments => "payments",
+        RoundTask::Signer => "signer",
+        RoundTask::Checkpoints => "checkpoints",
+        RoundTask::Witnesses => "witnesses",
+        RoundTask::ReceiptKeys => "receipt_keys",
+    };
+    if let Some(rounds) = ROUNDS.as_ref() {
+        rounds.with_label_values(&[label]).inc();
+    }
+}
+
 /// Sets the number of open connections, and the limit.
 pub fn set_connections(open: usize, max: usize) {
     set(&OPEN, open);
@@ -339,5 +371,18 @@ mod tests {
         assert!(shown("api_requests_total{operation=\"rare\",service=\"quiet\",status=\"429\"} 1"));
         assert!(shown("api_request_seconds_count{class=\"4xx\",operation=\"rare\",service=\"quiet\"} 1"));
         assert!(!shown("class=\"2xx\",operation=\"rare\",service=\"quiet\""));
+    }
+
+    /// Proves that rounds are counted by task.
+    #[test]
+    fn rounds_are_counted() {
+        count_round(RoundTask::Witnesses);
+        count_round(RoundTask::Witnesses);
+        count_round(RoundTask::ReceiptKeys);
+        let text = String::from_utf8(render(true).0).unwrap();
+        assert!(
+            text.contains("api_rounds_total{task=\"witnesses\"} 2") && text.contains("api_rounds_total{task=\"receipt_keys\"} 1"),
+            "{text}"
+        );
     }
 }

@@ -13,7 +13,7 @@ use feed::filter::Element;
 use feed::internal::{latest_seq, read_next};
 use operation::context::Part;
 use operation::context::{Context, store_problem, stored};
-use operation::metrics;
+use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 use schemas::position::Seq;
 use schemas::views::engine;
@@ -67,6 +67,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
         };
         tokio::select! {
             result = round => {
+                metrics::count_round(RoundTask::Payments);
                 if let Err(problem) = result {
                     tracing::warn!(reason = problem.detail, "payments could not be followed up, will retry");
                 }

@@ -214,8 +214,7 @@ async fn answer(call: Call, arguments: Arguments, table: Arc<RecordTable>) -> Re
         let day = at.today();
         let Position { view, seq, .. } = at;
         let rows = || table.rows(Feeds::of(ctx).reader(&source, view), seq, day);
-        let wanted =
-            Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format, is_private: false };
+        let wanted = Wanted { account: &call.caller.account, etag: &etag, name: format!("{}-{file}", source.service), format };
         Body::File(files::file(ctx, wanted, table.columns(), rows).await?)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })

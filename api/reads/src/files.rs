@@ -1,4 +1,5 @@
-//! Files that are written once, and read from disk by everybody who asks for them: tables of typed rows, as CSV, NDJSON or Parquet.
+//! Files that are written once, and read from disk by everybody who asks for them: tables of typed rows, as CSV, NDJSON or Parquet. And files for one reader,
+//! which are made while they are sent, at the pace of the reader.
 //!
 //! Promises: a file is written at the pace of the disk, whatever its readers do. An account writes one file at a time and reads a limited number, so it
 //! keeps no other account waiting for long. Memory use does not depend on the length of a file, and the space on disk has a limit. A file that could not be
@@ -12,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use operation::FileBody;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
+use operation::{FileBody, StreamBody};
 use proofs::hash::Hash32;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
@@ -36,8 +38,6 @@ const READ_PER_ACCOUNT_MAX: usize = 16;
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
 /// When a caller may ask again for a file that is being written, in seconds.
 const WRITE_RETRY_S: u64 = 10;
-/// How long a private file is kept for an account that asks again because it was not written in time.
-const PRIVATE_KEPT: Duration = Duration::from_secs(60);
 /// When an account that reads as many files as it may can try again, in seconds.
 const READ_RETRY_S: u64 = 30;
 /// The most bytes of files on disk. The least recently used ones are deleted.
@@ -54,6 +54,15 @@ pub trait FileRows: Send + 'static {
     fn next(&mut self) -> impl Future<Output = io::Result<Vec<Vec<Value>>>> + Send;
 }
 
+/// The pieces of a file that is made while it is sent.
+pub trait FilePieces: Send + 'static {
+    /// The next piece; empty at the end.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<u8>, Problem>> + Send;
+}
+
 /// A file that a caller asks for.
 pub struct Wanted<'a> {
     /// The account of the caller.
@@ -64,31 +73,10 @@ pub struct Wanted<'a> {
     pub name: String,
     /// The format.
     pub format: Format,
-    /// Whether it holds what the account stored: then nobody else can open it, and it is gone from the disk when it has been read, or
-    /// soon if nobody reads it.
-    pub is_private: bool,
 }
 
-/// A complete file.
-#[derive(Clone)]
-enum Complete {
-    /// It is in the directory.
-    Named(PathBuf),
-    /// It has no name any more.
-    Open(Arc<File>),
-}
-
-impl Complete {
-    fn open(self) -> io::Result<Arc<File>> {
-        match self {
-            Self::Named(path) => File::open(path).map(Arc::new),
-            Self::Open(file) => Ok(file),
-        }
-    }
-}
-
-/// A complete file, or one that is being written; `None` if that failed.
-type Written = Shared<BoxFuture<'static, Option<Complete>>>;
+/// The path of a complete file, or of one that is being written; `None` if that failed.
+type Written = Shared<BoxFuture<'static, Option<PathBuf>>>;
 
 /// The files of this process.
 pub struct FileStore {
@@ -183,14 +171,46 @@ pub async fn file<R: FileRows>(
     };
     let late = |_| Problem::new(ErrorCode::Unavailable, "the file is being written; ask for it again").retry_after(WRITE_RETRY_S);
     let complete = tokio::time::timeout(WRITE_WAIT_MAX, written).await.map_err(late)?;
-    let opened = complete.ok_or_else(|| io::Error::other("it was not written")).and_then(Complete::open);
-    if wanted.is_private || opened.is_err() {
+    let opened = complete.ok_or_else(|| io::Error::other("it was not written")).and_then(File::open).map(Arc::new);
+    if opened.is_err() {
         files.forget(&key, begun);
     }
     opened.and_then(|file| FileBody::new(wanted.format.media_type(), wanted.name, file, read)).map_err(|error| {
         tracing::warn!(%error, "a file cannot be opened");
         failed()
     })
+}
+
+/// A file that is made while it is sent. The first piece is made before the answer begins, so that a problem which prevents it is the answer.
+///
+/// # Errors
+/// `rate-limited` if the account reads too many files; the problem of the first piece.
+pub async fn streamed<P: FilePieces>(
+    ctx: &Context,
+    account: &str,
+    (format, name): (Format, String),
+    mut pieces: P,
+) -> Result<StreamBody, Problem> {
+    let counted = FileStore::of(ctx).count(account, false)?;
+    let mut piece = pieces.next().await?;
+    let (body, sender) = StreamBody::new(format.media_type(), name);
+    tokio::spawn(async move {
+        let _counted = counted;
+        while !piece.is_empty() {
+            if !sender.send(Bytes::from(piece)).await {
+                return;
+            }
+            piece = match pieces.next().await {
+                Ok(piece) => piece,
+                Err(problem) => {
+                    tracing::error!(code = problem.code.as_str(), detail = problem.detail, "a file could not be made to its end");
+                    return sender.end(Err(io::Error::other(problem.detail))).await;
+                }
+            };
+        }
+        sender.end(Ok(())).await;
+    });
+    Ok(body)
 }
 
 impl FileStore {
@@ -260,7 +280,7 @@ impl FileStore {
         }
         let turn = state.accounts.entry(wanted.account.to_owned()).or_default().turn.clone();
         let (files, key_of_task, dir, rows) = (Arc::clone(self), key.to_owned(), dir.to_owned(), rows());
-        let (format, is_private) = (wanted.format, wanted.is_private);
+        let format = wanted.format;
         state.uses += 1;
         let begun = state.uses;
         let writing = tokio::spawn(async move {
@@ -275,17 +295,9 @@ impl FileStore {
                 drop(std::fs::remove_file(part_of(&dir, &key_of_task)));
             }
             match written {
-                Ok((path, _)) if is_private => {
-                    let opened = open_and_unlink(&path).inspect_err(|error| tracing::error!(%error, "a file could not be opened"));
-                    tokio::spawn(async move {
-                        tokio::time::sleep(PRIVATE_KEPT).await;
-                        files.forget(&key_of_task, begun);
-                    });
-                    opened.ok()
-                }
                 Ok((path, length)) => {
                     files.finished(&dir, &key_of_task, length);
-                    Some(Complete::Named(path))
+                    Some(path)
                 }
                 Err(error) => {
                     tracing::error!(%error, "a file could not be written");
@@ -318,12 +330,6 @@ impl FileStore {
             }
         }
     }
-}
-
-fn open_and_unlink(path: &Path) -> io::Result<Complete> {
-    let file = File::open(path)?;
-    std::fs::remove_file(path)?;
-    Ok(Complete::Open(Arc::new(file)))
 }
 
 /// Deletes the files of earlier processes: their positions and renditions may not be those of this one.

@@ -31,7 +31,7 @@ fn parts(left: usize) -> Parts {
 }
 
 async fn ask(ctx: &Context, account: &str, etag: &str, rows: impl FnOnce() -> Parts) -> Result<FileBody, Problem> {
-    let wanted = Wanted { account, etag, name: "a.csv".to_owned(), format: Format::Csv, is_private: etag == "private" };
+    let wanted = Wanted { account, etag, name: "a.csv".to_owned(), format: Format::Csv };
     file(ctx, wanted, vec![Column::new("text", Kind::Text)], rows).await
 }
 
@@ -60,38 +60,6 @@ async fn files_are_written_once() {
     assert_eq!(read(&second).await, whole);
     assert_ne!(ask(&ctx, "acct_2", "b", || parts(1)).await.unwrap().length, second.length);
     assert!(first.read(first.length, 1).await.is_err(), "nothing follows");
-}
-
-/// Proves that a private file is read whole, and that nothing of it stays on the disk.
-#[tokio::test]
-async fn private_files_leave_nothing() {
-    let (_world, ctx) = world().await;
-    let file = ask(&ctx, "acct_1", "private", || parts(2)).await.unwrap();
-    assert_eq!(read(&file).await.lines().count(), 3);
-    let dir = ctx.settings.cache_dir.as_ref().unwrap().join("files");
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
-    drop(ask(&ctx, "acct_1", "shared", || parts(2)).await.unwrap());
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
-}
-
-/// Proves that a private file that is not written in time is there for the next question, once, and that whoever waited for an earlier file of the same
-/// name does not take a later one away.
-#[tokio::test]
-async fn private_files_wait_for_their_account() {
-    let (_world, ctx) = world().await;
-    let gate = Arc::new(Notify::new());
-    let late = || Parts { gate: Some(Arc::clone(&gate)), ..parts(0) };
-    assert!(Box::pin(ask(&ctx, "acct_1", "private", late)).now_or_never().is_none(), "the caller is gone");
-    let (files, key) = (FileStore::of(&ctx), Hash32::of(b"private").to_string());
-    let (written, begun) = files.known(&key).unwrap();
-    gate.notify_one();
-    assert!(written.await.is_some());
-    let file = ask(&ctx, "acct_1", "private", || unreachable!("it is written")).await.unwrap();
-    assert_eq!(read(&file).await, "text\r\n");
-    assert!(files.known(&key).is_none());
-    assert!(Box::pin(ask(&ctx, "acct_1", "private", late)).now_or_never().is_none());
-    files.forget(&key, begun);
-    assert!(files.known(&key).is_some_and(|(_, later)| later != begun));
 }
 
 /// Proves that readers who never end, and files that one account waits for, keep no other account waiting, and that both are limited by account.
@@ -124,4 +92,54 @@ async fn accounts_do_not_wait_for_each_other() {
         ErrorCode::RateLimited,
         "what has begun is written to its end"
     );
+}
+
+/// So many pieces of one byte, then a problem if there is one.
+struct Letters {
+    left: usize,
+    problem: Option<Problem>,
+}
+
+impl FilePieces for Letters {
+    async fn next(&mut self) -> Result<Vec<u8>, Problem> {
+        match (self.left.checked_sub(1), self.problem.take()) {
+            (Some(left), problem) => {
+                (self.left, self.problem) = (left, problem);
+                Ok(b"x".to_vec())
+            }
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Proves that a file which is made while it is sent has all its pieces; that a problem before the first piece is the answer, and a later one an error at the
+/// end of the file; and that such files count as files that the account reads, until their readers are gone.
+#[tokio::test]
+async fn streamed_files() {
+    let (_world, ctx) = world().await;
+    let ask =
+        |left: usize, problem: Option<Problem>| streamed(&ctx, "acct_1", (Format::Csv, "a.csv".to_owned()), Letters { left, problem });
+    let problem = || Some(Problem::new(ErrorCode::Unavailable, "gone"));
+    for (left, problem, is_whole) in [(3, None, true), (0, None, true), (3, problem(), false)] {
+        let body = ask(left, problem).await.unwrap();
+        let (mut pieces, mut bytes, mut is_complete) = (body.take(), 0, true);
+        while let Some(piece) = pieces.next().await {
+            match piece {
+                Ok(piece) => bytes += piece.len(),
+                Err(_) => is_complete = false,
+            }
+        }
+        assert_eq!((bytes, is_complete), (left, is_whole));
+    }
+    assert_eq!(ask(0, problem()).await.unwrap_err().code, ErrorCode::Unavailable);
+    let mut held = Vec::new();
+    for _ in 0..READ_PER_ACCOUNT_MAX {
+        held.push(ask(9, None).await.unwrap());
+    }
+    assert_eq!(ask(1, None).await.unwrap_err().code, ErrorCode::RateLimited);
+    held.clear();
+    while ask(1, None).await.is_err() {
+        tokio::task::yield_now().await;
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use feed::Source;
 use feed::days::{DayOfChanges, changes_by_day};
 use feed::history::{history_from, shallow_note};
-use feed::position::{Position, position};
+use feed::position::{Position, latest, position};
 use feed::streams::{StreamState, parked_inputs, stream_states};
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Operation, Surface};
@@ -72,6 +72,11 @@ pub struct Health<F> {
     pub through_date: String,
     /// The number of recorded changes, which is the `seq` of the last one.
     pub changes: Seq,
+    /// The number of current records. Withdrawn records and records that were merged into another one do not count; records with suppressed fields do,
+    /// and so do those that callers without a key are not shown. Absent with `asOf`, because the records are counted for the latest change only, and absent
+    /// while the count is not known: until the operator replays the service, if a version that did not count records wrote its view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
     /// With `days`: how many changes were recorded on each of the last days, the oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_by_day: Option<Vec<DayOfChanges>>,
@@ -107,7 +112,13 @@ pub fn operation<F: HealthFields>(source: Source) -> Operation {
 
 async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
+    let (at, records) = match arguments.as_of.as_deref() {
+        Some(as_of) => (position(ctx, &source, Some(as_of)).await?, None),
+        None => {
+            let (at, checkpoint) = latest(ctx, &source).await?;
+            (at, checkpoint.current_records())
+        }
+    };
     if arguments.streams && arguments.as_of.is_some() {
         return Err(Problem::parameter("streams", "the state of streams is known for now only; leave out `asOf`"));
     }
@@ -132,6 +143,7 @@ async fn answer<F: HealthFields>(source: Source, call: Call, arguments: Argument
         snapshot_count: standing.snapshot_count,
         through_date: standing.through_date,
         changes: at.seq,
+        records,
         changes_by_day,
         streams,
         parked_inputs,

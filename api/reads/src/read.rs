@@ -7,6 +7,7 @@ mod free_rows;
 mod new_records;
 pub mod pages;
 mod reader;
+mod row_texts;
 mod upstream_search;
 
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ pub use free_rows::{FreeRows, order_by_shown};
 pub use new_records::NewRecords;
 pub use pages::Extent;
 pub use reader::{Completeness, Period, Reader, Window};
+pub use row_texts::{RowTexts, text_around};
 pub use upstream_search::{Search, Searched, UpstreamRecords, filled};
 
 /// The filter of a service.
@@ -72,6 +74,11 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
         std::future::ready(Ok(None))
     }
 
+    /// Takes the rows of the answer's list out of it, if they are JSON text already; the field keeps an empty list. None by default.
+    fn take_rows(_answer: &mut Self::Answer) -> Option<RowTexts> {
+        None
+    }
+
     /// Answers a call.
     fn answer(
         self,
@@ -99,26 +106,36 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
     if reader.is_preview() {
         return Answer::json(&own.preview(filter, &mut reader).await?);
     }
-    let mut answer = Answer::json(&own.answer(filter.clone(), &mut reader).await?)?;
+    let (list, form) = (T::definition().list, reader.call().form);
+    let (rows, mut answer) = {
+        let mut answered = own.answer(filter.clone(), &mut reader).await?;
+        (T::take_rows(&mut answered), Answer::json(&answered)?)
+    };
     let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
-    reader.note_unknown(&filter, shows_nothing(body)).await?;
-    let is_cut = is_cut(body, T::definition().list, reader.rows_max());
+    let count = rows.as_ref().map(RowTexts::count);
+    reader.note_unknown(&filter, count.unwrap_or_default() == 0 && shows_nothing(body)).await?;
+    let is_cut = is_cut(body, list, count, reader.rows_max());
     if let (Some(note), Some(fields)) = (reader.into_note(is_cut), body.as_object_mut()) {
         fields.insert("note".to_owned(), note.into());
+    }
+    if let Some(rows) = rows
+        && let Value::Object(fields) = body.take()
+    {
+        answer.body = rows.body(fields, list, form)?;
     }
     Ok(answer)
 }
 
 /// Whether an answer leaves out rows: it continues, it says so, or it has fewer rows than there are. One that says none of it may leave out rows if it
-/// has as many as the tier allows.
-fn is_cut(answer: &Value, list: &str, rows_max: usize) -> bool {
+/// has as many as the tier allows. `count` is the number of rows, if they are not in the list.
+fn is_cut(answer: &Value, list: &str, count: Option<usize>, rows_max: usize) -> bool {
     if let Some(next) = answer.get("next") {
         return !next.is_null();
     }
     if let Some(truncated) = answer.get("truncated").and_then(Value::as_bool) {
         return truncated;
     }
-    let rows = answer.get(list).and_then(Value::as_array).map(Vec::len);
+    let rows = count.or_else(|| answer.get(list).and_then(Value::as_array).map(Vec::len));
     match (answer.get("total").and_then(Value::as_u64), rows) {
         (Some(total), Some(rows)) => total > rows as u64,
         (None, Some(rows)) => rows >= rows_max,
@@ -175,7 +192,9 @@ mod tests {
             (json!({ "items": rows(24) }), false),
             (json!({ "others": rows(1) }), true),
         ] {
-            assert_eq!(is_cut(&answer, "items", 25), expected, "{answer}");
+            assert_eq!(is_cut(&answer, "items", None, 25), expected, "{answer}");
         }
+        let without_rows = json!({ "items": [] });
+        assert!(is_cut(&without_rows, "items", Some(25), 25) && !is_cut(&without_rows, "items", Some(24), 25));
     }
 }

@@ -71,6 +71,9 @@ pub struct Task {
     pub run: fn(Arc<TaskContext>) -> BoxFuture<'static, ()>,
 }
 
+/// Reads what the first calls of a service would wait for. It logs a failure, and the calls wait then.
+pub type Prepare = fn(Arc<Context>) -> BoxFuture<'static, ()>;
+
 /// One service, registered.
 pub struct Registration {
     /// The name, operations and files of the service.
@@ -85,6 +88,8 @@ pub struct Registration {
     pub tree: Option<Arc<dyn SignedTree>>,
     /// The background tasks of the service.
     pub tasks: &'static [Task],
+    /// What a process that serves the API does before it is ready, if there is anything to do.
+    pub prepare: Option<Prepare>,
 }
 
 impl Registration {
@@ -102,7 +107,7 @@ impl Registration {
             page: RecordPage::default(),
             entities: &[],
         };
-        Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[] }
+        Self { service, checkpoints: None, table: None, matcher: None, tree: None, tasks: &[], prepare: None }
     }
 
     /// Adds operations, in the order in which documents list them.
@@ -151,5 +156,11 @@ impl Registration {
     #[must_use]
     pub fn with_tasks(self, tasks: &'static [Task]) -> Self {
         Self { tasks, ..self }
+    }
+
+    /// Prepares the service before a process that serves the API is ready.
+    #[must_use]
+    pub fn with_preparation(self, prepare: Prepare) -> Self {
+        Self { prepare: Some(prepare), ..self }
     }
 }

@@ -75,6 +75,11 @@ impl Pulse {
         self.health["changes"].as_u64().unwrap_or(0)
     }
 
+    /// The current records; `None` if the service does not know how many there are.
+    pub(crate) fn records(&self) -> Option<u64> {
+        self.health["records"].as_u64()
+    }
+
     /// The changes of today.
     pub(crate) fn today(&self) -> u64 {
         self.days.last().map_or(0, |day| day.changes)

@@ -148,10 +148,18 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
             h3 { a href=(shown.explorer()) { (shown.service.title) } }
             @match pulse {
                 Some(pulse) => {
-                    p.row { strong.number { (count(pulse.today())) } span.soft { @if pulse.today() == 1 { "change today" } @else { "changes today" } } }
+                    p.row {
+                        @if let Some(records) = pulse.records() {
+                            span.soft { span.number { (count(records)) } @if records == 1 { " record" } @else { " records" } " ·" }
+                        }
+                        span {
+                            strong.number { (count(pulse.today())) }
+                            span.soft { @if pulse.today() == 1 { " change today" } @else { " changes today" } }
+                        }
+                    }
                     (sparkline(&pulse.days, &pulse.summary()))
                     p.row.soft {
-                        span.number { (count(pulse.changes())) " in all" }
+                        @if pulse.records().is_none() { span.number { (count(pulse.changes())) " changes in all" } }
                         span {
                             @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
                                 Some(at) => { "synced " (ago(at, now_ms)) }
@@ -214,6 +222,24 @@ mod tests {
         assert_eq!(with_more(&[2, 0, 1, 2], 2), [0, 3]);
         assert_eq!(with_more(&[0, 0], 7), Vec::<usize>::new());
         assert_eq!(with_more(&[12], 12), Vec::<usize>::new());
+    }
+
+    /// Proves that a card says how many records a service has and how many changes today; and how many changes in all where records are not counted.
+    #[test]
+    fn cards_count_records() {
+        let mut made = Made::new();
+        let today = "<span><strong class=\"number\">5</strong><span class=\"soft\"> changes today</span></span>";
+        let html = made.page("/").html;
+        assert!(html.contains(today) && html.contains("<span class=\"number\">7 changes in all</span>"), "{html}");
+        assert!(!html.contains("record ·") && !html.contains("records ·"), "{html}");
+        for (records, words) in
+            [(1_234, "1,234</span> records ·</span>"), (1, "1</span> record ·</span>"), (0, "0</span> records ·</span>")]
+        {
+            made.answers.get_mut("health").unwrap()["records"] = json!(records);
+            let html = made.page("/").html;
+            assert!(html.contains(&format!("<span class=\"soft\"><span class=\"number\">{words}{today}")), "{html}");
+            assert!(!html.contains("changes in all"), "{html}");
+        }
     }
 
     /// Proves that the list of a server with many services reads two changes of each, and says what a change tells in addition to its record, with inert

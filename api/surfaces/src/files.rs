@@ -1,7 +1,8 @@
-//! Sends files on disk, whole or in part (RFC 9110: `Range`, `If-Range`, 206, 416).
+//! Sends files: those on disk whole or in part (RFC 9110: `Range`, `If-Range`, 206, 416), and those that are made meanwhile whole.
 //!
 //! Promises: a file that is being sent ends within five seconds after its key is revoked, and one whose reader is slower than [`LEAST_BYTES`] in
-//! [`LEAST_BYTES_TIME`] ends, too. Its reader notices, because the length was announced.
+//! [`LEAST_BYTES_TIME`] ends, too. Its reader notices, because the length was announced, or because the last
+//! chunk is missing.
 
 use std::future::Future;
 use std::io;
@@ -16,8 +17,8 @@ use futures_util::future::BoxFuture;
 use futures_util::{Stream, stream};
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE};
 use http::{HeaderValue, StatusCode};
-use operation::FileBody;
 use operation::problem::Problem;
+use operation::{FileBody, StreamBody};
 use schemas::error_code::ErrorCode;
 use tokio::sync::{mpsc, watch};
 use warp::Reply;
@@ -81,6 +82,24 @@ pub(crate) fn response(file: FileBody, etag: &str, request: &PartRequest<'_>) ->
     Ok(response)
 }
 
+/// The response with a file that is made while it is sent. `Range` is ignored, as the standard allows: nobody knows the length.
+pub(crate) fn streamed(body: &StreamBody, key_end: BoxFuture<'static, ()>) -> Response {
+    let mut pieces = body.take();
+    let sent_pieces = guarded(key_end, move |sender, sent| async move {
+        while let Some(piece) = pieces.next().await {
+            let count = piece.as_ref().map_or(0, |piece| piece.len() as u64);
+            if sender.send(piece).await.is_err() {
+                return;
+            }
+            sent.fetch_add(count, Ordering::Relaxed);
+        }
+    });
+    let mut response = with_content_type(warp::reply::stream(sent_pieces).into_response(), body.media_type);
+    set(&mut response, ACCEPT_RANGES, HeaderValue::from_static("none"));
+    set_text(&mut response, CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", body.name));
+    response
+}
+
 /// The part that a `Range` asks for. Other units, several ranges and what is malformed mean the whole file, as the standard allows.
 fn part_of(range: &str, length: u64) -> Part {
     let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-')) else { return Part::Whole };
@@ -101,16 +120,27 @@ fn part_of(range: &str, length: u64) -> Part {
 
 /// The pieces of a part of a file. They end with an error when the key ends, or when they are read too slowly.
 fn pieces(file: FileBody, range: Range<u64>, key_end: BoxFuture<'static, ()>) -> impl Stream<Item = io::Result<Bytes>> + use<> {
+    guarded(key_end, move |sender, sent| send(file, range, sender, sent))
+}
+
+/// The pieces that `send` sends, which counts the bytes that were taken. They end with an error when the key ends, or when they are read too slowly.
+fn guarded<S, F>(key_end: BoxFuture<'static, ()>, send: S) -> impl Stream<Item = io::Result<Bytes>> + use<S, F>
+where
+    S: FnOnce(mpsc::Sender<io::Result<Bytes>>, Arc<AtomicU64>) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
     let (sender, mut received) = mpsc::channel(1);
     let (end, is_ended) = watch::channel(false);
+    let sent = Arc::new(AtomicU64::new(0));
+    let sending = send(sender.clone(), Arc::clone(&sent));
     tokio::spawn(async move {
-        let sent = Arc::new(AtomicU64::new(0));
-        // The channel closes after the end is known: a reader must not take it for the end of the file.
         tokio::select! {
-            () = send(file, range, &sender, Arc::clone(&sent)) => {}
+            () = sending => {}
             () = key_end => drop(end.send(true)),
             () = until_slow(sent, || tokio::time::sleep(LEAST_BYTES_TIME)) => drop(end.send(true)),
         }
+        // The channel closes after the end is known: a reader must not take it for the end of the file.
+        drop(sender);
     });
     let mut is_over = false;
     stream::poll_fn(move |cx| {
@@ -132,7 +162,7 @@ fn pieces(file: FileBody, range: Range<u64>, key_end: BoxFuture<'static, ()>) ->
 }
 
 /// Reads a part of a file and sends it piece by piece. Counts the bytes that were taken.
-async fn send(file: FileBody, range: Range<u64>, sender: &mpsc::Sender<io::Result<Bytes>>, sent: Arc<AtomicU64>) {
+async fn send(file: FileBody, range: Range<u64>, sender: mpsc::Sender<io::Result<Bytes>>, sent: Arc<AtomicU64>) {
     let mut at = range.start;
     while at < range.end {
         let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
@@ -244,6 +274,36 @@ mod tests {
         end.send(()).unwrap();
         let rest: Vec<_> = pieces.collect().await;
         assert!(rest.last().unwrap().is_err() && rest.len() < 99, "{} more pieces", rest.len());
+    }
+
+    /// Proves that a file which is made meanwhile is sent whole, without its length, whatever is read of it at a time, and that it ends with an error when what
+    /// makes it fails, or its key ends.
+    #[tokio::test]
+    async fn files_that_are_made_meanwhile() {
+        for (end, is_whole) in [(Some(Ok(())), true), (Some(Err(io::Error::other("gone"))), false), (None, false)] {
+            let (body, sender) = StreamBody::new("text/csv", "a.csv".to_owned());
+            let response = streamed(&body, never());
+            let (parts, body) = response.into_parts();
+            let making = async {
+                for piece in ["one", "two", "three"] {
+                    assert!(sender.send(Bytes::from(piece)).await);
+                }
+                match end {
+                    Some(end) => sender.end(end).await,
+                    None => drop(sender),
+                }
+            };
+            let ((), read) = tokio::join!(making, body.collect());
+            let read = read.ok().map(|read| read.to_bytes());
+            assert_eq!(read, is_whole.then(|| Bytes::from_static(b"onetwothree")));
+            let header = |name| parts.headers.get(name).map(|value| value.to_str().unwrap());
+            assert_eq!((parts.status, header(CONTENT_LENGTH), header(ACCEPT_RANGES)), (StatusCode::OK, None, Some("none")));
+            assert_eq!(header(CONTENT_DISPOSITION), Some("attachment; filename=\"a.csv\""));
+        }
+        let (body, sender) = StreamBody::new("text/csv", "a.csv".to_owned());
+        let response = streamed(&body, Box::pin(std::future::ready(())));
+        assert!(response.into_body().collect().await.is_err());
+        while sender.send(Bytes::from_static(b"x")).await {}
     }
 
     /// Proves that a reader may take the least number of bytes in each time, and that one who takes one byte less in any of them is too slow.

@@ -142,7 +142,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { mut body, etag, mut next_cursor, has_more, status } = answer;
     let note = note::take(&mut body);
     let is_revalidated = rendering.read && !rendering.paid;
-    let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering) } else { (body, etag) };
+    let (body, etag) = if etag.is_empty() && is_revalidated { with_etag(body, rendering.form) } else { (body, etag) };
     let etag = match &rendering.table {
         Some(table) if !etag.is_empty() => table.etag(&etag),
         _ => etag,
@@ -175,6 +175,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         },
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::File(file) => files::response(file, &etag, &rendering.part).unwrap_or_else(|refusal| problem(rendering.base_url, &refusal)),
+        Body::Stream(body) => files::streamed(&body, (rendering.part.key_end)()),
         Body::Events { items, .. } => match &rendering.atom {
             Some(document) => {
                 let next = has_more.then_some(next_cursor.as_str());
@@ -225,15 +226,19 @@ pub(crate) fn read_caching(keyed: bool, is_closed: bool) -> &'static str {
 }
 
 /// Gives a JSON answer an ETag: the hash of its bytes. Lines of the same answer have another one.
-fn with_etag(body: Body, rendering: &Rendering<'_>) -> (Body, String) {
-    let Body::Json(value) = body else { return (body, String::new()) };
+fn with_etag(body: Body, form: Form) -> (Body, String) {
+    let value = match body {
+        Body::Json(value) => value,
+        Body::Parts(parts) => {
+            let text = Bytes::from(parts.concat());
+            let etag = format!("\"{}\"", Hash32::of(&text));
+            return (Body::Parts(vec![text]), etag);
+        }
+        body => return (body, String::new()),
+    };
     let text = Bytes::from(value.to_string());
     let hash = Hash32::of(&text);
-    if rendering.form == Form::Lines {
-        (Body::Json(value), format!("\"{hash}-lines\""))
-    } else {
-        (Body::Parts(vec![text]), format!("\"{hash}\""))
-    }
+    if form == Form::Lines { (Body::Json(value), format!("\"{hash}-lines\"")) } else { (Body::Parts(vec![text]), format!("\"{hash}\"")) }
 }
 
 /// Renders the refusal of a malformed request, which closes the connection.
@@ -355,4 +360,28 @@ fn file_of(table: &Table, items: Result<Vec<Value>, Problem>, base_url: &str) ->
 fn matches(if_none_match: Option<&str>, etag: &str) -> bool {
     let Some(given) = if_none_match else { return false };
     given.trim() == "*" || given.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that an answer has the same ETag and bytes whether it is a value or text in parts, and that lines of it have another ETag.
+    #[test]
+    fn etags_of_parts() {
+        let value = json!({ "count": 2, "list": [1, 2] });
+        let parts = [r#"{"count":2,"list":["#, "1", ",2", "]}"].map(|part| Bytes::from_static(part.as_bytes()));
+        let text = |body| match body {
+            Body::Parts(parts) => parts.concat(),
+            body => panic!("{body:?}"),
+        };
+        let (of_value, etag) = with_etag(Body::Json(value.clone()), Form::Json);
+        let (of_parts, etag_of_parts) = with_etag(Body::Parts(parts.into()), Form::Json);
+        assert_eq!((text(of_value), etag.clone()), (text(of_parts), etag_of_parts));
+        let (lines, etag_of_lines) = with_etag(Body::Json(value.clone()), Form::Lines);
+        assert_eq!((lines.into_value(), etag_of_lines == etag), (Some(value), false));
+        assert_eq!(with_etag(Body::NotModified, Form::Json).1, "");
+    }
 }

@@ -31,6 +31,7 @@ use crate::prover::CheckpointSigner;
 use crate::witness::CheckpointFile;
 use feed::Source;
 use operation::context::{Context, store_problem};
+use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 use operation::{File, Operation};
 
@@ -264,7 +265,9 @@ pub async fn run(ctx: &Context, signer: &dyn CheckpointSigner, holder: &str, sou
         loop {
             let began = Instant::now();
             let was_key_known = is_key_known(ctx);
-            match round(ctx, signer, &mut lease, &sources, &mut trees, &mut generation).await {
+            let ended = round(ctx, signer, &mut lease, &sources, &mut trees, &mut generation).await;
+            metrics::count_round(RoundTask::Checkpoints);
+            match ended {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
                         let next = trees.get(source.service).map_or(LogOffset(0), |tree: &Growing| tree.leaves.grown.next);

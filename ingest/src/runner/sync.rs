@@ -28,7 +28,7 @@ use schemas::views::engine::RunRow;
 use tokio::sync::Mutex;
 use upstreams::drift::{self, FieldCounts, Touched};
 use upstreams::http::Client;
-use upstreams::{Incomplete, Page, Settings, Stream, Upstream, UpstreamError, Window};
+use upstreams::{Incomplete, Settings, Stream, Upstream, UpstreamError, Window};
 
 use super::downloads::Downloads;
 use super::fetch::{FetchedPage, PageFetch};

@@ -1,5 +1,5 @@
 //! Parcels of Cook County, Illinois, from the open data of its assessor on Socrata: assessed values, the universe of parcels, addresses,
-//! appeals, sales and permits.
+//! appeals, exempt parcels, sales and permits.
 //!
 //! The datasets have no time of change for a row, so each run reads them whole, in pages by `row_id`, and the hash of a row says whether it changed. Values
 //! and sales are read township by township: the page that ends a township is followed by facts that say so. For sales that is one fact. For values it is
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use texts::cook::TOWNSHIPS;
 
 use self::rows::{Rows, Stages};
-use self::streams::{ADDRESSES, APPEALS, PERMITS_STREAM, SALES_STREAM, UNIVERSE, VALUES};
+use self::streams::{ADDRESSES, APPEALS, EXEMPT, PERMITS_STREAM, SALES_STREAM, UNIVERSE, VALUES};
 use crate::socrata::{self, KeyColumn, Keyset};
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, rolls};
 
@@ -59,6 +59,7 @@ static MANIFEST: Manifest = Manifest {
         stream(SALES_STREAM, &SALES),
         stream(ADDRESSES, &PARCELS),
         stream(APPEALS, &PARCELS),
+        stream(EXEMPT, &PARCELS),
         stream(UNIVERSE, &PARCELS),
         stream(VALUES, &PARCELS),
         stream(PERMITS_STREAM, &PERMITS),
@@ -91,6 +92,7 @@ static DATASETS: &[Dataset] = &[
     dataset(SALES_STREAM, "wvhk-k5uv", ("sale_date", SALE_YEARS), true),
     dataset(ADDRESSES, "3723-97qp", ("year", 1), false),
     dataset(APPEALS, "y282-6ig3", ("year", APPEAL_YEARS), false),
+    dataset(EXEMPT, "vgzx-68gb", ("year", 1), false),
     dataset(UNIVERSE, "pabr-t5kh", ("year", 1), false),
     dataset(VALUES, "uzyt-m557", ("year", VALUE_YEARS), true),
     dataset(PERMITS_STREAM, "6yjf-dfxs", ("date_issued", PERMIT_YEARS), false),

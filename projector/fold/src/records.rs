@@ -344,6 +344,10 @@ impl<T: Rules> Service for Records<T> {
         T::backfill(record, details, change, recorded)
     }
 
+    fn is_listed(record: &T::Record) -> bool {
+        record.is_listed()
+    }
+
     fn digest_row(value: &Bytes) -> Option<Bytes> {
         let row: Row<T::Record> = serde_json::from_slice(value).ok()?;
         row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()

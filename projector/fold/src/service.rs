@@ -131,6 +131,10 @@ pub trait Service: Sized + Send + Sync + 'static {
         record.is_backfill(details, change.event == ChangeKind::New, recorded).then_some(true)
     }
 
+    /// Whether a record is a current one: it exists at its upstream, and it is a record of its own. The digest covers current records, and the
+    /// checkpoint of the view counts them: a version that changes the answer for a record that exists needs a replay of the service.
+    fn is_listed(record: &Self::Record) -> bool;
+
     /// Returns the part of a current row that the digest covers: the record alone. `None` for a row that is not a record of its own.
     fn digest_row(value: &Bytes) -> Option<Bytes>;
 
@@ -148,4 +152,12 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// # Errors
     /// When the row does not have the form that this version writes.
     fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<DraftOf<Self>>, serde_json::Error>;
+}
+
+/// Returns by how many a change raises the number of current records: 1 if it adds or restores one, -1 if it withdraws one, else 0.
+#[must_use]
+pub fn records_added<S: Service>(change: &Change<S::Record, S::Note>) -> i64 {
+    let Some(after) = &change.after else { return 0 };
+    let is_current = |record: &S::Record| i64::from(S::is_listed(record));
+    is_current(after) - change.before.as_ref().map_or(0, is_current)
 }

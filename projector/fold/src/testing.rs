@@ -13,7 +13,7 @@ use schemas::tables::{Datum, Key, Table, Write};
 use schemas::views::records::Row;
 
 use crate::rows::Rows;
-use crate::service::{Service, Undecided};
+use crate::service::{Service, Undecided, records_added};
 
 /// The rows and changes that the facts of one service led to.
 pub struct Folded<S: Service> {
@@ -102,7 +102,12 @@ impl<S: Service> Folded<S> {
         self.rows.iter().filter(move |((name, _), _)| *name == table.name).map(|((_, key), value)| (key, value))
     }
 
-    /// The current records, by their ids.
+    /// The number of current records, as the changes count it.
+    pub fn counted_records(&self) -> i64 {
+        self.changes.iter().map(records_added::<S>).sum()
+    }
+
+    /// The latest versions of all records, by their ids.
     ///
     /// # Panics
     /// When a row cannot be read.

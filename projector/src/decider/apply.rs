@@ -17,7 +17,7 @@ use super::chain::{Decided, Logged, element, extends, last_hash, record_json, wr
 use super::parked_facts::{ParkedRow, RETRIED, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
-use fold::service::{Draft, Service};
+use fold::service::{Draft, Service, records_added};
 
 /// The most changes that one read returns.
 const BATCH_CHANGES: usize = 500;
@@ -144,6 +144,9 @@ impl<S: Service> Decider<S> {
             }
             writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq.stored()));
         }
+        // Before the seq: there are no records before the first change.
+        self.checkpoint.records =
+            self.checkpoint.current_records().and_then(|records| records.checked_add_signed(records_added::<S>(change)));
         self.checkpoint.seq = change.seq;
         self.checkpoint.hash = hash.to_string();
         self.checkpoint.offset = next;

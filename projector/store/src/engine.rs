@@ -1,7 +1,7 @@
 //! Reads the engine's own view: positions of fact topics, and dropped facts.
 
 use schemas::key;
-use schemas::position::{LogOffset, PositionError};
+use schemas::position::{LogOffset, PositionError, Seq};
 use schemas::tables::Datum;
 use schemas::topics::Topic;
 use schemas::views::engine::DROPPED;
@@ -49,6 +49,12 @@ impl Checkpoint {
         }
     }
 
+    /// Returns the number of current records; `None` if it is not known, see [`Self::records`].
+    #[must_use]
+    pub fn current_records(&self) -> Option<u64> {
+        if self.seq == Seq(0) { Some(0) } else { self.records }
+    }
+
     fn raise(&mut self, position: String, next: LogOffset) {
         let known = self.positions.entry(position).or_default();
         *known = (*known).max(next);
@@ -91,4 +97,23 @@ pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: Log
 pub async fn wait_past(view: &dyn View, topic: &Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
     let awaited = [Awaited::new(topic, partition, end)];
     if view.checkpoint().await?.has_reached_any(&awaited) { Ok(()) } else { view.wait_for_any(&awaited).await }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a checkpoint of a version that did not count records reads as one whose count is not known, and is written as that version wrote it;
+    /// that a count reads back; and that there are no records before the first change.
+    #[test]
+    fn older_checkpoints_have_no_count() {
+        let json = r#"{"seq":7,"hash":"ab","offset":9,"recordedAtMs":1,"positions":{"t/0":3}}"#;
+        let older: Checkpoint = serde_json::from_str(json).unwrap();
+        assert_eq!((older.seq, older.current_records()), (Seq(7), None));
+        assert_eq!(serde_json::to_string(&older).unwrap(), json);
+        let counted = Checkpoint { records: Some(5), ..older };
+        let read: Checkpoint = serde_json::from_str(&serde_json::to_string(&counted).unwrap()).unwrap();
+        assert_eq!((read.current_records(), read), (Some(5), counted));
+        assert_eq!(Checkpoint::default().current_records(), Some(0));
+    }
 }

@@ -39,6 +39,10 @@ pub struct Checkpoint {
     pub recorded_at_ms: i64,
     /// The next input offset of each partition: `topic/partition` to offset.
     pub positions: BTreeMap<String, LogOffset>,
+    /// The number of current records after that change. `None` if a version that did not count them applied some of the changes. Read it with
+    /// [`Self::current_records`], which knows that there are none before the first change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
 /// A partition of an input topic, and an offset that its position is to reach.

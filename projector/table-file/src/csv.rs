@@ -1,5 +1,7 @@
 //! CSV as in RFC 4180, with a header line.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::{Column, Error, Kind, RowWriter, Sink};
@@ -82,13 +84,14 @@ fn is_unseen(character: char) -> bool {
     character.is_whitespace() || character.is_control() || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Adds a field, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe; numbers do not.
-fn add_field(value: &Value, line: &mut Vec<u8>) {
-    let text = match value {
-        Value::String(text) if is_formula(text) => format!("'{text}"),
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
+/// Adds one field of CSV to a line, without the comma before it: a value of a column, quoted where necessary. Texts that a spreadsheet would evaluate as a
+/// formula get a leading apostrophe; numbers do not.
+pub fn add_field(value: &Value, line: &mut Vec<u8>) {
+    let text: Cow<'_, str> = match value {
+        Value::String(text) if is_formula(text) => format!("'{text}").into(),
+        Value::String(text) => text.into(),
+        Value::Null => return,
+        other => other.to_string().into(),
     };
     if text.contains([',', '"', '\r', '\n']) {
         line.push(b'"');

@@ -10,6 +10,7 @@ mod row_writer;
 
 pub use self::row_writer::{Error, RowWriter, Sink};
 pub use columns::{Column, Kind};
+pub use csv::add_field as add_csv_field;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

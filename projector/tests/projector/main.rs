@@ -10,5 +10,6 @@ mod interference;
 mod lag;
 mod order;
 mod parked;
+mod record_counts;
 mod signing;
 mod waking;

@@ -62,6 +62,10 @@ impl Service for FixedRecalls {
         Recalls::apply(change, record)
     }
 
+    fn is_listed(record: &Recall) -> bool {
+        Recalls::is_listed(record)
+    }
+
     fn digest_row(value: &Bytes) -> Option<Bytes> {
         Recalls::digest_row(value)
     }

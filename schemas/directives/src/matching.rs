@@ -29,7 +29,7 @@ pub struct Aircraft<'a> {
 }
 
 /// A make and model under all names by which a directive can name them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResolvedModel {
     /// The keys of the make, sorted. None for an engine or a propeller of any make.
     pub makes: Vec<String>,
@@ -81,7 +81,7 @@ fn without_label(model: &str) -> &str {
 }
 
 /// An aircraft whose names are resolved once, to be compared with many directives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResolvedAircraft {
     /// The airframe.
     pub airframe: ResolvedModel,
@@ -103,9 +103,21 @@ impl ResolvedAircraft {
             airframe: ResolvedModel::new(aircraft.make, aircraft.model),
             engine: of(aircraft.engine),
             propeller: of(aircraft.propeller),
-            serial: aircraft.serial.map(str::trim).filter(|serial| !serial.is_empty()).map(str::to_owned),
+            serial: serial_of(aircraft.serial),
         }
     }
+
+    /// The same aircraft with another serial number, or with none.
+    #[must_use]
+    pub fn with_serial(&self, serial: Option<&str>) -> Self {
+        let Self { airframe, engine, propeller, .. } = self.clone();
+        Self { airframe, engine, propeller, serial: serial_of(serial) }
+    }
+}
+
+/// A serial number without blanks around it; `None` if nothing remains.
+fn serial_of(given: Option<&str>) -> Option<String> {
+    given.map(str::trim).filter(|serial| !serial.is_empty()).map(str::to_owned)
 }
 
 /// Whether a directive is for an aircraft, as far as the text says.
@@ -192,6 +204,9 @@ impl Outcome {
 }
 
 /// Compares a directive with an aircraft.
+///
+/// The serial number changes no result without [`CannotDecide::SerialRange`], and never whether a directive is for the aircraft at all: so one comparison
+/// without it serves all aircraft of the same names but for those results.
 #[must_use]
 pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     let mut outcome = match directive.product {

@@ -4,39 +4,63 @@
 const LETTERS_MAX: usize = 64;
 
 /// Returns the optimal string alignment distance, in letters.
+pub(crate) fn edits(one: &str, other: &str) -> usize {
+    EditPattern::of(one).edits(other)
+}
+
+/// A text that is compared with others.
 ///
 /// Texts of Latin capitals are compared a column at a time (H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances",
 /// 2003), without allocation; all others by `strsim`.
-pub(crate) fn edits(one: &str, other: &str) -> usize {
-    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
-    if !(1..=LETTERS_MAX).contains(&one.len()) || !is_plain(one) || !is_plain(other) {
-        return strsim::osa_distance(one, other);
-    }
-    // For each letter, the places where `one` has it.
-    let mut places = [0_u64; 26];
-    for (at, byte) in one.bytes().enumerate() {
-        if let Some(places) = places.get_mut(usize::from(byte - b'A')) {
-            *places |= 1 << at;
+#[derive(Clone, Debug)]
+pub(crate) struct EditPattern<'a> {
+    text: &'a str,
+    /// For each letter, the places where the text has it. `None` if the text is not compared in columns.
+    places: Option<[u64; 26]>,
+}
+
+impl<'a> EditPattern<'a> {
+    /// Prepares a text.
+    pub(crate) fn of(text: &'a str) -> Self {
+        if !(1..=LETTERS_MAX).contains(&text.len()) || !is_plain(text) {
+            return Self { text, places: None };
         }
+        let mut places = [0_u64; 26];
+        for (at, byte) in text.bytes().enumerate() {
+            if let Some(places) = places.get_mut(usize::from(byte - b'A')) {
+                *places |= 1 << at;
+            }
+        }
+        Self { text, places: Some(places) }
     }
-    let last = 1_u64 << (one.len() - 1);
-    // Of a column: where the distance rises by one to the next row, where it falls, and where it is that of the diagonal.
-    let (mut rises, mut falls, mut is_equal, mut before) = (u64::MAX, 0_u64, 0_u64, 0_u64);
-    let mut distance = one.len();
-    for byte in other.bytes() {
-        let here = places.get(usize::from(byte - b'A')).copied().unwrap_or_default();
-        let swapped = ((!is_equal & here) << 1) & before;
-        is_equal = ((here & rises).wrapping_add(rises) ^ rises) | here | falls | swapped;
-        let up = falls | !(is_equal | rises);
-        let down = is_equal & rises;
-        distance += usize::from(up & last != 0);
-        distance -= usize::from(down & last != 0);
-        let up = (up << 1) | 1;
-        rises = (down << 1) | !(is_equal | up);
-        falls = up & is_equal;
-        before = here;
+
+    /// Returns the optimal string alignment distance to another text, in letters.
+    pub(crate) fn edits(&self, other: &str) -> usize {
+        let Some(places) = self.places.as_ref().filter(|_| is_plain(other)) else { return strsim::osa_distance(self.text, other) };
+        let last = 1_u64 << (self.text.len() - 1);
+        // Of a column: where the distance rises by one to the next row, where it falls, and where it is that of the diagonal.
+        let (mut rises, mut falls, mut is_equal, mut before) = (u64::MAX, 0_u64, 0_u64, 0_u64);
+        let mut distance = self.text.len();
+        for byte in other.bytes() {
+            let here = places.get(usize::from(byte - b'A')).copied().unwrap_or_default();
+            let swapped = ((!is_equal & here) << 1) & before;
+            is_equal = ((here & rises).wrapping_add(rises) ^ rises) | here | falls | swapped;
+            let up = falls | !(is_equal | rises);
+            let down = is_equal & rises;
+            distance += usize::from(up & last != 0);
+            distance -= usize::from(down & last != 0);
+            let up = (up << 1) | 1;
+            rises = (down << 1) | !(is_equal | up);
+            falls = up & is_equal;
+            before = here;
+        }
+        distance
     }
-    distance
+}
+
+/// Whether a text has Latin capitals only.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 #[cfg(test)]

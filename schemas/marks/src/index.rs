@@ -8,6 +8,7 @@
 //! changes for who reads it: [`Index::apply`] returns the next one, which shares what is the same. [`Index::write`] and [`Index::read`] are its
 //! snapshot; a damaged or outdated one is refused and must be built again.
 
+mod by_letters;
 mod columns;
 mod keys;
 mod lists;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use crate::rules::{RuleSet, similar_by};
 use crate::{Classes, Mark, Rule, distance};
+use by_letters::ByLetters;
 use columns::Columns;
 use segment::Segment;
 use timeline::Timeline;
@@ -217,8 +219,8 @@ impl Index {
     /// Every mark that is similar to a name at a position, by serial number. The position is not above that of the index.
     #[must_use]
     pub fn find(&self, name: &Mark, at: u32) -> Vec<Hit> {
-        let asked = keys::asked(name);
-        self.collect(|segment| segment.find(name, &asked, at))
+        let (asked, mut by_letters) = (keys::asked(name), ByLetters::of(name));
+        self.collect(|segment| segment.find(name, &asked, at, by_letters.as_mut()))
     }
 
     /// Counts what [`Index::find`] compares.
@@ -242,9 +244,10 @@ impl Index {
         self.collect(|segment| segment.scan(name, at))
     }
 
-    fn collect(&self, find: impl Fn(&Segment) -> Vec<Hit>) -> Vec<Hit> {
+    fn collect(&self, mut find: impl FnMut(&Segment) -> Vec<Hit>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self.segments.iter().flat_map(|segment| find(segment)).collect();
-        hits.sort_unstable_by_key(|hit| hit.serial);
+        // A stable sort takes the hits of each segment, which are in order, as they are.
+        hits.sort_by_key(|hit| hit.serial);
         hits
     }
 }

@@ -6,6 +6,7 @@
 //! [`RULES_VERSION`] changes when the result of any pair can change. `data/words.json` has a version of its own.
 
 pub mod classes;
+mod consonants;
 mod edits;
 pub mod index;
 mod mark;

@@ -213,6 +213,16 @@ pub(crate) fn spelled(normal: &str) -> Cow<'_, str> {
     Cow::Borrowed(normal)
 }
 
+/// As [`spelled`], into a text whose memory is used again.
+pub(crate) fn write_spelled(normal: &str, out: &mut String) {
+    out.clear();
+    if normal.bytes().any(|byte| byte.is_ascii_digit()) {
+        normal.split(' ').for_each(|word| out.push_str(&spell_digits(word)));
+    } else {
+        normal.split(' ').for_each(|word| out.push_str(word));
+    }
+}
+
 fn spelled_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(spell_digits).collect()
 }

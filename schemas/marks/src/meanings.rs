@@ -80,3 +80,8 @@ fn content_words(mark: &Mark) -> impl Iterator<Item = &str> {
 pub(crate) fn common_beginning(one: &str, other: &str) -> usize {
     one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
 }
+
+/// The letters with which two texts end alike.
+pub(crate) fn common_end(one: &str, other: &str) -> usize {
+    one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count()
+}

@@ -13,10 +13,11 @@
 //! The rules follow what examiners and the Board weigh: sight, sound, the word that dominates (usually the first), and what remains when descriptive
 //! matter carries little weight. Every rule is symmetric.
 
+use crate::consonants::are_near_skeletons;
 use crate::edits::edits;
 use crate::mark::{Mark, singular, spelled};
 use crate::meanings::{
-    begin_alike_and_differ, common_beginning, follows_other_words, one_has_all_words, other_meanings, same_in_translation,
+    begin_alike_and_differ, common_beginning, common_end, follows_other_words, one_has_all_words, other_meanings, same_in_translation,
 };
 use crate::near::{are_near, edits_max};
 use crate::sound::weighted_distance;
@@ -218,6 +219,26 @@ impl RuleSet {
         Self(self.0 | other.0)
     }
 
+    /// The set as bits.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The set of bits.
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The rules of the set, in their order.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Rule> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let rule = Rule::ALL.get(left.trailing_zeros() as usize).copied();
+            left &= left.wrapping_sub(1);
+            rule
+        })
+    }
+
     /// Whether a rule is in the set.
     pub(crate) fn has(self, rule: Rule) -> bool {
         self.0 >> rule as u32 & 1 == 1
@@ -310,7 +331,9 @@ fn partial(one: &Mark, other: &Mark, rules: RuleSet, known: RuleSet) -> Option<R
         }
         Rule::P6 => min >= 3 && max <= 4 && edits(text, longer) <= 1,
         Rule::P7 => word_beginnings(one).any(|beginning| word_beginnings(other).any(|its| its == beginning)),
-        Rule::P8 => near_skeletons(one, other) && weighted_distance(text, longer) as usize <= max * 45 / 10,
+        Rule::P8 => {
+            are_near_skeletons(one.skeleton(), other.skeleton()) && weighted_distance(text, longer) as usize <= max * CONSONANTS_LIMIT / 10
+        }
         Rule::P9 => ending(one).is_some_and(|end| Some(end) == ending(other)) && common_end(text, longer) * 2 >= min,
         Rule::P10 => {
             let words = first_words(other);
@@ -375,7 +398,7 @@ fn near_letters(one: &Mark, other: &Mark) -> bool {
 fn sounds_alike(one: &Mark, other: &Mark) -> bool {
     let (text, longer) = (one.whole_singular(), other.whole_singular());
     let (min, max) = (text.len().min(longer.len()), text.len().max(longer.len()));
-    min >= 4
+    min >= SOUND_LETTERS_MIN
         && max - min <= 2
         && same_beginning(text, longer)
         && one.skeleton().len() >= 2
@@ -391,65 +414,58 @@ fn near_consonants(one: &Mark, other: &Mark) -> bool {
         && other.tokens().len() == 1
         && min >= NEAR_CONSONANTS_LETTERS_MIN
         && same_beginning(text, longer)
-        && near_skeletons(one, other)
+        && are_near_skeletons(one.skeleton(), other.skeleton())
         && weighted_distance(text, longer) as usize * 10 <= max * NEAR_CONSONANTS_LIMIT
 }
 
 /// The letters of the shorter mark from which on `S14` holds: of shorter words few consonants are in common by chance.
-const NEAR_CONSONANTS_LETTERS_MIN: usize = 7;
+pub(crate) const NEAR_CONSONANTS_LETTERS_MIN: usize = 7;
 /// The weighted distance up to which `S14` holds, in hundredths of the letters of the longer mark.
-const NEAR_CONSONANTS_LIMIT: usize = 26;
+pub(crate) const NEAR_CONSONANTS_LIMIT: usize = 26;
 
 /// `S15`. A rhyme of everyday words is no likeness, since their meanings are plain.
 fn rhyme_by_letters(one: &Mark, other: &Mark) -> bool {
     let ([word], [its]) = (one.singular(), other.singular()) else { return false };
-    let end = from_first_vowel(one.whole_singular());
+    let end = doubled_once(from_vowel(one.whole_singular()));
     one.spelled().len().min(other.spelled().len()) >= RHYMING_LETTERS_MIN
         && end.len() >= RHYME_LETTERS_MIN
-        && end == from_first_vowel(other.whole_singular())
+        && end == doubled_once(from_vowel(other.whole_singular()))
         && rhyme(one).is_some_and(|sounds| Some(sounds) == rhyme(other))
         && !(is_everyday(word) && is_everyday(its))
 }
 
 /// The letters of the shorter mark from which on `S15` holds.
-const RHYMING_LETTERS_MIN: usize = 5;
+pub(crate) const RHYMING_LETTERS_MIN: usize = 5;
 /// The letters from the first vowel on from which on `S15` holds.
-const RHYME_LETTERS_MIN: usize = 4;
+pub(crate) const RHYME_LETTERS_MIN: usize = 4;
+
+/// Letters that are often written for one sound.
+const SAME_SOUND: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
 
 /// Whether two texts begin with the same letter, or with letters that are often written for one sound.
-fn same_beginning(one: &str, other: &str) -> bool {
-    const ALIKE: [&str; 5] = ["CKQ", "CSZ", "FP", "GJ", "AEIOUY"];
+pub(crate) fn same_beginning(one: &str, other: &str) -> bool {
     let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else { return false };
-    a == b || ALIKE.iter().any(|letters| letters.contains(a) && letters.contains(b))
+    a == b || SAME_SOUND.iter().any(|letters| letters.contains(a) && letters.contains(b))
 }
 
-/// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
-const SOUND_LIMIT: usize = 16;
-
-/// The fewest consonants that are all consonants of two marks by which rule `P8` holds.
-const EQUAL_CONSONANTS_MIN: usize = 3;
-/// The fewest consonants in common, where one of each mark or of one is left out, by which rule `P8` holds.
-pub(crate) const COMMON_CONSONANTS_MIN: usize = 4;
-
-/// Whether the skeletons are equal, or become equal when one consonant of each, or of one, is left out.
-fn near_skeletons(one: &Mark, other: &Mark) -> bool {
-    let (skeleton, its) = (one.skeleton(), other.skeleton());
-    let (short, long) = if skeleton.len() <= its.len() { (skeleton, its) } else { (its, skeleton) };
-    match long.len() - short.len() {
-        0 if short == long => short.len() >= EQUAL_CONSONANTS_MIN,
-        0 => {
-            let others = one_left_out(long);
-            short.len() > COMMON_CONSONANTS_MIN && one_left_out(short).iter().any(|common| others.contains(common))
+/// A letter that is the same for all texts with [`same_beginning`]. It can be the same for others, because `C` sounds like `K` and like `S`.
+pub(crate) fn beginning_group(text: &str) -> char {
+    match text.chars().next() {
+        Some('K' | 'Q' | 'S' | 'Z') => 'C',
+        Some(first) => {
+            SAME_SOUND.iter().find(|letters| letters.contains(first)).and_then(|letters| letters.chars().next()).unwrap_or(first)
         }
-        1 => short.len() >= COMMON_CONSONANTS_MIN && one_left_out(long).iter().any(|common| common == short),
-        _ => false,
+        None => ' ',
     }
 }
 
-/// The texts that remain when one character is left out. The text is ASCII.
-pub(crate) fn one_left_out(text: &str) -> Vec<String> {
-    (0..text.len()).map(|at| text.bytes().enumerate().filter(|(index, _)| *index != at).map(|(_, byte)| byte as char).collect()).collect()
-}
+/// The weighted distance up to which `P8` holds, in hundredths of the letters of the longer mark.
+pub(crate) const CONSONANTS_LIMIT: usize = 45;
+
+/// The letters of the shorter mark from which on `S10` holds.
+pub(crate) const SOUND_LETTERS_MIN: usize = 4;
+/// The weighted distance up to which marks sound alike, in hundredths of the letters of the longer one.
+pub(crate) const SOUND_LIMIT: usize = 16;
 
 /// `S11`.
 fn joined(one: &Mark, other: &Mark) -> bool {
@@ -501,36 +517,33 @@ pub(crate) fn first_words(mark: &Mark) -> Vec<&str> {
     words
 }
 
-fn common_end(one: &str, other: &str) -> usize {
-    one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count()
-}
-
 /// The sounds from the first vowel on, at least three. Three are followed by the letters after the first vowels, because so few rhyme by chance.
 pub(crate) fn rhyme(mark: &Mark) -> Option<String> {
     let sounds = mark.syllables();
     let end = sounds.find('a').and_then(|at| sounds.get(at..))?;
     match end.len() {
         0..3 => None,
-        3 => Some(format!("{end} {}", after_first_vowels(mark.whole_singular()))),
+        3 => Some(format!("{end} {}", doubled_once(after_vowels(mark.whole_singular())))),
         _ => Some(end.to_owned()),
     }
 }
 
-/// The letters after the first vowels, doubled ones once: `GIE` of `HUGGIE`.
-fn after_first_vowels(text: &str) -> String {
-    doubled_once(text.trim_start_matches(|c| !is_vowel(c)).trim_start_matches(is_vowel))
+/// The letters from the first vowel on: `EXXON` of `TEXXON`.
+pub(crate) fn from_vowel(text: &str) -> &str {
+    text.trim_start_matches(|c| !is_vowel(c))
 }
 
-/// The letters from the first vowel on, doubled ones once: `EXON` of `TEXXON`.
-fn from_first_vowel(text: &str) -> String {
-    doubled_once(text.trim_start_matches(|c| !is_vowel(c)))
+/// The letters after the first vowels: `GGIE` of `HUGGIE`.
+pub(crate) fn after_vowels(text: &str) -> &str {
+    from_vowel(text).trim_start_matches(is_vowel)
 }
 
 fn is_vowel(c: char) -> bool {
     "AEIOUY".contains(c)
 }
 
-fn doubled_once(text: &str) -> String {
+/// A text with doubled letters written once.
+pub(crate) fn doubled_once(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         if !out.ends_with(c) {

@@ -155,6 +155,18 @@ pub(crate) fn random_name(random: &mut StdRng) -> String {
     letters.into_iter().collect()
 }
 
+/// Proves that texts whose beginnings are alike have the same group of beginnings, and that most other letters have one of their own.
+#[test]
+fn alike_beginnings_are_of_one_group() {
+    let letters: Vec<String> = ('A'..='Z').map(String::from).collect();
+    for (one, other) in letters.iter().flat_map(|one| letters.iter().map(move |other| (one, other))) {
+        assert!(!same_beginning(one, other) || beginning_group(one) == beginning_group(other), "{one} and {other}");
+    }
+    let groups: std::collections::BTreeSet<char> = letters.iter().map(|letter| beginning_group(letter)).collect();
+    assert_eq!(groups.len(), 15);
+    assert_eq!(beginning_group(""), ' ');
+}
+
 /// Proves for random names that the rules are symmetric, that a name is exactly itself, that the normal form is stable, and that every rule has
 /// a reason.
 #[test]

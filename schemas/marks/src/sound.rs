@@ -30,8 +30,15 @@ pub(crate) fn primary_key(text: &str) -> String {
 
 /// The sounds of a text by class, all vowels as `a`, neighbours that are alike once: `HUGGIES` is `HaKaS`.
 pub(crate) fn syllables(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    write_syllables(text, &mut out);
+    out
+}
+
+/// As [`syllables`], into a text whose memory is used again.
+pub(crate) fn write_syllables(text: &str, out: &mut String) {
+    out.clear();
     let bytes = text.as_bytes();
-    let mut out = String::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let next = bytes.get(at + 1).copied().unwrap_or(b' ');
@@ -63,28 +70,37 @@ pub(crate) fn syllables(text: &str) -> String {
             (other, _) if other.is_ascii_digit() => ("0", 1),
             _ => ("", 1),
         };
-        for c in sound.chars() {
-            if !out.ends_with(c) {
-                out.push(c);
+        // All sounds are ASCII.
+        for sound in sound.bytes() {
+            if out.as_bytes().last() != Some(&sound) {
+                out.push(char::from(sound));
             }
         }
         at += used;
     }
-    out
 }
 
 /// The consonants by class of what [`syllables`] returned: the sounds without vowels, except a vowel at the beginning.
 pub(crate) fn skeleton(sounds: &str) -> String {
     let mut out = String::with_capacity(sounds.len());
-    for (at, c) in sounds.chars().enumerate() {
-        if (c != 'a' || at == 0) && !out.ends_with(c) {
-            out.push(c);
-        }
-    }
+    write_skeleton(sounds, &mut out);
     out
 }
 
+/// As [`skeleton`], into a text whose memory is used again.
+pub(crate) fn write_skeleton(sounds: &str, out: &mut String) {
+    out.clear();
+    for (at, sound) in sounds.bytes().enumerate() {
+        if (sound != b'a' || at == 0) && out.as_bytes().last() != Some(&sound) {
+            out.push(char::from(sound));
+        }
+    }
+}
+
+/// What it costs to change a consonant.
 const FULL: u32 = 10;
+/// What it costs to swap two letters.
+const SWAPPED: u32 = 6;
 
 fn is_vowel(byte: u8) -> bool {
     matches!(byte, b'A' | b'E' | b'I' | b'O' | b'U' | b'Y')
@@ -146,7 +162,7 @@ pub(crate) fn weighted_distance(one: &str, other: &str) -> u32 {
                 best = best.min(rows[(i - 1) * width + j - 1] + replaced(one[i - 1], other[j - 1], i == 1 && j == 1));
             }
             if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                best = best.min(rows[(i - 2) * width + j - 2] + 6);
+                best = best.min(rows[(i - 2) * width + j - 2] + SWAPPED);
             }
             rows[i * width + j] = best;
         }
@@ -154,9 +170,155 @@ pub(crate) fn weighted_distance(one: &str, other: &str) -> u32 {
     rows[one.len() * width + other.len()]
 }
 
+/// A text in Latin capitals that is compared with others by [`weighted_distance`]: what each change of it costs is computed once.
+#[derive(Clone, Debug)]
+pub(crate) struct WeightedText {
+    letters: Vec<u8>,
+    /// What it costs to leave out each letter.
+    dropped: Vec<u32>,
+    /// For each capital in turn, what it costs to put it in the place of each letter. The first letters of two texts cost more.
+    replaced: Vec<u32>,
+    /// The distances of the beginnings of the text to the other text without its last two letters, without its last one, and to the whole of it.
+    columns: [Vec<u32>; 3],
+}
+
+impl WeightedText {
+    /// Prepares a text in Latin capitals.
+    pub(crate) fn of(text: &str) -> Self {
+        let letters = text.as_bytes().to_vec();
+        let before = |at: usize| at.checked_sub(1).and_then(|at| letters.get(at).copied());
+        let dropped = letters.iter().enumerate().map(|(at, letter)| dropped(*letter, before(at), at == 0)).collect();
+        let replaced = (b'A'..=b'Z').flat_map(|other| letters.iter().map(move |letter| replaced(*letter, other, false))).collect();
+        let columns = [(); 3].map(|()| vec![0; letters.len() + 1]);
+        Self { letters, dropped, replaced, columns }
+    }
+
+    /// Returns a number that the weighted distance to another text does not exceed: what it costs to replace each letter by the one in its place, where
+    /// the longer text leaves out the one letter that it has more. `u32::MAX` if it has several more.
+    pub(crate) fn distance_max(&self, other: &str) -> u32 {
+        let (own, other) = (&self.letters, other.as_bytes());
+        let pair = |at: usize, place: usize| match (own.get(at), other.get(place)) {
+            (Some(letter), Some(its)) => {
+                let cost = self.replaced.get(usize::from(its.wrapping_sub(b'A')) * own.len() + at).filter(|_| at + place > 0);
+                cost.copied().unwrap_or_else(|| replaced(*letter, *its, at + place == 0))
+            }
+            _ => 0,
+        };
+        if own.len() == other.len() {
+            return (0..own.len()).map(|at| pair(at, at)).sum();
+        }
+        let is_longer = own.len() == other.len() + 1;
+        if !is_longer && own.len() + 1 != other.len() {
+            return u32::MAX;
+        }
+        // The letters after the one that is left out are a place behind those of the other text.
+        let moved = |at: usize| if is_longer { pair(at + 1, at) } else { pair(at, at + 1) };
+        let loss = |at: usize| match is_longer {
+            true => self.dropped.get(at).copied().unwrap_or_default(),
+            false => other.get(at).map_or(0, |letter| dropped(*letter, at.checked_sub(1).and_then(|at| other.get(at).copied()), at == 0)),
+        };
+        let count = own.len().min(other.len());
+        let mut others: u32 = (0..count).map(moved).sum();
+        let mut least = others + loss(0);
+        for at in 0..count {
+            others = others + pair(at, at) - moved(at);
+            least = least.min(others + loss(at + 1));
+        }
+        least
+    }
+
+    /// Returns the weighted distance to another text in Latin capitals if it is at most `limit`.
+    pub(crate) fn distance_within(&mut self, other: &str, limit: u32) -> Option<u32> {
+        let Self { letters, dropped: losses, replaced: costs, columns } = self;
+        let count = letters.len();
+        let [older, old, new] = columns;
+        let mut total = 0;
+        for (at, cell) in new.iter_mut().enumerate() {
+            *cell = total;
+            total += losses.get(at).copied().unwrap_or_default();
+        }
+        // The least distance of the column without letters is that of two empty texts.
+        let (mut least_before, mut before) = (0, None);
+        for (place, letter) in other.bytes().enumerate() {
+            std::mem::swap(older, old);
+            std::mem::swap(old, new);
+            let loss = dropped(letter, before, place == 0);
+            let start = usize::from(letter.wrapping_sub(b'A')) * count;
+            // Both texts have capitals only.
+            let costs = costs.get(start..start + count)?;
+            let (letters, losses) = (&letters[..count], &losses[..count]);
+            let (older, old, new) = (&older[..=count], &old[..=count], &mut new[..=count]);
+            let mut left = old[0] + loss;
+            let mut least = left;
+            new[0] = left;
+            for at in 0..count {
+                let cost = if at == 0 && place == 0 { replaced(letters[0], letter, true) } else { costs[at] };
+                let mut best = (old[at] + cost).min(old[at + 1] + loss).min(left + losses[at]);
+                if at > 0 && letters[at - 1] == letter && before == Some(letters[at]) {
+                    best = best.min(older[at - 1] + SWAPPED);
+                }
+                new[at + 1] = best;
+                left = best;
+                least = least.min(best);
+            }
+            // Each way to the end leads through this column, or over it by a swap from the one before, and no step costs less than nothing.
+            if least > limit && least_before > limit.saturating_sub(SWAPPED) {
+                return None;
+            }
+            (least_before, before) = (least, Some(letter));
+        }
+        new.get(count).copied().filter(|distance| *distance <= limit)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
+
+    /// Proves for random texts that the distance of a prepared text is the weighted distance if it is within the limit, whatever texts were compared
+    /// before, and that there is none otherwise.
+    #[test]
+    fn prepared_texts_have_the_weighted_distance() {
+        let mut random = StdRng::seed_from_u64(37);
+        let text = |random: &mut StdRng, letters: &[u8]| -> String {
+            let count = random.random_range(0..14);
+            (0..count).map(|_| char::from(letters[random.random_range(0..letters.len())])).collect()
+        };
+        let (mut within, mut above, mut equal) = (0, 0, 0);
+        for letters in [&b"AEKC"[..], &b"ABPTDMHWSC"[..], &b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[..]] {
+            for _ in 0..300 {
+                let one = text(&mut random, letters);
+                let mut prepared = WeightedText::of(&one);
+                for _ in 0..20 {
+                    let mut other = text(&mut random, letters);
+                    if random.random_bool(0.5) && one.len() > 2 {
+                        let at = random.random_range(0..one.len() - 1);
+                        let (start, end) = one.split_at(at);
+                        other = format!("{start}{}{}", end.chars().take(2).collect::<Vec<_>>().iter().rev().collect::<String>(), &end[2..]);
+                    }
+                    let expected = weighted_distance(&one, &other);
+                    let max = prepared.distance_max(&other);
+                    assert!(expected <= max && (max == u32::MAX) == (one.len().abs_diff(other.len()) > 1), "{one} and {other}: {max}");
+                    equal += usize::from(expected == max);
+                    assert_eq!(weighted_distance(&other, &one), expected, "{one} and {other}");
+                    for limit in [0, expected.saturating_sub(1), expected, expected + 3, 20, 1_000] {
+                        let found = prepared.distance_within(&other, limit);
+                        assert_eq!(found, (expected <= limit).then_some(expected), "{one} and {other} within {limit}");
+                        within += usize::from(found.is_some());
+                        above += usize::from(found.is_none());
+                    }
+                }
+            }
+        }
+        assert!(within > 1_000 && above > 1_000 && equal > 1_000, "{within} {above} {equal}");
+        let maxima = [("NALEX", "NOLIX"), ("CRESCO", "CRESSCO"), ("TEXON", "EXON"), ("LEGO", "LEGOLAND")];
+        let maxima = maxima.map(|(one, other)| (WeightedText::of(one).distance_max(other), WeightedText::of(other).distance_max(one)));
+        assert_eq!(maxima, [(6, 6), (1, 1), (15, 15), (u32::MAX, u32::MAX)]);
+        assert_eq!(WeightedText::of("AB").distance_within("a", 1_000), None, "other letters are not compared");
+    }
 
     /// Proves that the library gives the same Double Metaphone keys as when the table was written: another key changes results, and needs a new
     /// version of the rules. `HIGHWATER_BLESS=1` writes the table.

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::near_names::{edits_max, lists_near};
+use crate::word_shape::WordShape;
 use serde::{Deserialize, Serialize};
 use texts::company_forms::{self, Form, compared_words};
 
@@ -24,6 +25,8 @@ pub struct CompanyName {
     words: Vec<String>,
     /// The words in capitals without legal forms, sorted.
     sorted: Vec<String>,
+    /// The shapes of the sorted words.
+    shapes: Vec<WordShape>,
     /// The words without legal forms, joined without blanks.
     letters: String,
     /// All words with legal forms, without blanks.
@@ -40,7 +43,8 @@ impl CompanyName {
         let forms = company_forms::remove(&mut words);
         let mut sorted = words.clone();
         sorted.sort_unstable();
-        Some(Self { letters: words.concat(), words, sorted, all_letters, forms })
+        let shapes = sorted.iter().map(|word| WordShape::of(word)).collect();
+        Some(Self { letters: words.concat(), words, sorted, shapes, all_letters, forms })
     }
 
     /// The normal form: the words in capitals without signs, accents and legal forms, separated by one blank.
@@ -69,6 +73,23 @@ impl CompanyName {
     /// The words without legal forms, sorted.
     pub(crate) fn sorted_words(&self) -> &[String] {
         &self.sorted
+    }
+
+    /// The sorted words that admit edits, with their shapes.
+    fn varied_words(&self) -> impl Iterator<Item = (&String, WordShape)> {
+        self.sorted.iter().zip(self.shapes.iter().copied()).filter(|(_, shape)| !shape.is_fixed())
+    }
+
+    /// The sorted words that admit no edit.
+    fn fixed_words(&self) -> impl Iterator<Item = &String> {
+        self.sorted.iter().zip(&self.shapes).filter(|(_, shape)| shape.is_fixed()).map(|(word, _)| word)
+    }
+
+    /// Whether each word may have a partner in another name. Most names that do not match differ here, before anything of them is copied.
+    fn may_be_similar(&self, other: &Self) -> bool {
+        self.sorted.len() == other.sorted.len()
+            && self.fixed_words().eq(other.fixed_words())
+            && self.varied_words().all(|(_, shape)| other.varied_words().any(|(_, of_other)| shape.may_be_near(of_other)))
     }
 }
 
@@ -145,7 +166,7 @@ pub fn compare(one: &CompanyName, other: &CompanyName) -> Option<NameMatch> {
     } else if one.letters == other.letters || one.all_letters == other.all_letters {
         Reason::SameLetters
     } else {
-        Reason::SimilarWords(similar_words(&one.sorted, &other.sorted)?)
+        Reason::SimilarWords(similar_words(one, other)?)
     };
     let grade = if matches!(reason, Reason::SimilarWords(_)) { Grade::Strong } else { Grade::Exact };
     Some(NameMatch { grade, reason, has_other_form: have_other_forms(one, other) })
@@ -171,20 +192,17 @@ pub(crate) fn edits_between(one: &str, other: &str) -> Option<usize> {
     (edits <= limit).then_some(edits)
 }
 
-/// Returns the pairs of words that differ if each word has a partner of its own in the other list; both lists are sorted.
-fn similar_words(words: &[String], others: &[String]) -> Option<Vec<(String, String, usize)>> {
-    if words.len() != others.len() || !have_same_fixed_words(words, others) {
+/// Returns the pairs of words that differ if each word has a partner of its own in the other name.
+fn similar_words(one: &CompanyName, other: &CompanyName) -> Option<Vec<(String, String, usize)>> {
+    if !one.may_be_similar(other) {
         return None;
     }
-    let (words, others): (Vec<&String>, Vec<&String>) =
-        (words.iter().filter(|word| edits_max(word) > 0).collect(), others.iter().filter(|word| edits_max(word) > 0).collect());
-    if words.len() != others.len() {
-        return None;
-    }
+    // Both have as many, since the names have as many words and the same fixed ones.
+    let (words, others): (Vec<_>, Vec<_>) = (one.varied_words().collect(), other.varied_words().collect());
     let mut partners: Vec<Vec<(usize, usize)>> = Vec::with_capacity(words.len());
-    for word in &words {
-        let mut near: Vec<(usize, usize)> =
-            others.iter().enumerate().filter_map(|(at, other)| Some((edits_between(word, other)?, at))).collect();
+    for (word, shape) in &words {
+        let candidates = others.iter().enumerate().filter(|(_, (_, of_other))| shape.may_be_near(*of_other));
+        let mut near: Vec<(usize, usize)> = candidates.filter_map(|(at, (other, _))| Some((edits_between(word, other)?, at))).collect();
         if near.is_empty() {
             return None;
         }
@@ -199,8 +217,8 @@ fn similar_words(words: &[String], others: &[String]) -> Option<Vec<(String, Str
         }
     }
     let mut pairs = Vec::new();
-    for (other, word) in others.iter().zip(&taken_by) {
-        let word = words.get((*word)?)?;
+    for ((other, _), word) in others.iter().zip(&taken_by) {
+        let (word, _) = words.get((*word)?)?;
         let edits = edits_between(word, other)?;
         if edits > 0 {
             pairs.push(((*word).clone(), (*other).clone(), edits));
@@ -208,12 +226,6 @@ fn similar_words(words: &[String], others: &[String]) -> Option<Vec<(String, Str
     }
     pairs.sort_unstable();
     Some(pairs)
-}
-
-/// Whether the words that admit no edit are the same in both sorted lists.
-fn have_same_fixed_words(words: &[String], others: &[String]) -> bool {
-    let is_fixed = |word: &&String| edits_max(word) == 0;
-    words.iter().filter(is_fixed).eq(others.iter().filter(is_fixed))
 }
 
 /// Assigns a partner to a word, if need be by assigning another one to the word that has it. The depth is at most the number of words.

@@ -18,6 +18,7 @@ pub mod near_names;
 pub mod person;
 pub mod same_business;
 mod street_words;
+mod word_shape;
 
 pub use street_words::shown as shown_street_words;
 pub use texts::company_forms::shown as shown_company_forms;

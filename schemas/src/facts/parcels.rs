@@ -12,6 +12,8 @@ pub const UNIVERSE: &str = "universe";
 pub const ADDRESS: &str = "address";
 /// The kind of a record of an appeal against an assessment.
 pub const APPEAL: &str = "appeal";
+/// The kind of a record of a parcel in a county's table of exempt parcels of a year.
+pub const EXEMPT: &str = "exempt";
 /// The kind of a record that says that nearly all parcels of a neighbourhood, or of a township, have the values of a stage.
 pub const CYCLE: &str = "cycle";
 
@@ -24,13 +26,13 @@ pub const ASSESSMENT: &str = "assessment";
 pub struct ParcelFact {
     /// The stream that published it.
     pub stream: String,
-    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`CYCLE`] and [`ASSESSMENT`].
+    /// What it is: one of [`VALUE`], [`UNIVERSE`], [`ADDRESS`], [`APPEAL`], [`EXEMPT`], [`CYCLE`] and [`ASSESSMENT`].
     pub kind: String,
     /// The number of the parcel; `""` for a cycle.
     pub pin: String,
     /// The year of assessment; 0 if it is not known.
     pub year: i64,
-    /// Value, universe: the class, without marks: `517`, `211A`, `EX`.
+    /// Value, universe, exempt: the class, without marks: `517`, `211A`, `EX`.
     pub class: String,
     /// The code of the township.
     pub township: String,

@@ -4,7 +4,7 @@ pub mod operations;
 pub mod record;
 pub mod rules;
 
-use crate::operations::{check, contradiction, entity_watch, followed, permalink, recompete, sample, scan};
+use crate::operations::{check, contradiction, entity_watch, followed, permalink, recipients, recompete, sample, scan};
 use crate::record::{Exclusion, TABLES};
 use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, EXCLUSIONS};
 use serde_json::json;
@@ -12,7 +12,7 @@ use serde_json::json;
 use feed::Source;
 use feed::query::Feed;
 use operation::{Definition, RecordPage};
-use reads::registration::Registration;
+use reads::registration::{Registration, Task, TaskRole};
 use reads::{changes_since, followed::operations, history, keys, read};
 
 /// The source of the service's changes. Its completeness is that of the list of exclusions and of the awards; obligations by fiscal year are read monthly,
@@ -78,6 +78,8 @@ pub fn service() -> Registration {
     .with(history::operations::<Exclusion>(SOURCE))
     .with_data(matching::shown_company_forms())
     .with_data(schemas::crosswalk::shown())
+    .with_preparation(|ctx| Box::pin(recipients::prepare(ctx)))
+    .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(recipients::keep_names(given)) }])
 }
 
 /// A change of this service.

@@ -19,7 +19,7 @@ use schemas::details::{ChangeRecord, NoDetails};
 use schemas::facts::exclusions::classification::{FIRM, INDIVIDUAL, SPECIAL_ENTITY, VESSEL};
 use schemas::news::{EXCLUSION_NEWS_DAYS, News};
 use schemas::suppression::{COMPANY, Hides, PERSON, RECORD};
-use schemas::views::records::{Place, Record, Term};
+use schemas::views::records::{Place, Record, Term, normal};
 
 /// The kind of a record that is one row of the exclusion list.
 pub const EXCLUSION: &str = "exclusion";
@@ -162,6 +162,12 @@ pub fn hit_id(uei: &str) -> String {
     format!("hit:{uei}")
 }
 
+/// The list of the hits whose earliest exclusion is of an agency, newest active date first; without an agency the list of all.
+#[must_use]
+pub fn hits_list(agency: Option<&str>) -> String {
+    agency.map_or_else(|| HITS.to_owned(), |agency| format!("{HITS}/{}", normal(agency)))
+}
+
 /// The list of the exclusions with a UEI.
 #[must_use]
 pub fn uei_list(uei: &str) -> String {
@@ -237,7 +243,9 @@ impl Record for Exclusion {
     fn places(&self) -> Vec<Place> {
         if self.kind == HIT {
             // One without a day is last.
-            return newest_first(HITS, self.since()).or_else(|| newest_first(HITS, UNKNOWN_DAY)).into_iter().collect();
+            let place = |list: &str| newest_first(list, self.since()).or_else(|| newest_first(list, UNKNOWN_DAY));
+            let of_agency = Some(&self.excluding_agency).filter(|agency| !agency.is_empty()).map(|agency| hits_list(Some(agency)));
+            return [Some(HITS.to_owned()), of_agency].into_iter().flatten().filter_map(|list| place(&list)).collect();
         }
         if let Some(contract) = &self.contract {
             let places = NAICS_DIGITS.filter_map(|digits| contract.naics.get(..digits));
@@ -491,12 +499,14 @@ mod tests {
         assert_eq!(annual.places(), newest_first("ticker/DEMOA", "2024-09-30").into_iter().collect::<Vec<_>>());
         assert!(annual.terms().contains(&Term::new("ticker", "DEMOA").unwrap()));
         let hit = Exclusion { kind: HIT.into(), ..record };
-        assert_eq!(hit.places(), newest_first(HITS, "2026-10-01").into_iter().collect::<Vec<_>>());
+        let of_day = |day: &str| ["hits", "hits/epa"].into_iter().filter_map(|list| newest_first(list, day)).collect::<Vec<_>>();
+        assert_eq!(hit.places(), of_day("2026-10-01"));
+        assert_eq!(hits_list(Some(" epa ")), hits_list(Some("EPA")));
         let dated = hit.places();
         let undated = Exclusion { active_date: String::new(), creation_date: String::new(), ..hit };
-        assert_eq!(undated.places(), newest_first(HITS, "1900-01-01").into_iter().collect::<Vec<_>>());
+        assert_eq!(undated.places(), of_day("1900-01-01"));
         let of_hits = [dated, undated.places()].concat();
-        assert!(of_hits.len() == 2 && of_hits.iter().all(|place| place.bucket == ONE_BUCKET), "one partition has the hits of all years");
+        assert!(of_hits.len() == 4 && of_hits.iter().all(|place| place.bucket == ONE_BUCKET), "one partition has the hits of all years");
         assert!(!exclusion().is_listed());
     }
 

@@ -139,6 +139,14 @@ pub fn with_parts(context: Context) -> Context {
         .with(ReceiptIssuer(Some(&receipts::operations::document::Issuer)))
 }
 
+/// Prepares the services that are served, so that their first calls do not wait for what every call needs.
+pub async fn prepare(context: &Arc<Context>) {
+    let served = registered().iter().filter(|registration| context.settings.serves(registration.service.name));
+    for prepare in served.filter_map(|registration| registration.prepare) {
+        prepare(Arc::clone(context)).await;
+    }
+}
+
 /// The background tasks of a role: those of receipts and of each service that is enabled, and those that all services share (delivery to webhooks, signed
 /// checkpoints).
 #[must_use]

@@ -113,13 +113,14 @@ impl Rules for ParcelsRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ParcelsFact>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ParcelsFact::Parcel(data))) => match data.kind.as_str() {
-                parcels::VALUE => change(state, &data.pin, |roll| {
-                    roll.assess(data);
-                    roll.permits.build(data);
-                }),
+                parcels::VALUE => value(state, data),
                 parcels::ASSESSMENT => assess(state, data, fact.observed_at),
                 parcels::ADDRESS => change(state, &data.pin, |roll| roll.locate(data)),
                 parcels::APPEAL => change(state, &data.pin, |roll| roll.appeal(data)),
+                parcels::EXEMPT => {
+                    change(state, &data.pin, |roll| roll.exempt_year = roll.exempt_year.max(Some(data.year)))?;
+                    exemptions::decide_of_cook(state, &data.pin)
+                }
                 parcels::CYCLE => match Closing::read(data) {
                     Some(closing) => cycle::close(state, closing, fact.observed_at),
                     None => Err(Undecided::Poison(format!("a cycle of the stage {:?}", data.stage))),
@@ -178,6 +179,17 @@ fn roll_key(pin: &str) -> String {
 /// The id of the record of a parcel.
 fn record_id(pin: &str) -> String {
     id(County::of_pin(pin).name(), pin)
+}
+
+/// Takes the values of a year of Cook County: the record of the parcel, and what its exemption is flagged for.
+fn value(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), Undecided> {
+    let mut is_exempt = false;
+    change(state, &fact.pin, |roll| {
+        roll.assess(fact);
+        roll.permits.build(fact);
+        is_exempt = roll.exempt_year.is_some();
+    })?;
+    if is_exempt { exemptions::decide_of_cook(state, &fact.pin) } else { Ok(()) }
 }
 
 /// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.

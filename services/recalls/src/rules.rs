@@ -106,6 +106,10 @@ impl Service for Recalls {
         LinkDetails::new(&record.url, &RECALL_SITES)
     }
 
+    fn is_listed(record: &Recall) -> bool {
+        record.is_listed()
+    }
+
     fn digest_row(value: &Bytes) -> Option<Bytes> {
         let row: Row = serde_json::from_slice(value).ok()?;
         row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()

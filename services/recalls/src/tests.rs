@@ -390,6 +390,7 @@ async fn health_of_the_history() {
     let ctx = world.context(START_MS + 2 * DAY_MS);
     let empty = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({})).await;
     assert_eq!((&empty["status"], &empty["changes"], &empty["historyFrom"]), (&json!("ok"), &json!(0), &json!("")));
+    assert_eq!(empty["records"], 0);
     fill(&mut world, &mut Chance(16), 200, 100).await;
     let shallow = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({})).await;
     assert_eq!(shallow["historyDays"], 2);
@@ -402,6 +403,23 @@ async fn health_of_the_history() {
     assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
     let before = value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
     assert_eq!((&before["changes"], &before["snapshotCount"]), (&json!(0), &json!(0)));
+}
+
+/// Proves that `health` says how many records there are if the view has counted them, and never as of an earlier time.
+#[tokio::test]
+async fn health_counts_records() {
+    let mut world = World::new().await;
+    let ctx = world.context(START_MS + 2 * DAY_MS);
+    fill(&mut world, &mut Chance(16), 20, 10).await;
+    let records =
+        async |arguments| value(&ctx, &health::operation::<health::NoFields>(super::SOURCE), arguments).await.get("records").cloned();
+    assert_eq!(records(json!({})).await, None, "a version that did not count wrote the view");
+    world.checkpoint.records = Some(7);
+    world.commit().await;
+    assert_eq!(records(json!({})).await, Some(json!(7)));
+    for as_of in ["2026-10-31", "2026-11-02", "2026-11-03T00:00:00Z"] {
+        assert_eq!(records(json!({ "asOf": as_of })).await, None, "{as_of}");
+    }
 }
 
 /// Proves that a recall is found by each of its numbers, as a keyword and as an address, in any form; that a part of a number finds nothing; and that a

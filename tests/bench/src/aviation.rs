@@ -1,8 +1,10 @@
 //! The aviation service: directives that may apply to a model, compared with PostgreSQL on the same rows; the assessment of a fleet and its file;
 //! and directives read from documents on one core, compared with a plain scan of the same documents for a word.
 //!
-//! Five records are a directive, so that the default gives 20,000. Each names up to six models of one of the series that makers have; one in eight
-//! replaces an earlier one.
+//! Five records are a directive, so that the default gives 20,000. Each names up to six models of one of 136 series, so that about 150 directives may apply
+//! to an aircraft, and a fleet of 200 aircraft has about 30,000; one in eight replaces an earlier one.
+
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use directives::{Source, read};
@@ -61,19 +63,25 @@ const QUESTIONS: u64 = 2_000;
 const OWN: u64 = 5;
 const QUESTION: u64 = 6;
 
-/// Makers: the name, the series, the ends of models, and the word for the product.
-const MAKERS: [(&str, &[&str], &[&str], &str); 10] = [
+/// A maker: the name, the series, the ends of models, and the word for the product.
+type Maker = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
+
+static MAKERS: [Maker; 10] = [
     (
         "Piper Aircraft, Inc.",
-        &["PA-18", "PA-23", "PA-24", "PA-28", "PA-30", "PA-31", "PA-32", "PA-34", "PA-38", "PA-42", "PA-44", "PA-46"],
+        &[
+            "PA-12", "PA-18", "PA-20", "PA-22", "PA-23", "PA-24", "PA-25", "PA-28", "PA-30", "PA-31", "PA-32", "PA-34", "PA-36", "PA-38",
+            "PA-39", "PA-42", "PA-44", "PA-46", "PA-60",
+        ],
         &["-140", "-150", "-160", "-180", "-181", "-235", "-300"],
         "airplanes",
     ),
     (
         "Textron Aviation Inc.",
         &[
-            "150", "152", "170", "172", "175", "177", "180", "182", "185", "206", "207", "208", "210", "310", "320", "337", "340", "401",
-            "402", "404", "414", "421", "425", "441", "500", "510", "525", "550", "560", "650", "680", "750",
+            "120", "140", "188", "195", "305", "336", "411", "526", "150", "152", "170", "172", "175", "177", "180", "182", "185", "206",
+            "207", "208", "210", "310", "320", "337", "340", "401", "402", "404", "414", "421", "425", "441", "500", "510", "525", "550",
+            "560", "650", "680", "750",
         ],
         &["A", "B", "C", "D", "E", "F", "M"],
         "airplanes",
@@ -92,25 +100,33 @@ const MAKERS: [(&str, &[&str], &[&str], &str); 10] = [
     ),
     (
         "Airbus Helicopters",
-        &["AS332", "AS350", "AS355", "AS365", "EC120", "EC130", "EC135", "EC155", "EC225", "SA330", "SA365"],
+        &[
+            "AS332", "AS350", "AS355", "AS365", "EC120", "EC130", "EC135", "EC155", "EC175", "EC225", "SA315", "SA316", "SA319", "SA321",
+            "SA330", "SA341", "SA365",
+        ],
         &["B", "B1", "B2", "B3", "C", "F1", "N"],
         "helicopters",
     ),
     (
         "Bell Textron Inc.",
-        &["204", "205", "206", "212", "214", "222", "230", "407", "412", "427", "429", "430"],
+        &["204", "205", "206", "212", "214", "222", "230", "407", "412", "427", "429", "430", "505", "525"],
         &["A", "B", "L", "L-1", "L-3"],
         "helicopters",
     ),
-    ("Bombardier, Inc.", &["BD-100", "BD-700", "CL-600", "CL-215"], &["-1A10", "-1A11", "-2B16", "-2B19", "-2C10"], "airplanes"),
+    (
+        "Bombardier, Inc.",
+        &["BD-100", "BD-500", "BD-700", "CL-215", "CL-415", "CL-600"],
+        &["-1A10", "-1A11", "-2B16", "-2B19", "-2C10"],
+        "airplanes",
+    ),
     (
         "Embraer S.A.",
-        &["EMB-110", "EMB-120", "EMB-135", "EMB-145", "EMB-500", "EMB-505", "EMB-545"],
+        &["EMB-110", "EMB-120", "EMB-121", "EMB-810", "EMB-820", "EMB-135", "EMB-145", "EMB-500", "EMB-505", "EMB-545"],
         &["ER", "LR", "XR", "BJ"],
         "airplanes",
     ),
-    ("Mooney International Corporation", &["M20", "M22"], &["A", "B", "C", "D", "E", "F", "J"], "airplanes"),
-    ("Diamond Aircraft Industries", &["DA 20", "DA 40", "DA 42", "DA 62"], &["", "D", "F", "NG"], "airplanes"),
+    ("Mooney International Corporation", &["M10", "M18", "M20", "M22"], &["A", "B", "C", "D", "E", "F", "J"], "airplanes"),
+    ("Diamond Aircraft Industries", &["DA 20", "DA 40", "DA 42", "DA 50", "DA 62", "DV 20", "HK 36"], &["", "D", "F", "NG"], "airplanes"),
 ];
 
 /// Fills an engine with directives, then compares.
@@ -132,6 +148,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     };
     let sides = lists::start_sides(settings, SERVICE, &loaded, MODE, &rows)?;
     lists::compare(settings, &KINDS, &sides.api, sides.peer.as_ref())?;
+    figure("directives of an aircraft of the fleet, mean", format!("{:.0}", directives_per_aircraft(count, 0)));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(fleets(settings, &sides))?;
     loads::memory("peak memory of the API's process, MiB", sides.api.memory_mib()?);
@@ -232,15 +249,41 @@ fn directives_of(settings: &Settings) -> u64 {
     (settings.records / RECORDS_PER_DIRECTIVE).clamp(1, DIRECTIVES_MAX)
 }
 
+/// Draws a series, each as likely as the others, with its maker.
+fn series_of(random: &mut StdRng) -> (Maker, &'static str) {
+    let all = || MAKERS.iter().flat_map(|maker| maker.1.iter().map(move |series| (*maker, *series)));
+    let at = random.random_range(0..all().count());
+    all().nth(at).unwrap_or((MAKERS[0], ""))
+}
+
 /// Draws a maker and one of its models.
 fn model(random: &mut StdRng) -> (&'static str, String) {
-    let (make, series, ends, _) = MAKERS[random.random_range(0..MAKERS.len())];
-    (make, format!("{}{}", one_of(random, series), one_of(random, ends)))
+    let ((make, _, ends, _), series) = series_of(random);
+    (make, format!("{series}{}", one_of(random, ends)))
+}
+
+/// How many directives are for the series of an aircraft of a fleet, in the mean.
+fn directives_per_aircraft(count: u64, n: u64) -> f64 {
+    let mut by_series: HashMap<(&str, &str), u64> = HashMap::new();
+    for directive in 0..count {
+        let ((make, ..), series) = series_of(&mut sample::random(OWN, directive));
+        *by_series.entry((make, series)).or_default() += 1;
+    }
+    let of_model = |at: u64| {
+        let ((make, ..), series) = series_of(&mut random_of_model(n, at));
+        by_series.get(&(make, series)).copied().unwrap_or_default()
+    };
+    (0..MODELS).map(of_model).sum::<u64>() as f64 / MODELS as f64
+}
+
+/// What a model of a fleet is drawn with.
+fn random_of_model(fleet: u64, at: u64) -> StdRng {
+    sample::random(QUESTION, QUESTIONS + fleet * MODELS + at)
 }
 
 /// A model of a fleet.
 fn model_of(fleet: u64, at: u64) -> (&'static str, String) {
-    model(&mut sample::random(QUESTION, QUESTIONS + fleet * MODELS + at))
+    model(&mut random_of_model(fleet, at))
 }
 
 /// The aircraft of a fleet.
@@ -262,8 +305,7 @@ fn number_of(n: u64) -> String {
 /// The document of the n-th directive, as long as the regulatory text of many is.
 fn document(n: u64) -> DirectiveFact {
     let mut random = sample::random(OWN, n);
-    let (make, series, ends, product) = MAKERS[random.random_range(0..MAKERS.len())];
-    let series = one_of(&mut random, series);
+    let ((make, _, ends, product), series) = series_of(&mut random);
     let mut models: Vec<String> = (0..random.random_range(1..=6)).map(|_| format!("{series}{}", one_of(&mut random, ends))).collect();
     models.sort_unstable();
     models.dedup();

@@ -49,7 +49,7 @@ const STREAM: &str = "sam_exclusions";
 const BY_UEI: &str = "entity by number";
 const BY_NAME: &str = "entity by name";
 const SCAN: &str = "scan";
-/// Measured without `wrk`, because the first answer reads the names of all recipients of awards.
+/// Measured without `wrk`, so that the first answer after a start is measured by itself.
 const BY_NAME_ALONE: &str = "entity by name without number";
 const KINDS: [Kind; 3] = [
     Kind { name: BY_UEI, about: "the evidence about an entity, half of them excluded with awards", p99_ms_max: 5.0 },
@@ -151,7 +151,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let seconds = Asker::new(&sides.api, sides.api.texts("keys"))?.ask("", &paths).await?;
         Ok::<_, Failure>((seconds, others))
     })?;
-    latency("the first question by name after a start, which reads all names of recipients", &first);
+    latency("the first question by name after a start, before which the server reads all names of recipients", &first);
     lists::compare(settings, &KINDS, &sides.api, sides.peer.as_ref())?;
     runtime.block_on(ask_by_name_alone(&sides, &others))?;
     loads::memory("peak memory of the API's process, MiB", sides.api.memory_mib()?);

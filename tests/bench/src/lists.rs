@@ -51,6 +51,7 @@ pub(crate) async fn serve_own(settings: &Settings, loaded: Loaded, paths: Vec<(&
         report[name] = json!(own);
         report[format!("{name} peer")] = json!(peer);
     }
+    services::prepare(&context).await;
     line(&report.to_string());
     server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())

@@ -6,6 +6,7 @@
 mod fuzzy;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use marks::index::{Change, Entry, Index, RuleWork, Work, mark_keys, watched_keys};
@@ -65,12 +66,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     figure("bytes a mark", format!("{:.0}", index.bytes() as f64 / f64::from(count)));
     ratio("memory of 6 million, GB", memory, memory <= MEMORY_GB_MAX, "<= 1.5");
     let names: Vec<Mark> = (0..NAMES * settings.rounds).filter_map(|_| Mark::new(&coined(&mut random))).collect();
-    let alone = checks(&index, &names);
+    let alone = seconds_of_each(&names, |name| index.find(&name.clone(), index.seq()));
     latency("check, one caller", &alone);
     let names: Vec<Mark> = (0..NAMES * settings.rounds).filter_map(|_| Mark::new(&coined(&mut random))).collect();
+    let turns = Turns::default();
+    let check = |name: &Mark| turns.take(|| index.find(&name.clone(), index.seq()));
     let together: Vec<f64> = std::thread::scope(|scope| {
-        let index = &index;
-        let callers: Vec<_> = names.chunks(names.len().div_ceil(CALLERS)).map(|names| scope.spawn(move || checks(index, names))).collect();
+        let (check, share) = (&check, names.len().div_ceil(CALLERS));
+        let callers: Vec<_> = names.chunks(share).map(|names| scope.spawn(move || seconds_of_each(names, check))).collect();
         callers.into_iter().filter_map(|caller| caller.join().ok()).flatten().collect()
     });
     latency("check, eight callers", &together);
@@ -215,14 +218,36 @@ async fn trigrams(index: &Index, count: u32, names: &[Mark]) -> Result<(), Failu
     Ok(())
 }
 
-/// Seconds of each check.
-fn checks(index: &Index, names: &[Mark]) -> Vec<f64> {
-    let check = |name: &Mark| {
+/// Seconds of each check of a name.
+fn seconds_of_each<T>(names: &[Mark], check: impl Fn(&Mark) -> T) -> Vec<f64> {
+    let seconds = |name: &Mark| {
         let started = Instant::now();
-        std::hint::black_box(index.find(&name.clone(), index.seq()));
+        std::hint::black_box(check(name));
         started.elapsed().as_secs_f64()
     };
-    names.iter().map(check).collect()
+    names.iter().map(seconds).collect()
+}
+
+/// Lets callers check in the order in which they ask, one a core at the same time, as the service does. A caller waits for its turn.
+#[derive(Default)]
+struct Turns {
+    /// How many callers asked, and how many checks ended.
+    counts: Mutex<(usize, usize)>,
+    ended: Condvar,
+}
+
+impl Turns {
+    fn take<T>(&self, check: impl FnOnce() -> T) -> T {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = counts.0;
+        counts.0 += 1;
+        drop(self.ended.wait_while(counts, |(_, ended)| turn >= *ended + cores));
+        let checked = check();
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
+        self.ended.notify_all();
+        checked
+    }
 }
 
 /// A mark of one to four words, as long as marks of the register are: most words are coined, some are common.

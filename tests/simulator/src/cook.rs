@@ -1,4 +1,5 @@
-//! Parcels of a county: assessed values, the universe of parcels, addresses, appeals and sales on Socrata ([`crate::soda`]), of a few parcels in two townships.
+//! Parcels of a county: assessed values, the universe of parcels, addresses, appeals, exempt parcels and sales on Socrata ([`crate::soda`]), of a few
+//! parcels in two townships.
 //!
 //! One neighbourhood has sold parcels of one class around a ratio of 1.02, some far above, and as many far below. This year's values are mailed on the first
 //! day; on a later day they are certified, which lowers one parcel and raises another. The peculiarities of the datasets are there: numbers with a point, a
@@ -22,6 +23,9 @@ pub(crate) const REBUILT: u64 = 32;
 /// The parcels of a neighbourhood with too few sales.
 const FEW: u64 = 8;
 
+/// A commercial parcel that the table of exempt parcels has, too.
+const EXEMPT_AND_ASSESSED: &str = "16022010070000";
+
 /// A dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roll {
@@ -29,6 +33,7 @@ pub(crate) enum Roll {
     Universe,
     Addresses,
     Appeals,
+    Exempt,
     Sales,
 }
 
@@ -39,6 +44,7 @@ impl Roll {
             "pabr-t5kh" => Self::Universe,
             "3723-97qp" => Self::Addresses,
             "y282-6ig3" => Self::Appeals,
+            "vgzx-68gb" => Self::Exempt,
             "wvhk-k5uv" => Self::Sales,
             _ => return None,
         })
@@ -50,6 +56,7 @@ impl Roll {
             Self::Universe => "cook.universe",
             Self::Addresses => "cook.addresses",
             Self::Appeals => "cook.appeals",
+            Self::Exempt => "cook.exempt",
             Self::Sales => "cook.sales",
         }
     }
@@ -92,6 +99,9 @@ impl Roll {
                 "mail_address_name",
             ],
             Self::Appeals => &["row_id", "case_no", "pin", "year", "appeal_type", "change", "status", "agent_name"],
+            Self::Exempt => {
+                &["row_id", "pin", "year", "township_code", "owner_name", "owner_num", "class", "property_address", "property_city"]
+            }
             Self::Sales => &[
                 "row_id",
                 "pin",
@@ -276,6 +286,12 @@ fn rows(world: &World, roll: Roll) -> Vec<Value> {
                 }),
             ]),
             Roll::Appeals => {}
+            // The exempt parcels, and one that is also assessed as commercial.
+            Roll::Exempt if parcel.class == "EX" || parcel.pin == EXEMPT_AND_ASSESSED => rows.push(json!({
+                "row_id": row_id, "pin": parcel.published_pin(), "year": year.to_string(), "township_code": parcel.township.0, "owner_name": "PAT EXAMPLE",
+                "owner_num": "1", "class": parcel.class, "property_address": format!("{} N CARTER ST", 100 + number), "property_city": "CHICAGO",
+            })),
+            Roll::Exempt => {}
             Roll::Sales => rows.extend(parcel.sales(number, year)),
             Roll::Universe => rows.push(json!({
                 "row_id": row_id, "pin": parcel.published_pin(), "year": year.to_string(), "class": parcel.class, "township_code": parcel.township.0,

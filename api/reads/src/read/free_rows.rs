@@ -65,6 +65,17 @@ impl<S: WatchableFeed> Reader<S> {
         S::FEED.ranked(self.context(), &self.at, walk, Some(&is_free)).await
     }
 
+    /// A page as [`Self::ranked`] gives it without `selects`, for answers that do not show its total: then only the places of the page are walked.
+    ///
+    /// # Errors
+    /// As [`Self::ranked`].
+    pub async fn ranked_page(&self, walk: Walk<'_>) -> Result<Ranked<RecordOf<S>>, Problem> {
+        if self.is_limited() && !self.is_current() {
+            return self.ranked(walk, None).await;
+        }
+        S::FEED.ranked_page(self.context(), &self.at, walk).await
+    }
+
     /// Rows of a ranked list for callers below the paid tier: always of the first page, in an order that follows from the redacted form alone, so that
     /// neither order nor `next` tells a hidden field. Every `limit` gives the beginning of the same rows: the order of the list is not learned by asking
     /// for one more.

@@ -182,6 +182,28 @@ fn fields_within_fields() {
     }
 }
 
+/// Proves that a name with capitals in a row has one other spelling, as a parameter and as a field of the items of a list, and no further one.
+#[test]
+fn names_with_capitals_in_a_row() {
+    let operations = aviation::service().service.operations;
+    let check = |name: &str, arguments: Value| {
+        let operation = operations.iter().find(|operation| operation.name == name).unwrap();
+        Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)
+    };
+    let item = |field: &str| json!({ "aircraft": [{ "tail": "N1", "make": "Piper", "model": "PA-28-140", field: 1262.5 }] });
+    for field in ["hoursTIS", "hours_tis"] {
+        let asked = check("recurring_due", json!({ "make": "Piper", "model": "PA-28-140", field: 1262.5 }));
+        assert_eq!(asked.map(|read| read["hoursTIS"].clone()), Ok(json!(1262.5)), "{field}");
+        let asked = check("assess", item(field));
+        assert_eq!(asked.map(|read| read["aircraft"][0]["hoursTIS"].clone()), Ok(json!(1262.5)), "{field}");
+    }
+    for field in ["hoursTis", "hourstis", "HoursTIS", "HOURS_TIS", "hours_t_i_s", "hours_TIS"] {
+        assert_eq!(check("assess", item(field)).unwrap_err().parameter, "aircraft", "{field}");
+        let asked = check("recurring_due", json!({ "make": "Piper", "model": "PA-28-140", field: 1262.5 }));
+        assert_eq!(asked.unwrap_err().parameter, field);
+    }
+}
+
 /// Proves that a value in another type or notation is read the same on every surface, where it has exactly one reading.
 #[test]
 fn one_reading_on_every_surface() {
@@ -308,7 +330,7 @@ fn fields_of_hosts() {
 }
 
 /// Proves that the items of a list have the types of their schema on every surface that takes JSON, also where the list is a text: a number as text is
-/// refused with the path of its field, as it is not in arguments; a misspelt field of an item is refused with the nearest one.
+/// refused with the path of its field, as it is not in arguments; a field that is null is missing; a misspelt field of an item is refused with the nearest one.
 #[test]
 fn items_of_lists() {
     let operations = aviation::service().service.operations;
@@ -320,11 +342,12 @@ fn items_of_lists() {
         item.extend(of(more));
         json!([item])
     };
-    let taken = fleet(json!({"hoursTIS": 12}));
+    let taken = fleet(json!({"hoursTIS": 12, "serial": null, "cycles": null}));
     for given in [taken.clone(), Value::from(taken.to_string())] {
         for read in [route.body(of(json!({ "aircraft": given })), std::iter::empty()), tool.tool(of(json!({ "aircraft": given })))] {
             let read = read.unwrap();
             assert_eq!((&read["aircraft"][0]["hoursTIS"], &read["aircraft"][0]["model"]), (&json!(12), &json!("172")));
+            assert!(["serial", "cycles"].iter().all(|name| read["aircraft"][0].get(*name).is_none()), "a field that is null is missing");
         }
     }
     assert_eq!(
@@ -345,6 +368,8 @@ fn items_of_lists() {
             "unknown field \"hour\" in aircraft.0.compliance.0, did you mean \"hours\"?",
         ),
         (json!({"wingspan": 1}), "unknown field \"wingspan\" in aircraft.0"),
+        (json!({"wingspan": null}), "unknown field \"wingspan\" in aircraft.0"),
+        (json!({"make": null}), "aircraft.0.make is missing"),
     ] {
         let given = fleet(field);
         let read = [given.clone(), Value::from(given.to_string())].map(|given| of(json!({ "aircraft": given })));

@@ -17,7 +17,7 @@ use super::remote::Witness;
 use super::{Pair, Standing, served_trees};
 use crate::prover::SignedTree;
 use operation::context::{Context, store_problem};
-use operation::metrics;
+use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 
 /// The pause between two checks for new checkpoints. A tree is not signed more often.
@@ -107,6 +107,7 @@ async fn look(ctx: &Context, trees: &[(Arc<dyn SignedTree>, NewestSender)]) {
             tracing::warn!(reason = problem.detail, "checkpoints for witnesses cannot be read, will retry");
         }
         is_failing = failed.is_some();
+        metrics::count_round(RoundTask::Witnesses);
         tokio::time::sleep_until(began + LOOK_INTERVAL).await;
     }
 }

@@ -6,7 +6,7 @@ use schemas::facts::sales::{self, SaleFact};
 use serde::{Deserialize, Serialize};
 use texts::cook;
 
-use super::{ADDRESSES, APPEALS, SALES_STREAM, UNIVERSE};
+use super::{ADDRESSES, APPEALS, EXEMPT, SALES_STREAM, UNIVERSE};
 use crate::json::{Field, Records};
 use crate::rolls::{code, dollars, short};
 use crate::stored_fields::{StoredFields, postal_code};
@@ -31,6 +31,7 @@ const UNIVERSE_COLUMNS: &[&str] =
     &["row_id", "pin", "year", "class", "township_code", "township_name", "nbhd_code", "tax_code", "zip_code"];
 const ADDRESS_COLUMNS: &[&str] = &["row_id", "pin", "year", "prop_address_full", "prop_address_city_name", "prop_address_zipcode_1"];
 const APPEAL_COLUMNS: &[&str] = &["row_id", "pin", "year", "appeal_type", "change", "status"];
+const EXEMPT_COLUMNS: &[&str] = &["row_id", "pin", "year", "class"];
 const SALE_COLUMNS: &[&str] = &[
     "row_id",
     "pin",
@@ -55,6 +56,7 @@ pub(super) fn columns(stream: &str) -> &'static [&'static str] {
         SALES_STREAM => SALE_COLUMNS,
         ADDRESSES => ADDRESS_COLUMNS,
         APPEALS => APPEAL_COLUMNS,
+        EXEMPT => EXEMPT_COLUMNS,
         UNIVERSE => UNIVERSE_COLUMNS,
         _ => VALUE_COLUMNS,
     }
@@ -145,6 +147,7 @@ const OF_VALUES: &[Expected] = &[
 ];
 const OF_UNIVERSE: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled()), ("class", |row| row.class.is_filled())];
 const OF_ADDRESSES: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled())];
+const OF_EXEMPT: &[Expected] = OF_ADDRESSES;
 const OF_APPEALS: &[Expected] = &[IDENTITY[0], IDENTITY[1], ("year", |row| row.year.is_filled()), ("status", |row| row.status.is_filled())];
 const OF_SALES: &[Expected] =
     &[IDENTITY[0], IDENTITY[1], ("sale_date", |row| row.sale_date.is_filled()), ("sale_price", |row| row.sale_price.is_filled())];
@@ -199,6 +202,7 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
         SALES_STREAM => OF_SALES,
         ADDRESSES => OF_ADDRESSES,
         APPEALS => OF_APPEALS,
+        EXEMPT => OF_EXEMPT,
         UNIVERSE => OF_UNIVERSE,
         _ => OF_VALUES,
     };
@@ -257,6 +261,7 @@ fn parcel(stream: &str, row: &Row<'_>, pin: String, year: i64) -> ParcelFact {
             status: short(&row.status),
             ..fact
         },
+        EXEMPT => ParcelFact { kind: parcels::EXEMPT.to_owned(), class: cook::class(row.class.text()), ..fact },
         UNIVERSE => ParcelFact {
             kind: parcels::UNIVERSE.to_owned(),
             class: cook::class(row.class.text()),

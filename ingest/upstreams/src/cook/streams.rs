@@ -11,3 +11,5 @@ pub(super) const ADDRESSES: &str = "cook.addresses";
 pub(super) const APPEALS: &str = "cook.appeals";
 
 pub(super) const PERMITS_STREAM: &str = "cook.permits";
+
+pub(super) const EXEMPT: &str = "cook.exempt";

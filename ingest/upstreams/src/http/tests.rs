@@ -27,6 +27,19 @@ const STREAM: Stream = Stream {
     answer_timeout: Duration::from_secs(300),
 };
 
+/// How long the paused clock stands still before each second.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// Slows down the paused clock: by itself it advances to the next timeout whenever all tasks wait for a socket, so that a packet that a busy machine
+/// delivers late would be a timeout. It stands still while a blocking task runs.
+async fn slow_down_paused_clock() {
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        drop(tokio::task::spawn_blocking(|| std::thread::sleep(QUIET)).await);
+    }
+}
+
 /// One scripted answer: its bytes, and whether the connection then stays open without further data.
 #[derive(Clone)]
 struct Say {
@@ -61,6 +74,7 @@ struct Server {
 
 impl Server {
     async fn start(script: Vec<Say>) -> Self {
+        tokio::spawn(slow_down_paused_clock());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));

@@ -20,6 +20,7 @@ fn requests() {
         ("cook.sales", &["/resource/wvhk-k5uv.json", "sale_date%20%3E%3D%20%272021-01-01T00%3A00%3A00%27%20AND%20township_code"]),
         ("cook.universe", &["/resource/pabr-t5kh.json", "$where=year%20%3E%3D%20%272025%27&", "$limit=5000"]),
         ("cook.appeals", &["/resource/y282-6ig3.json", "$where=year%20%3E%3D%20%272023%27&"]),
+        ("cook.exempt", &["/resource/vgzx-68gb.json", "$where=year%20%3E%3D%20%272025%27&", "$order=row_id"]),
         ("cook.permits", &["/resource/6yjf-dfxs.json", "$where=date_issued%20%3E%3D%20%272021-01-01T00%3A00%3A00%27&", "$order=row_id"]),
         ("cook.addresses", &["/resource/3723-97qp.json", "$where=year%20%3E%3D%20%272025%27&"]),
     ] {

@@ -9,8 +9,8 @@ use crate::store::{Error, ViewStore};
 /// A time far in the future, so that rows of an earlier run, on a store that keeps them, are returned or expired first.
 const NOW_MS: i64 = 4_000_000_000_000;
 
-/// How long an expiring lease may take to expire.
-const EXPIRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an expiring lease may take to expire. It is a guard against hangs only: a busy machine is slow.
+const EXPIRY_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often to check whether it has expired.
 const EXPIRY_POLL_INTERVAL: Duration = Duration::from_millis(20);
 

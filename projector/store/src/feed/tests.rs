@@ -232,7 +232,7 @@ async fn a_woken_reader_finds_the_change() {
     push(&mut tail, CHANGES + 1);
     let seen = view.checkpoint().await.unwrap();
     let next = Checkpoint { seq: Seq(CHANGES + 1), ..Checkpoint::default() };
-    let reader = tokio::time::timeout(Duration::from_secs(10), async {
+    let reader = tokio::time::timeout(Duration::from_secs(300), async {
         let now = view.wait_past(&seen).await.unwrap();
         read_page(view.as_ref(), &FEED, seen.seq, now.seq, 10).await.unwrap()
     });

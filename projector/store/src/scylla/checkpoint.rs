@@ -21,6 +21,8 @@ struct Changes {
     hash: String,
     offset: LogOffset,
     recorded_at_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
 }
 
 /// Returns the stored checkpoint of a generation; the default if there is none.
@@ -33,8 +35,8 @@ pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Check
         let (Some(name), Some(value)) = (name, value) else { return Err(damaged("a row is incomplete")) };
         if name == CHANGES {
             let changes: Changes = serde_json::from_str(&value).map_err(|error| damaged(&error.to_string()))?;
-            let Changes { seq, hash, offset, recorded_at_ms } = changes;
-            checkpoint = Checkpoint { seq, hash, offset, recorded_at_ms, positions: checkpoint.positions };
+            let Changes { seq, hash, offset, recorded_at_ms, records } = changes;
+            checkpoint = Checkpoint { seq, hash, offset, recorded_at_ms, positions: checkpoint.positions, records };
         } else {
             let offset = value.parse().map_err(|_| damaged(&format!("the position of {name} is \"{value}\"")))?;
             checkpoint.positions.insert(name, offset);
@@ -47,9 +49,9 @@ pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Check
 pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
     let too_large = |error: PositionError| Failure::Other(damaged(&error.to_string()));
     let mut rows: Vec<(&str, String, i64)> = Vec::new();
-    let Checkpoint { seq, hash, offset, recorded_at_ms, positions } = new;
-    if (seq, hash, offset, recorded_at_ms) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms) {
-        let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms };
+    let Checkpoint { seq, hash, offset, recorded_at_ms, positions, records } = new;
+    if (seq, hash, offset, recorded_at_ms, records) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms, &known.records) {
+        let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms, records: *records };
         let json = serde_json::to_string(&changes).map_err(|error| Failure::Other(damaged(&error.to_string())))?;
         rows.push((CHANGES, json, stamp(i64::try_from(*seq).map_err(too_large)?)));
     }

@@ -214,14 +214,52 @@ impl Columns {
     }
 
     fn text(&self, row: usize) -> &str {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
-        let end = self.ends.get(row).map_or(0, |end| *end as usize);
+        let (start, end) = self.place(row);
         self.texts.get(start..end).unwrap_or_default()
+    }
+
+    /// Copies the texts of rows next to each other.
+    ///
+    /// Rows are far from each other in memory. In short loops of which no step needs another one, the processor waits for many of them at the same time.
+    pub(super) fn gather(&self, rows: impl Iterator<Item = usize>, out: &mut Texts) {
+        out.ends.clear();
+        out.texts.clear();
+        out.places.clear();
+        out.places.extend(rows.map(|row| self.place(row)));
+        let first_bytes = out.places.iter().map(|(start, _)| self.texts.as_bytes().get(*start).copied().unwrap_or_default());
+        std::hint::black_box(first_bytes.fold(0_u8, |all, byte| all ^ byte));
+        for (start, end) in &out.places {
+            out.texts.push_str(self.texts.get(*start..*end).unwrap_or_default());
+            out.ends.push(out.texts.len());
+        }
+    }
+
+    /// Where the texts of a row begin and end.
+    fn place(&self, row: usize) -> (usize, usize) {
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize);
+        (start, self.ends.get(row).map_or(0, |end| *end as usize))
     }
 
     /// The mark, then its pseudo marks.
     pub(super) fn texts_of(&self, row: usize) -> impl Iterator<Item = &str> {
         self.text(row).split('\n')
+    }
+}
+
+/// Texts of a few rows next to each other.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    texts: String,
+    ends: Vec<usize>,
+    /// Where the texts are in the columns.
+    places: Vec<(usize, usize)>,
+}
+
+impl Texts {
+    /// The texts in the order of the rows: of each row the mark and its pseudo marks, separated by line feeds.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(move |(start, end)| self.texts.get(start..*end).unwrap_or_default())
     }
 }
 
@@ -235,4 +273,27 @@ pub(super) struct Parts {
     pub(super) sets: Vec<u64>,
     pub(super) ends: Vec<u32>,
     pub(super) texts: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that texts of rows are gathered in the order of the rows, with their pseudo marks, and that a row that is not there has none.
+    #[test]
+    fn texts_are_gathered_in_the_order_of_rows() {
+        let mut columns = Columns::default();
+        for (serial, text) in (0..).zip(["ACME", "DELTA CAFE", "КОШКА"]) {
+            let pseudo_marks = if serial == 1 { vec!["DELTACAFFE".to_owned()] } else { Vec::new() };
+            let entry = Entry { text: text.to_owned(), pseudo_marks, classes: Classes::NONE, is_live: true };
+            columns.push(serial, 1, &Version::of(&entry).unwrap());
+        }
+        let mut texts = Texts::default();
+        for _ in 0..2 {
+            columns.gather([2, 0, 1, 1, 3].into_iter(), &mut texts);
+            assert_eq!(texts.iter().collect::<Vec<_>>(), ["КОШКА", "ACME", "DELTA CAFE\nDELTACAFFE", "DELTA CAFE\nDELTACAFFE", ""]);
+        }
+        columns.gather(std::iter::empty(), &mut texts);
+        assert_eq!(texts.iter().next(), None);
+    }
 }

@@ -4,6 +4,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::near_keys;
+use crate::consonants;
 use crate::mark::Mark;
 use crate::rules::{self, Rule, RuleSet};
 
@@ -42,6 +43,7 @@ enum Kind {
     ShortWord,
     Meaning,
     Rhyme,
+    ShortSkeleton,
 }
 
 impl Kind {
@@ -69,6 +71,7 @@ impl Kind {
             Self::TinyLeftOut => &[Rule::P6],
             Self::WordBeginning => &[Rule::P7],
             Self::Skeleton => &[Rule::S10, Rule::S14, Rule::P8, Rule::P16],
+            Self::ShortSkeleton => &[Rule::S10, Rule::P16],
             Self::Ending => &[Rule::P9],
             Self::Beginning => &[Rule::P14],
             Self::Pair => &[Rule::P10],
@@ -96,6 +99,8 @@ pub(super) const LISTED: RuleSet = Kind::WordKey.rules();
 
 /// The longest row of words that is stored as a part of a mark; a longer name is found by its first words.
 const ROW_WORDS_MAX: usize = 3;
+/// The letters of the beginnings of a Double Metaphone key under which a mark is stored, for names whose key is one of them or a little longer.
+const PRIMARY_BEGINNINGS: [usize; 3] = [4, 5, 6];
 /// The letters of a mark from which on it is stored in three pieces, not in halves from which a letter was left out.
 const PIECES_LETTERS_MIN: usize = 18;
 
@@ -176,13 +181,7 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
     if stems.len() >= 2 {
         out.push(key(Kind::Stems, &stems.join(" ")));
     }
-    let skeleton = mark.skeleton();
-    if skeleton.len() >= 2 {
-        out.push(key(Kind::Skeleton, skeleton));
-        if skeleton.len() > rules::COMMON_CONSONANTS_MIN {
-            out.extend(rules::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
-        }
-    }
+    skeletons(mark, out);
     out.extend(rules::long_parts(mark).map(|text| key(Kind::LongPart, text)));
     if (3..=4).contains(&letters.len()) {
         out.extend(left_out(&letters).map(|text| key(Kind::TinyLeftOut, &String::from_iter(text))));
@@ -197,6 +196,25 @@ fn shared(mark: &Mark, out: &mut Vec<Key>) {
     out.extend(rules::short_words(mark).map(|text| key(Kind::ShortWord, text)));
     out.extend(mark.meanings().iter().map(|text| key(Kind::Meaning, text)));
     out.extend(rules::rhyme(mark).map(|text| key(Kind::Rhyme, &text)));
+}
+
+/// The keys of the skeleton.
+///
+/// Rules `S14` and `P8` need three consonants. Of skeletons of two, which very many marks have, only the sounds of rule `S10` count: they need the same
+/// skeleton, four letters and beginnings that are alike, so that the key also has the group of the first letter.
+fn skeletons(mark: &Mark, out: &mut Vec<Key>) {
+    let (skeleton, text) = (mark.skeleton(), mark.whole_singular());
+    match skeleton.len() {
+        0..2 => {}
+        2 if text.len() < rules::SOUND_LETTERS_MIN => {}
+        2 => out.push(key(Kind::ShortSkeleton, &format!("{skeleton} {}", rules::beginning_group(text)))),
+        length => {
+            out.push(key(Kind::Skeleton, skeleton));
+            if length > consonants::COMMON_CONSONANTS_MIN {
+                out.extend(consonants::one_left_out(skeleton).iter().map(|text| key(Kind::Skeleton, text)));
+            }
+        }
+    }
 }
 
 /// The keys of a name or a mark of which the index has exact lists. They are those of rule [`LISTED_RULE`], so that it holds for a name and a mark if
@@ -248,7 +266,7 @@ fn stored_keys(mark: &Mark, out: &mut Vec<Key>) {
         out.extend((0..spelled.len()).step_by(2).filter_map(|at| spelled.get(at..at + 4)).map(|gram| key(Kind::Gram, gram)));
         let primary = mark.primary_key();
         out.push(key(Kind::Primary, primary));
-        out.extend([4, 7].into_iter().filter_map(|count| primary.get(..count)).map(|text| key(Kind::PrimaryBeginning, text)));
+        out.extend(PRIMARY_BEGINNINGS.iter().filter_map(|count| primary.get(..*count)).map(|text| key(Kind::PrimaryBeginning, text)));
     }
 }
 
@@ -280,11 +298,11 @@ fn stored_words(mark: &Mark, out: &mut Vec<Key>) {
     }
 }
 
-/// What a name asks for: a key, or the smallest bucket of several keys that each find the same marks.
+/// What a name asks for: keys of which a mark must have one, and groups of keys of which it must have all.
 pub(super) struct Asked {
     /// Keys that are all asked for.
     pub(super) all: Vec<Key>,
-    /// Of each group, one key is enough.
+    /// Groups of keys. A mark that one key of a group is for has all keys of the group, so that it is enough to ask for some of them.
     pub(super) any: Vec<Vec<Key>>,
     /// Keys of exact lists, see [`listed`].
     pub(super) listed: Vec<u64>,
@@ -328,9 +346,9 @@ pub(super) fn asked(name: &Mark) -> Asked {
             }
         }
         let primary = name.primary_key();
-        if let Some(text) = primary.get(..7).or_else(|| primary.get(..4)) {
-            all.push(key(Kind::PrimaryBeginning, text));
-        }
+        // A mark whose key begins with that of the name has the longest of these beginnings that the name has.
+        let longest = PRIMARY_BEGINNINGS.iter().rev().find_map(|count| primary.get(..*count));
+        all.extend(longest.map(|text| key(Kind::PrimaryBeginning, text)));
         all.extend((4..=primary.len()).filter_map(|count| primary.get(..count)).map(|text| key(Kind::Primary, text)));
     }
     all.sort_unstable();

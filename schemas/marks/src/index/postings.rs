@@ -13,6 +13,9 @@ const BUCKETS_MAX: usize = 1 << 24;
 /// The most groups of buckets. A group has at most 65,536 buckets, so that two bytes name one of them.
 const GROUPS_MAX: usize = BUCKETS_MAX >> 16;
 
+/// Of how many keys of a group the rows are read. Few rows have two keys of four letters and not the letters in between.
+const COMMON_KEYS: usize = 2;
+
 /// Rows by key.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Postings {
@@ -145,6 +148,30 @@ impl Postings {
         self.bucket(key).len()
     }
 
+    /// Reads the beginnings of the buckets of keys, so that they are in the caches of the core. Buckets are far from each other in memory; in short loops
+    /// of which no step needs another one, the processor waits for many of them at the same time.
+    pub(super) fn load(&self, keys: impl Iterator<Item = u64>) {
+        let places: Vec<usize> = keys.map(|key| self.bucket(key).start).collect();
+        let first_bytes = places.iter().map(|place| self.bytes.get(*place).copied().unwrap_or_default());
+        std::hint::black_box(first_bytes.fold(0_u8, |all, byte| all ^ byte));
+    }
+
+    /// Adds the rows that are stored under all keys of a group, and a few others, to an empty list. Only the keys with the smallest buckets are read.
+    pub(super) fn add_common(&self, group: impl Iterator<Item = u64>, out: &mut Vec<u32>) {
+        let mut keys: Vec<(usize, u64)> = group.map(|key| (self.cost(key), key)).collect();
+        keys.sort_unstable();
+        let mut others = Vec::new();
+        for (at, (_, key)) in keys.into_iter().take(COMMON_KEYS).enumerate() {
+            if at == 0 {
+                self.add(key, out);
+                continue;
+            }
+            others.clear();
+            self.add(key, &mut others);
+            retain_common(out, &others);
+        }
+    }
+
     /// Adds the rows that are stored under a key, and a few others, to a list.
     pub(super) fn add(&self, key: u64, out: &mut Vec<u32>) {
         let mut bytes = self.bytes.get(self.bucket(key)).unwrap_or_default().iter();
@@ -160,6 +187,15 @@ impl Postings {
     pub(super) fn size(&self) -> usize {
         self.ends.capacity() * 4 + self.bytes.capacity() + self.lists.size()
     }
+}
+
+/// Leaves the rows that the other list has, too. Both are in order.
+fn retain_common(rows: &mut Vec<u32>, others: &[u32]) {
+    let mut others = others.iter().peekable();
+    rows.retain(|row| {
+        while others.next_if(|other| *other < row).is_some() {}
+        others.peek() == Some(&row)
+    });
 }
 
 /// Runs tasks at the same time, and returns their results in their order.
@@ -210,6 +246,21 @@ fn bucket(key: u64, buckets: usize) -> usize {
 mod tests {
     use super::*;
 
+    /// Proves that only the rows of both lists remain, also where a list has a row twice.
+    #[test]
+    fn rows_of_both_lists_remain() {
+        for (rows, others, expected) in [
+            (&[1, 3, 3, 7, 9][..], &[0, 3, 4, 9, 9][..], &[3, 3, 9][..]),
+            (&[1, 2][..], &[][..], &[][..]),
+            (&[][..], &[5][..], &[][..]),
+            (&[5, 6][..], &[5, 6][..], &[5, 6][..]),
+        ] {
+            let mut remaining = rows.to_vec();
+            retain_common(&mut remaining, others);
+            assert_eq!(remaining, expected);
+        }
+    }
+
     /// Proves for numbers of rows with few groups of buckets and with many that a row is found under each of its keys, that rows are in order, and that few
     /// others are found; and that lists have the rows of their keys and no others.
     #[test]
@@ -236,6 +287,12 @@ mod tests {
                 postings.lists.add(key(row / 3), &mut rows);
                 let first = row as u32 / 3 * 3;
                 assert_eq!(rows, (first..(first + 3).min(count as u32)).collect::<Vec<_>>());
+            }
+            for row in (0..count).step_by(5) {
+                let mut rows = Vec::new();
+                postings.load([key(row / 5)].into_iter());
+                postings.add_common([key(COMMON), key(row / 5), key(1_000_000 + row)].into_iter(), &mut rows);
+                assert!(rows.contains(&(row as u32)) && rows.len() <= 6, "{row} of {count}: {rows:?}");
             }
             assert!(found <= asked * 6, "{found} rows for {asked} keys of {count} rows");
             assert!(rows_of(key(COMMON)).len() >= count, "every row has this key");

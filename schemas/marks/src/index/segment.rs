@@ -2,14 +2,18 @@
 
 use std::sync::OnceLock;
 
-use super::columns::{Columns, Standing};
+use super::by_letters::{ByLetters, Compared};
+use super::columns::{Columns, Standing, Texts};
 use super::keys::{self, Asked};
 use super::postings::{Postings, RowKeys};
 use super::{Hit, compare};
-use crate::Mark;
-use crate::mark::spelled;
+use crate::mark::write_spelled;
 use crate::near::{NearLetters, are_near};
 use crate::rules::{RuleSet, distance_of_normal};
+use crate::{Mark, Rule};
+
+/// How many rows are compared after their texts were gathered: the texts of so many fit in the caches of a core.
+const BATCH_ROWS: usize = 1_024;
 
 /// A part of the index.
 #[derive(Debug, Default)]
@@ -62,74 +66,128 @@ impl Segment {
         self.columns.standing(serial).map(|row| Standing::Stored { columns: &self.columns, row })
     }
 
-    pub(super) fn find(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<Hit> {
-        self.candidates(name, asked, at).into_iter().filter_map(|candidate| self.hit(name, candidate)).collect()
+    /// The marks that are similar to a name at a position. `by_letters` is the name, if it is compared by letters.
+    pub(super) fn find(&self, name: &Mark, asked: &Asked, at: u32, mut by_letters: Option<&mut ByLetters<'_>>) -> Vec<Hit> {
+        let candidates = self.candidates(name, asked, at);
+        let (mut found, mut texts) = (Vec::new(), Texts::default());
+        for batch in candidates.chunks(BATCH_ROWS) {
+            self.columns.gather(batch.iter().map(|candidate| candidate.row as usize), &mut texts);
+            for (candidate, texts) in batch.iter().zip(texts.iter()) {
+                let compared = compare_row(name, by_letters.as_deref_mut(), *candidate, texts);
+                found.extend(compared.map(|(rule, distance)| (candidate.row, rule, distance)));
+            }
+        }
+        found.into_iter().map(|(row, rule, distance)| self.hit(row, rule, distance)).collect()
     }
 
     /// The rows that are current at a position and that keys found, each once, with the rules of these keys, in order.
     pub(super) fn candidates(&self, name: &Mark, asked: &Asked, at: u32) -> Vec<Candidate> {
         let postings = self.postings();
-        let (mut rows, mut found): (Vec<u32>, Vec<Candidate>) = (Vec::new(), Vec::new());
-        let mut take = |rows: &mut Vec<u32>, rules: RuleSet, known: RuleSet| {
-            found.extend(rows.drain(..).map(|row| Candidate { row, rules, known }));
+        let (mut rows, mut found): (Vec<u32>, Vec<u64>) = (Vec::new(), Vec::new());
+        let mut take = |rows: &mut Vec<u32>, rules: RuleSet, is_known: bool| {
+            found.extend(rows.drain(..).map(|row| Candidate::pack(row, rules, is_known)));
         };
+        postings.load(asked.all.iter().map(|key| key.hash));
         for key in &asked.all {
             postings.add(key.hash, &mut rows);
-            take(&mut rows, key.rules, RuleSet::NONE);
+            take(&mut rows, key.rules, false);
         }
         for group in &asked.any {
-            if let Some(smallest) = group.iter().min_by_key(|key| postings.cost(key.hash)) {
-                postings.add(smallest.hash, &mut rows);
-                take(&mut rows, smallest.rules, RuleSet::NONE);
-            }
+            postings.add_common(group.iter().map(|key| key.hash), &mut rows);
+            take(&mut rows, group.first().map_or(RuleSet::NONE, |key| key.rules), false);
         }
         asked.listed.iter().for_each(|key| postings.lists.add(*key, &mut rows));
-        take(&mut rows, keys::LISTED, keys::LISTED);
-        take(&mut self.near(name, asked), keys::NEAR, RuleSet::NONE);
-        found.sort_unstable_by_key(|candidate| candidate.row);
-        found.dedup_by(|next, kept| {
-            let is_same = next.row == kept.row;
-            if is_same {
-                kept.rules = kept.rules.with(next.rules);
-                kept.known = kept.known.with(next.known);
+        take(&mut rows, keys::LISTED, true);
+        take(&mut self.near(name, asked), keys::NEAR, false);
+        // Numbers are sorted faster than candidates.
+        found.sort_unstable();
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(found.len());
+        for next in found.into_iter().map(Candidate::unpack) {
+            match candidates.last_mut().filter(|last| last.row == next.row) {
+                Some(last) => {
+                    last.rules = last.rules.with(next.rules);
+                    last.known = last.known.with(next.known);
+                }
+                None => candidates.push(next),
             }
-            is_same
-        });
-        found.retain(|candidate| self.columns.stands_at(candidate.row as usize, at));
-        found
+        }
+        candidates.retain(|candidate| self.columns.stands_at(candidate.row as usize, at));
+        candidates
     }
 
     /// The rows that only rule `S6` can find. There are many candidates, and the letters alone say which of them count.
     fn near(&self, name: &Mark, asked: &Asked) -> Vec<u32> {
         let (postings, letters) = (self.postings(), NearLetters::of(name.spelled()));
         let mut rows: Vec<u32> = Vec::new();
+        postings.load(asked.near.iter().copied());
         asked.near.iter().for_each(|key| postings.add(*key, &mut rows));
         rows.sort_unstable();
         rows.dedup();
-        let is_near = |text: &str| letters.may_be_near(text) && are_near(name.spelled(), text);
-        rows.retain(|row| self.columns.texts_of(*row as usize).next().is_some_and(|text| is_near(&spelled(text))));
-        rows
+        let (mut near, mut texts, mut spelled) = (Vec::new(), Texts::default(), String::new());
+        for batch in rows.chunks(BATCH_ROWS) {
+            self.columns.gather(batch.iter().map(|row| *row as usize), &mut texts);
+            for (row, texts) in batch.iter().zip(texts.iter()) {
+                write_spelled(texts.split('\n').next().unwrap_or_default(), &mut spelled);
+                if letters.may_be_near(&spelled) && are_near(name.spelled(), &spelled) {
+                    near.push(*row);
+                }
+            }
+        }
+        near
     }
 
+    /// As [`Segment::find`], by comparing the name with all marks.
     pub(super) fn scan(&self, name: &Mark, at: u32) -> Vec<Hit> {
         let rows = (0..self.len()).filter(|row| self.columns.stands_at(*row, at));
-        rows.filter_map(|row| self.hit(name, Candidate { row: row as u32, rules: RuleSet::ALL, known: RuleSet::NONE })).collect()
+        let hit = |row: usize| {
+            let (rule, distance) = compare(name, self.columns.texts_of(row), RuleSet::ALL, RuleSet::NONE)?;
+            Some(self.hit(row as u32, rule, distance))
+        };
+        rows.filter_map(hit).collect()
     }
 
-    /// The hit of a candidate by the first of its rules that holds.
-    fn hit(&self, name: &Mark, candidate: Candidate) -> Option<Hit> {
-        let Candidate { row, rules, known } = candidate;
+    fn hit(&self, row: u32, rule: Rule, distance: u32) -> Hit {
         let row = row as usize;
-        let mut texts = self.columns.texts_of(row);
-        let (rule, distance) = if known == keys::LISTED && rules == known {
-            // No key of another rule found the mark, so that this one is the first that holds.
-            (keys::LISTED_RULE, u32::try_from(distance_of_normal(name, texts.next()?)).unwrap_or(u32::MAX))
-        } else {
-            compare(name, texts, rules, known)?
-        };
-        let (classes, is_live) = (self.columns.classes(row), self.columns.is_live(row));
-        Some(Hit { serial: self.columns.serial(row), rule, classes, is_live, distance })
+        Hit { serial: self.columns.serial(row), rule, classes: self.columns.classes(row), is_live: self.columns.is_live(row), distance }
     }
+}
+
+impl Candidate {
+    /// A candidate as a number that is above those of all rows before. `is_known` says that the rule with exact lists holds.
+    fn pack(row: u32, rules: RuleSet, is_known: bool) -> u64 {
+        u64::from(row) << 33 | u64::from(is_known) << 32 | u64::from(rules.bits())
+    }
+
+    /// The candidate of a number.
+    fn unpack(packed: u64) -> Self {
+        let known = if packed >> 32 & 1 == 1 { keys::LISTED } else { RuleSet::NONE };
+        Self { row: (packed >> 33) as u32, rules: RuleSet::from_bits(packed as u32), known }
+    }
+}
+
+/// The first rule of a candidate that holds, and the distance, from the texts of its row.
+fn compare_row(name: &Mark, by_letters: Option<&mut ByLetters<'_>>, candidate: Candidate, texts: &str) -> Option<(Rule, u32)> {
+    let Candidate { rules, known, .. } = candidate;
+    let (text, pseudo_marks) = texts.split_once('\n').map_or((texts, None), |(text, pseudo_marks)| (text, Some(pseudo_marks)));
+    let shown = |distance: usize| u32::try_from(distance).unwrap_or(u32::MAX);
+    if known == keys::LISTED && rules == known {
+        // No key of another rule found the mark, so that this one is the first that holds.
+        let distance = by_letters.and_then(|name| name.distance_to(text)).unwrap_or_else(|| distance_of_normal(name, text));
+        return Some((keys::LISTED_RULE, shown(distance)));
+    }
+    if let Some(by_letters) = by_letters {
+        let is_pseudo = |name: &ByLetters<'_>| pseudo_marks.is_some_and(|texts| texts.split('\n').any(|text| name.has_letters_of(text)));
+        match by_letters.first_rule(text, rules, known) {
+            Compared::Alike(Rule::E1) => return Some((Rule::E1, shown(by_letters.distance()))),
+            Compared::Alike(rule) => {
+                let rule = if is_pseudo(by_letters) { Rule::E2 } else { rule };
+                return Some((rule, shown(by_letters.distance())));
+            }
+            Compared::Different => return is_pseudo(by_letters).then(|| (Rule::E2, shown(by_letters.distance()))),
+            Compared::Unknown => {}
+        }
+    }
+    compare(name, texts.split('\n'), rules, known)
 }
 
 /// The keys that a version is stored under.

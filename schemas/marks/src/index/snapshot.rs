@@ -15,7 +15,7 @@ use super::{Corpus, Index};
 use crate::{RULES_VERSION, words};
 
 /// The beginning of a snapshot.
-const MAGIC: &[u8; 8] = b"HWNAMES3";
+const MAGIC: &[u8; 8] = b"HWNAMES4";
 /// The most bytes that are read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 

@@ -42,7 +42,7 @@ const ALIKE: [&str; 24] = [
 ];
 
 /// Words of the labelled decisions, and random letters: marks among which every rule holds.
-fn random_text(random: &mut StdRng) -> String {
+pub(super) fn random_text(random: &mut StdRng) -> String {
     const DECISIONS: &str = include_str!("../../data/decisions.txt");
     static MARKS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         DECISIONS.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split(" | ").skip(1).take(2)).collect()

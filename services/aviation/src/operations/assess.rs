@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use directives::{ResolvedModel, resolve_makes};
+use directives::{CannotDecide, Product, ResolvedModel, resolve_makes};
 use operation::problem::Problem;
 use operation::tiers::FLEETS_MIN_TIER;
 use operation::{Definition, Method, Price, Surface};
@@ -13,15 +13,16 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::compared::DirectiveLists;
+use super::compared::{Compared, Comparisons};
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
 use super::followed::Aviation;
 use super::match_ads::unknown_make_of;
+use super::next_due::NextDue;
 use super::stored_fleets::store;
 use super::watched_fleet::{fleet_default, fleet_name};
 use crate::{DISCLAIMER, rule};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, RowTexts};
 
 /// The price of a call in millionths of a US dollar.
 const PRICE_MICROS: u64 = 20_000;
@@ -66,7 +67,8 @@ pub struct Answer {
     /// The number of aircraft.
     pub count: usize,
     /// The aircraft, in the order of the request.
-    pub aircraft: Vec<Assessment>,
+    #[schemars(with = "Vec<Assessment>")]
+    pub aircraft: RowTexts,
     /// In how many directives the texts leave each point open.
     pub cannot_decide: BTreeMap<String, usize>,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
@@ -98,41 +100,46 @@ fn check(aircraft: Vec<FleetItem>, reader: &Reader<Aviation>) -> Result<Vec<Chec
     check_items(aircraft)
 }
 
-/// Assesses each aircraft of a request.
-async fn assess(checked: &[CheckedItem], reader: &Reader<Aviation>) -> Result<Vec<Assessment>, Problem> {
-    let today = reader.today();
-    let mut lists = DirectiveLists::default();
-    let mut all = Vec::with_capacity(checked.len());
+/// Assesses each aircraft of a request, and gives `take` the directives that may apply to it and when each is next due.
+async fn assess(
+    checked: &[CheckedItem],
+    reader: &Reader<Aviation>,
+    mut take: impl FnMut(&CheckedItem, &[Compared], &[NextDue]) + Send,
+) -> Result<(), Problem> {
+    let (today, mut comparisons) = (reader.today(), Comparisons::default());
     for item in checked {
-        let found = lists.directives_for(reader, &item.aircraft).await?;
-        all.push(item.assess(found, today));
+        let found = comparisons.directives_for(reader, &item.aircraft).await?;
+        take(item, &found, &item.dues(&found, today));
     }
-    Ok(all)
+    Ok(())
 }
 
-/// A note about makes that nothing is known of, where an assessment has no directive of their products: a misspelt name must not look like an aircraft without
-/// directives. It names the first aircraft and how many more there are.
-fn unknown_makes(checked: &[CheckedItem], assessed: &[Assessment]) -> Option<String> {
-    let unknown = |(checked, assessment): (&CheckedItem, &Assessment)| {
-        let (item, aircraft) = (&checked.item, &checked.aircraft);
-        // A directive of another holder, which may be for any aircraft, says nothing of the make.
-        let has = |product: &str, model: Option<&ResolvedModel>| {
-            let is_of_make = |holder: &str| model.is_some_and(|model| resolve_makes(holder).iter().any(|make| model.makes.contains(make)));
-            assessment.directives.iter().any(|one| one.directive.product == product && is_of_make(&one.directive.make))
-        };
-        let parts = [
-            ("aircraft", Some(&item.make), Some(&aircraft.airframe)),
-            ("engine", item.engine_make.as_ref(), aircraft.engine.as_ref()),
-            ("propeller", item.prop_make.as_ref(), aircraft.propeller.as_ref()),
-        ];
-        let missing = parts.into_iter().filter(|(product, _, model)| !has(product, *model));
-        let notes = missing.filter_map(|(_, make, model)| unknown_make_of(make?, model?));
-        let without = [("engineMake", &item.engine_model, &item.engine_make), ("propMake", &item.prop_model, &item.prop_make)];
-        let without = without.into_iter().filter(|(_, model, make)| model.is_some() && make.is_none());
-        let without = without.map(|(field, ..)| format!("without {field} directives whose models could not be read are left out"));
-        notes.chain(without).map(|note| format!("{}: {note}", item.tail)).collect::<Vec<_>>()
+/// Notes about the makes of an aircraft that nothing is known of, where it has no directive of their products: a misspelt name must not look like an aircraft
+/// without directives.
+fn unknown_makes(checked: &CheckedItem, found: &[Compared]) -> Vec<String> {
+    let (item, aircraft) = (&checked.item, &checked.aircraft);
+    // A directive of another holder, which may be for any aircraft, says nothing of the make.
+    let has = |product: Product, model: &ResolvedModel| {
+        let is_of_make = |holder: &str| resolve_makes(holder).iter().any(|make| model.makes.contains(make));
+        found.iter().any(|one| one.directive.product() == product && is_of_make(&one.directive.stored.directive.holder))
     };
-    let all: Vec<String> = checked.iter().zip(assessed).flat_map(unknown).collect();
+    let parts = [
+        (Product::Aircraft, Some(&item.make), Some(&aircraft.airframe)),
+        (Product::Engine, item.engine_make.as_ref(), aircraft.engine.as_ref()),
+        (Product::Propeller, item.prop_make.as_ref(), aircraft.propeller.as_ref()),
+    ];
+    let notes = parts.into_iter().filter_map(|(product, make, model)| {
+        let (make, model) = (make?, model?);
+        unknown_make_of(make, model).filter(|_| !has(product, model))
+    });
+    let without = [("engineMake", &item.engine_model, &item.engine_make), ("propMake", &item.prop_model, &item.prop_make)];
+    let without = without.into_iter().filter(|(_, model, make)| model.is_some() && make.is_none());
+    let without = without.map(|(field, ..)| format!("without {field} directives whose models could not be read are left out"));
+    notes.chain(without).map(|note| format!("{}: {note}", item.tail)).collect()
+}
+
+/// The first notes about aircraft, and how many more there are.
+fn first_notes(all: &[String]) -> Option<String> {
     let more = all.len().saturating_sub(UNKNOWN_SHOWN_MAX);
     let shown = all.get(..all.len() - more)?.join(". ");
     match (shown.is_empty(), more) {
@@ -162,41 +169,51 @@ fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, P
 
 impl Arguments {
     async fn preview(self, reader: &Reader<Aviation>) -> Result<Option<Value>, Problem> {
-        let assessed = assess(&check(self.aircraft, reader)?, reader).await?;
+        let checked = check(self.aircraft, reader)?;
         let mut counts = StatusCounts::new();
-        for (status, count) in assessed.iter().flat_map(|one| &one.counts) {
-            *counts.entry(status).or_default() += count;
-        }
+        let count = |_: &CheckedItem, _: &[Compared], dues: &[NextDue]| {
+            dues.iter().for_each(|due| *counts.entry(due.status).or_default() += 1);
+        };
+        assess(&checked, reader, count).await?;
         let directives: usize = counts.values().sum();
-        Ok(Some(json!({ "count": assessed.len(), "directives": directives, "counts": counts, "disclaimer": DISCLAIMER })))
+        Ok(Some(json!({ "count": checked.len(), "directives": directives, "counts": counts, "disclaimer": DISCLAIMER })))
     }
 
     async fn answer(self, surface: Surface, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         let fleet = fleet_name(&self.fleet)?;
         let stored = surface == Surface::Route && is_to_store(self.store, reader)?;
         let checked = check(self.aircraft, reader)?;
-        let aircraft = assess(&checked, reader).await?;
-        reader.note(unknown_makes(&checked, &aircraft));
+        let (mut aircraft, mut notes, mut cannot_decide) = (RowTexts::default(), Vec::new(), BTreeMap::<CannotDecide, usize>::new());
+        let write = |item: &CheckedItem, found: &[Compared], dues: &[NextDue]| {
+            item.write_assessment(found, dues, aircraft.row());
+            notes.extend(unknown_makes(item, found));
+            for reason in found.iter().flat_map(|one| &one.outcome.cannot_decide) {
+                *cannot_decide.entry(*reason).or_default() += 1;
+            }
+        };
+        assess(&checked, reader, write).await?;
+        reader.note(first_notes(&notes));
         if stored {
             store(reader.call(), &fleet, &checked).await?;
-        }
-        let mut cannot_decide = BTreeMap::new();
-        let open = aircraft.iter().flat_map(|one| &one.directives).flat_map(|one| &one.directive.cannot_decide);
-        for reason in open {
-            if let Ok(Value::String(name)) = serde_json::to_value(reason) {
-                *cannot_decide.entry(name).or_default() += 1;
-            }
         }
         Ok(Answer {
             fleet,
             stored,
-            count: aircraft.len(),
+            count: aircraft.count(),
             aircraft,
-            cannot_decide,
+            cannot_decide: cannot_decide.into_iter().filter_map(|(reason, count)| Some((name_of(reason)?, count))).collect(),
             through_date: reader.completeness().await?.through_date,
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
+    }
+}
+
+/// The name of what cannot be decided, as answers have it.
+pub(crate) fn name_of(reason: CannotDecide) -> Option<String> {
+    match json!(reason) {
+        Value::String(name) => Some(name),
+        _ => None,
     }
 }
 
@@ -238,6 +255,10 @@ impl Read for Arguments {
         self.preview(reader).await
     }
 
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.aircraft))
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         self.answer(Surface::Route, reader).await
     }
@@ -260,6 +281,10 @@ impl Read for ToolArguments {
         self.0.preview(reader).await
     }
 
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.aircraft))
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         if self.0.store == Some(true) {
             reader.note("the tool stores nothing; POST /v1/assess stores a fleet".to_owned());
@@ -272,11 +297,10 @@ impl Read for ToolArguments {
 mod tests {
     use std::sync::Arc;
 
-    use directives::StoredDirective;
-    use jiff::civil::date;
+    use feed::derived::Derived as _;
     use schemas::views::aviation::AirworthinessDirective;
 
-    use super::super::compared::Compared;
+    use super::super::shared_directive::SharedDirective;
     use super::*;
 
     /// Proves that a directive for something that any aircraft can have hides no unknown make, and that one of the make itself does.
@@ -285,13 +309,12 @@ mod tests {
         let note = |holder: &str, makes: &[&str]| {
             let record = json!({ "id": "2026-15-05", "adNumber": "2026-15-05", "make": holder, "makes": makes, "product": "aircraft", "layout": "lettered" });
             let record: AirworthinessDirective = serde_json::from_value(record).unwrap();
-            let stored = StoredDirective::of(&record);
+            let directive = SharedDirective::of(record);
             let item = FleetItem { tail: "N1".to_owned(), make: "Pipper".to_owned(), model: "X-1".to_owned(), ..FleetItem::default() };
             let checked = check_items(vec![item]).unwrap();
-            let outcome = directives::compare(&stored.directive, &checked[0].aircraft);
-            let compared = Compared { record: Arc::new(record), stored: Arc::new(stored), outcome };
-            let assessed = [checked[0].assess(vec![compared], date(2026, 11, 20))];
-            unknown_makes(&checked, &assessed)
+            let outcome = directives::compare(&directive.stored.directive, &checked[0].aircraft);
+            let found = [Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }];
+            first_notes(&unknown_makes(&checked[0], &found))
         };
         assert!(note("Acme Winch", &[]).unwrap().starts_with("N1: the make \"Pipper\" is not known"));
         assert_eq!(note("Pipper", &["PIPPER"]), None);
@@ -311,8 +334,7 @@ mod tests {
         };
         let note = |items: Vec<FleetItem>| {
             let checked = check_items(items).unwrap();
-            let assessed: Vec<Assessment> = checked.iter().map(|item| item.assess(Vec::new(), date(2026, 11, 20))).collect();
-            unknown_makes(&checked, &assessed)
+            first_notes(&checked.iter().flat_map(|item| unknown_makes(item, &[])).collect::<Vec<_>>())
         };
         assert_eq!(note(vec![of("N1", "Piper", Some("Lycoming"))]), None);
         let noted = note(vec![of("N1", "Piper", None), of("N2", "Pipper", Some("Lycomming"))]).unwrap();

@@ -1,6 +1,5 @@
 //! `GET /v1/audit.csv`: the directives that may apply to each aircraft of a stored fleet, and when each is next due, as a file for spreadsheets.
 
-use std::io;
 use std::sync::Arc;
 
 use feed::etag::{etag, matches_etag};
@@ -11,47 +10,51 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::views::accounts::Tier;
-use schemas::views::aviation::DirectiveLimit;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use table_file::{Column, Format, Kind};
+use table_file::{Format, add_csv_field};
 
-use super::compared::DirectiveLists;
-use super::fleet::{AssessedDirective, CheckedItem};
+use super::assess::name_of;
+use super::compared::{Compared, Comparisons};
+use super::fleet::CheckedItem;
 use super::followed::Aviation;
 use super::stored_fleets::stored;
 use super::watched_fleet::{fleet_default, fleet_name};
-use reads::files::{FileRows, Wanted, file};
+use reads::files::{FilePieces, streamed};
 use reads::read::Reader;
 
 /// The version of the form of the file, part of the ETag. Increase it when the same position is written with other bytes.
 const RENDERING: &str = "audit-1";
 
 /// The columns.
-const COLUMNS: [(&str, Kind); 22] = [
-    ("tail", Kind::Text),
-    ("make", Kind::Text),
-    ("model", Kind::Text),
-    ("serial", Kind::Text),
-    ("hoursTIS", Kind::Float),
-    ("ad_number", Kind::Text),
-    ("title", Kind::Text),
-    ("product", Kind::Text),
-    ("match", Kind::Text),
-    ("scope", Kind::Text),
-    ("effective_date", Kind::Day),
-    ("recurring", Kind::Text),
-    ("interval", Kind::Text),
-    ("last_done_date", Kind::Day),
-    ("last_done_hours", Kind::Float),
-    ("next_due_hours", Kind::Float),
-    ("next_due_date", Kind::Day),
-    ("status", Kind::Text),
-    ("cannot_decide", Kind::Text),
-    ("superseded_by", Kind::Text),
-    ("url", Kind::Text),
-    ("as_of", Kind::Day),
+const COLUMNS: [&str; 22] = [
+    "tail",
+    "make",
+    "model",
+    "serial",
+    "hoursTIS",
+    "ad_number",
+    "title",
+    "product",
+    "match",
+    "scope",
+    "effective_date",
+    "recurring",
+    "interval",
+    "last_done_date",
+    "last_done_hours",
+    "next_due_hours",
+    "next_due_date",
+    "status",
+    "cannot_decide",
+    "superseded_by",
+    "url",
+    "as_of",
 ];
+/// The end of a line.
+const LINE_END: &[u8] = b"\r\n";
+/// Pieces of the file but the first and the last one have at least so many bytes.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Arguments of `audit_csv`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -75,15 +78,16 @@ pub fn operation() -> Operation {
         summary: "The directives that may apply to each aircraft of a stored fleet, and when each is next due, as a CSV file.",
         description: "One row for each aircraft and directive, superseded ones included: the same as `POST /v1/assess` answers for the fleet that it stored. \
             `cannot_decide` names what the text leaves open, separated by semicolons. RFC 4180; texts that a spreadsheet would evaluate as a formula begin \
-            with an apostrophe. A file that is not written within 20 seconds gets `unavailable` with `Retry-After`. Results are informational, not a \
-            maintenance record; they do not decide serial-number or installed-appliance applicability.",
+            with an apostrophe. The file is made while it is sent, so it has no length and is not sent in parts; one that could not be made to its end ends \
+            without its last chunk. Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance \
+            applicability.",
         price: Price::Tier(Tier::FleetPlus),
         surface: Surface::Route,
-        errors: &[ErrorCode::AsOfInvalid, ErrorCode::NotFound, ErrorCode::RangeUnsatisfiable, ErrorCode::Unavailable],
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::NotFound, ErrorCode::Unavailable],
         example: json!({ "fleet": "default" }),
         ..Definition::read()
     };
-    Operation::define::<Arguments, (), _, _>(words, answer).with_files(&[("text/csv; charset=utf-8", true)])
+    Operation::define::<Arguments, (), _, _>(words, answer).with_streams(&[("text/csv; charset=utf-8", true)])
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
@@ -98,119 +102,180 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         Body::NotModified
     } else {
         let today = reader.today();
-        let rows = || AuditRows { today, reader, lists: DirectiveLists::default(), aircraft: aircraft.into_iter() };
-        let columns = COLUMNS.into_iter().map(|(name, kind)| Column::new(name, kind)).collect();
+        let text = AuditText { today, reader, comparisons: Comparisons::default(), aircraft: aircraft.into_iter(), has_header: false };
         let name = format!("airworthiness-audit-{day}.csv");
-        let wanted = Wanted { account: &account, etag: &etag, name, format: Format::Csv, is_private: true };
-        Body::File(file(&ctx, wanted, columns, rows).await?)
+        Body::Stream(streamed(&ctx, &account, (Format::Csv, name), text).await?)
     };
     Ok(Answer { body, etag, next_cursor: String::new(), has_more: false, status: 200 })
 }
 
-/// The rows of the file, read aircraft by aircraft.
-struct AuditRows {
+/// The text of the file, made aircraft by aircraft.
+struct AuditText {
     reader: Reader<Aviation>,
-    lists: DirectiveLists,
+    comparisons: Comparisons,
     aircraft: std::vec::IntoIter<CheckedItem>,
     today: Date,
+    has_header: bool,
 }
 
-impl AuditRows {
-    /// The rows of the next aircraft that has any; none at the end.
-    async fn read(&mut self) -> Result<Vec<Vec<Value>>, Problem> {
-        for checked in self.aircraft.by_ref() {
-            let found = self.lists.directives_for(&self.reader, &checked.aircraft).await?;
-            if found.is_empty() {
-                continue;
-            }
-            let assessment = checked.assess(found, self.today);
-            let as_of = self.today.to_string();
-            return Ok(assessment.directives.into_iter().map(|directive| row(&checked, directive, &as_of)).collect());
+impl FilePieces for AuditText {
+    /// The header with the rows of the first aircraft; then several aircraft at a time.
+    async fn next(&mut self) -> Result<Vec<u8>, Problem> {
+        let mut text = Vec::with_capacity(2 * PIECE_BYTES);
+        let is_first = !std::mem::replace(&mut self.has_header, true);
+        if is_first {
+            text.extend_from_slice(COLUMNS.join(",").as_bytes());
+            text.extend_from_slice(LINE_END);
         }
-        Ok(Vec::new())
+        for checked in self.aircraft.by_ref() {
+            let found = self.comparisons.directives_for(&self.reader, &checked.aircraft).await?;
+            write_rows(&checked, &found, self.today, &mut text);
+            if is_first || text.len() >= PIECE_BYTES {
+                break;
+            }
+        }
+        Ok(text)
     }
 }
 
-impl FileRows for AuditRows {
-    async fn next(&mut self) -> io::Result<Vec<Vec<Value>>> {
-        self.read().await.map_err(|problem| io::Error::other(problem.detail))
+/// Adds the rows of an aircraft to a text, with the fields in the order of [`COLUMNS`].
+fn write_rows(checked: &CheckedItem, found: &[Compared], today: Date, text: &mut Vec<u8>) {
+    let item = &checked.item;
+    let beginning = fields(&[json!(item.tail), json!(item.make), json!(item.model), json!(item.serial), json!(checked.hours())]);
+    let as_of = fields(&[json!(today)]);
+    for one in found {
+        let due = checked.due(one, today);
+        let (last_date, last_hours) = checked.last_done(&one.directive.normal_number);
+        let open: Vec<String> = one.outcome.cannot_decide.iter().filter_map(|reason| name_of(*reason)).collect();
+        let verdict = fields(&[json!(one.outcome.verdict)]);
+        let own = fields(&[
+            json!(last_date),
+            json!(last_hours),
+            json!(due.by_hours),
+            json!(due.by_date),
+            json!(due.status),
+            json!(open.join("; ")),
+        ]);
+        let [named, said, replaced] = one.directive.csv();
+        for (at, part) in [beginning.as_slice(), named, &verdict, said, &own, replaced, &as_of].into_iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(part);
+        }
+        text.extend_from_slice(LINE_END);
     }
 }
 
-/// The row of a directive of an aircraft, in the order of [`COLUMNS`].
-fn row(checked: &CheckedItem, assessed: AssessedDirective, as_of: &str) -> Vec<Value> {
-    let (item, AssessedDirective { directive, due }) = (&checked.item, assessed);
-    let (last_date, last_hours) = checked.last_done(&directive.ad_number);
-    let open: Vec<String> = directive.cannot_decide.iter().filter_map(|reason| name_of(json!(reason))).collect();
-    vec![
-        json!(item.tail),
-        json!(item.make),
-        json!(item.model),
-        json!(item.serial),
-        json!(checked.hours()),
-        json!(directive.ad_number),
-        json!(directive.title),
-        json!(directive.product),
-        json!(directive.verdict),
-        json!(directive.scope),
-        json!(directive.effective_date),
-        json!(directive.recurring),
-        json!(interval(&directive.limits)),
-        json!(last_date),
-        json!(last_hours),
-        json!(due.by_hours),
-        json!(due.by_date),
-        json!(due.status),
-        json!(open.join("; ")),
-        json!(directive.superseded_by),
-        json!(directive.url),
-        json!(as_of),
-    ]
-}
-
-fn name_of(value: Value) -> Option<String> {
-    match value {
-        Value::String(name) => Some(name),
-        _ => None,
+/// The text of some fields with commas between them.
+fn fields(values: &[Value]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(64);
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        add_csv_field(value, &mut text);
     }
-}
-
-/// The recurring limits as one text: `100 hours or 12 months, whichever occurs first; 5 years`.
-fn interval(limits: &[DirectiveLimit]) -> String {
-    let recurring: Vec<&DirectiveLimit> = limits.iter().filter(|limit| limit.kind == "recurring").collect();
-    let group = |group: &[&DirectiveLimit]| {
-        let parts: Vec<String> = group.iter().map(|limit| format!("{} {}", limit.value, limit.unit.replace('_', " "))).collect();
-        let joined = match group.iter().find(|limit| !limit.joiner.is_empty()) {
-            Some(limit) if group.len() > 1 => format!(", whichever occurs {}", limit.joiner.to_lowercase()),
-            _ => String::new(),
-        };
-        format!("{}{joined}", parts.join(" or "))
-    };
-    recurring.chunk_by(|one, two| one.group == two.group).map(group).collect::<Vec<_>>().join("; ")
+    text
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use feed::derived::Derived as _;
+    use jiff::civil::date;
+    use schemas::views::aviation::AirworthinessDirective;
+    use table_file::{Column, Kind, writer};
+
+    use super::super::fleet::{ComplianceRecord, FleetItem, check_items};
+    use super::super::shared_directive::SharedDirective;
     use super::*;
 
-    /// Proves how recurring limits are written: joined ones with their word, others one after another, without first limits.
+    /// Proves that the rows of the file are those that the writer of tables makes of the same values, byte for byte: with texts that must be quoted, a title
+    /// that a spreadsheet would take for a formula, whole and fractional hours, and empty fields.
     #[test]
-    fn intervals() {
-        let limit = |kind: &str, value, unit: &str, joiner: &str, group| DirectiveLimit {
-            kind: kind.to_owned(),
-            value,
-            unit: unit.to_owned(),
-            joiner: joiner.to_owned(),
-            group,
-            ..DirectiveLimit::default()
+    fn rows_are_those_of_a_table() {
+        let record = |number: &str, title: &str| {
+            let model = json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140" });
+            let limit = |value: i64, unit: &str| json!({ "kind": "recurring", "value": value, "unit": unit, "anchor": "last_done", "joiner": "FIRST", "group": 1 });
+            let record = json!({
+                "id": number, "adNumber": number, "title": title, "makes": ["PIPER"], "product": "aircraft", "layout": "lettered",
+                "models": [model], "recurring": "yes", "status": "current", "scope": "all", "limits": [limit(100, "hours"), limit(12, "months")],
+                "effectiveDate": "2026-08-24", "condition": "equipped", "url": "https://a.example/?a=1,2",
+            });
+            serde_json::from_value::<AirworthinessDirective>(record).unwrap()
         };
-        let limits = [
-            limit("initial", 50, "hours", "", 1),
-            limit("recurring", 100, "hours", "FIRST", 2),
-            limit("recurring", 12, "calendar_months", "FIRST", 2),
-            limit("recurring", 5, "years", "", 3),
+        let records = [record("2026-15-05", "=1+1, \"seats\"\r\nb"), record("2026-15-06", "Seats")];
+        let done = ComplianceRecord {
+            ad: "AD 2026-15-05".to_owned(),
+            date: Some("2026-03-10".to_owned()),
+            hours: Some(1_200.0),
+            ..ComplianceRecord::default()
+        };
+        let given = FleetItem {
+            tail: "N1".to_owned(),
+            make: "Piper Aircraft, Inc.".to_owned(),
+            model: "PA-28-140".to_owned(),
+            serial: Some("+28-1".to_owned()),
+            hours_tis: Some(1_262.5),
+            compliance: vec![done],
+            ..FleetItem::default()
+        };
+        let checked = check_items(vec![given]).unwrap().remove(0);
+        let compared = |record: &AirworthinessDirective| {
+            let directive = SharedDirective::of(record.clone());
+            let outcome = directives::compare(&directive.stored.directive, &checked.aircraft);
+            Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }
+        };
+        let found: Vec<Compared> = records.iter().map(compared).collect();
+        let mut text = Vec::new();
+        write_rows(&checked, &found, date(2026, 11, 20), &mut text);
+
+        let interval = "100 hours or 12 months, whichever occurs first";
+        let row = |record: &AirworthinessDirective, verdict: &str, last: [Value; 2], due: [Value; 3]| {
+            let ([last_date, last_hours], [by_hours, by_date, status]) = (last, due);
+            vec![
+                json!("N1"),
+                json!("Piper Aircraft, Inc."),
+                json!("PA-28-140"),
+                json!("+28-1"),
+                json!(1262.5),
+                json!(record.ad_number),
+                json!(record.title),
+                json!("aircraft"),
+                json!(verdict),
+                json!("all"),
+                json!("2026-08-24"),
+                json!("yes"),
+                json!(interval),
+                last_date,
+                last_hours,
+                by_hours,
+                by_date,
+                status,
+                json!("INSTALLED_PART"),
+                json!(""),
+                json!(record.url),
+                json!("2026-11-20"),
+            ]
+        };
+        let rows = [
+            row(&records[0], "MATCH", [json!("2026-03-10"), json!(1200)], [json!(1300), json!("2027-03-10"), json!("DUE_SOON")]),
+            row(&records[1], "MATCH", [Value::Null, Value::Null], [Value::Null, Value::Null, json!("DUE_UNKNOWN")]),
         ];
-        assert_eq!(interval(&limits), "100 hours or 12 calendar months, whichever occurs first; 5 years");
-        assert_eq!((interval(&limits[..1]), interval(&[])), (String::new(), String::new()));
+        let mut expected = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            expected.extend_from_slice(piece);
+            true
+        };
+        let columns = COLUMNS.into_iter().map(|name| Column::new(name, Kind::Text)).collect();
+        let mut table = writer(Format::Csv, columns, &mut sink).unwrap();
+        for row in rows {
+            assert!(table.row(row).unwrap());
+        }
+        drop(table);
+        let header = format!("{}\r\n", COLUMNS.join(","));
+        assert_eq!(format!("{header}{}", String::from_utf8(text).unwrap()), String::from_utf8(expected).unwrap());
     }
 }

@@ -1,116 +1,236 @@
 //! The directives that may apply to an aircraft, at a position.
+//!
+//! A directive is compared with a make and model once, whatever the number of aircraft and of calls: comparisons remain in memory as long as the lists that
+//! they were made of are the same.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use directives::{
-    CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, StoredDirective, Verdict, compare, is_known_make, keys_for,
-};
+use directives::{CannotDecide, Outcome, Product, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare, is_known_make, keys_for};
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::views::aviation::{AirworthinessDirective, BUCKET};
 use serde::Serialize;
 
 use super::followed::Aviation;
+use super::next_due::NextDue;
+use super::shared_directive::{FIELDS_OF_AIRCRAFT, SharedDirective};
 use crate::FEED;
-use feed::places::{PLACES_MAX, Segment, Walk};
 use operation::problem::Problem;
 use reads::read::Reader;
 
+/// The most bytes of comparisons in memory. When they are more, all of them are dropped.
+const COMPARISONS_BYTES_MAX: usize = 16 << 20;
+/// What a comparison needs in memory, in bytes.
+const COMPARISON_BYTES: usize = 256;
+
 /// A directive that may apply to an aircraft.
+#[derive(Clone)]
 pub struct Compared {
-    /// The record.
-    pub record: Arc<AirworthinessDirective>,
-    /// The record as the rules read it.
-    pub stored: Arc<StoredDirective>,
+    /// The directive.
+    pub directive: Arc<SharedDirective>,
     /// The result of the comparison: matching or possible.
-    pub outcome: Outcome,
+    pub outcome: Arc<Outcome>,
 }
 
 impl Compared {
     /// The order of answers: the newest effective date first, then by number.
     fn order(&self, other: &Self) -> Ordering {
-        let (one, two) = (&self.record, &other.record);
-        two.effective_date.cmp(&one.effective_date).then_with(|| one.ad_number.cmp(&two.ad_number))
+        let (one, two) = (&self.directive, &other.directive);
+        two.effective_date.cmp(&one.effective_date).then_with(|| one.ad_number().cmp(two.ad_number()))
     }
 
     /// Whether it is for an engine or a propeller that the caller named.
     fn is_of_named_part(&self) -> bool {
         let reasons = &self.outcome.reasons;
-        self.record.product != "aircraft" && ![Reason::InstalledOn, Reason::NoAircraftNamed].iter().any(|reason| reasons.contains(reason))
+        let is_found_by_name = ![Reason::InstalledOn, Reason::NoAircraftNamed].iter().any(|reason| reasons.contains(reason));
+        self.directive.product() != Product::Aircraft && is_found_by_name
     }
 
     /// The text that names the model, or that could not be read.
     #[must_use]
-    pub fn span(&self) -> String {
-        self.outcome.span.map(|span| span.of(&self.stored.text).to_owned()).unwrap_or_default()
+    pub fn span(&self) -> &str {
+        self.outcome.span.map(|span| span.of(&self.directive.stored.text)).unwrap_or_default()
     }
 
-    /// What the text cannot decide.
-    #[must_use]
-    pub fn cannot_decide(&self) -> &[CannotDecide] {
-        &self.outcome.cannot_decide
+    /// Adds the JSON of the directive to a text: with when it is due, as a directive of an assessment, or without, as a match.
+    pub(crate) fn write(&self, due: Option<&NextDue>, out: &mut Vec<u8>) {
+        let outcome = &*self.outcome;
+        for (at, field) in FIELDS_OF_AIRCRAFT.into_iter().enumerate() {
+            out.extend_from_slice(self.directive.json(at));
+            match (field, due) {
+                ("cannotDecide", _) => write_field(field, &outcome.cannot_decide, out),
+                ("match", _) => write_field(field, &outcome.verdict, out),
+                ("reasons", _) => write_field(field, &outcome.reasons, out),
+                ("span", _) => write_field(field, self.span(), out),
+                (_, Some(due)) => write_field(field, &due.written(), out),
+                (_, None) => {}
+            }
+        }
+        out.extend_from_slice(self.directive.json(FIELDS_OF_AIRCRAFT.len()));
     }
 }
 
-/// A directive as it was read, shared by the aircraft of a call and by calls.
-type ReadDirective = (Arc<AirworthinessDirective>, Arc<StoredDirective>);
+/// Adds a field that is not the first one of its object.
+fn write_field<T: Serialize + ?Sized>(name: &str, value: &T, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    if let Err(error) = serde_json::to_writer(&mut *out, value) {
+        tracing::error!(%error, name, "a field of a directive cannot be written");
+    }
+}
 
-/// The lists of directives that a call has read, by key. Each is read once, however many aircraft it is for.
+/// The directives of a list.
+type List = Vec<Arc<SharedDirective>>;
+
+/// The directives that may apply to an aircraft, in the order of answers.
+pub type Found = Arc<Vec<Compared>>;
+
+/// What a call has read and compared. Each list is read once, and each make and model compared once, however many aircraft they are for.
 #[derive(Default)]
-pub struct DirectiveLists {
-    lists: HashMap<String, Vec<Arc<ReadDirective>>>,
+pub struct Comparisons {
+    lists: HashMap<String, Arc<List>>,
+    found: HashMap<ResolvedAircraft, Found>,
 }
 
-impl DirectiveLists {
-    /// Returns the directives that may apply to an aircraft, superseded ones included, in the order of answers.
+impl Comparisons {
+    /// Returns the directives that may apply to an aircraft, superseded ones included, in the order of answers. Other tasks have their turn before: a call
+    /// compares hundreds of aircraft and writes what was found of each, mostly without waiting for anything.
     ///
     /// # Errors
     /// `unavailable`.
-    pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Vec<Compared>, Problem> {
-        let (mut known, mut found) = (HashSet::new(), Vec::new());
-        for key in keys_for(aircraft) {
-            if !self.lists.contains_key(&key) {
-                let list = read(reader, &key).await?;
-                self.lists.insert(key.clone(), list);
+    pub async fn directives_for(&mut self, reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Found, Problem> {
+        tokio::task::yield_now().await;
+        let names = aircraft.with_serial(None);
+        let found = match self.found.get(&names) {
+            Some(found) => Arc::clone(found),
+            None => {
+                let found = self.compared(reader, &names).await?;
+                self.found.insert(names, Arc::clone(&found));
+                found
             }
-            for (record, stored) in self.lists.get(&key).into_iter().flatten().map(|read| &**read) {
-                if !known.insert(record.ad_number.clone()) {
-                    continue;
+        };
+        Ok(with_serial(&found, aircraft))
+    }
+
+    /// The directives for an aircraft without its serial number.
+    async fn compared(&mut self, reader: &Reader<Aviation>, names: &ResolvedAircraft) -> Result<Found, Problem> {
+        let mut lists = Vec::new();
+        for key in keys_for(names) {
+            let list = match self.lists.get(&key) {
+                Some(list) => Arc::clone(list),
+                None => {
+                    let (ctx, place) = (reader.context(), (key.as_str(), BUCKET));
+                    let list = FEED.derived_list::<AirworthinessDirective, SharedDirective>(ctx, &reader.at, place).await?;
+                    self.lists.insert(key, Arc::clone(&list));
+                    list
                 }
-                let outcome = compare(&stored.directive, aircraft);
-                if outcome.verdict > Verdict::None {
-                    found.push(Compared { record: Arc::clone(record), stored: Arc::clone(stored), outcome });
-                }
-            }
+            };
+            lists.push(list);
         }
-        found.sort_by(Compared::order);
-        Ok(found)
+        // The lists of an earlier position are others in each call.
+        if !reader.is_current() {
+            return Ok(Arc::new(compare_all(&lists, names).into_iter().map(|known| known.compared).collect()));
+        }
+        Ok(KnownComparisons::of(reader.context()).found(&lists, names))
     }
 }
 
-/// The directives of a list. Each record is decoded once for all calls, as long as it stays the same: a list of a common model has hundreds.
-async fn read(reader: &Reader<Aviation>, key: &str) -> Result<Vec<Arc<ReadDirective>>, Problem> {
-    let (mut list, mut after) = (Vec::new(), None);
-    loop {
-        let part = Segment { buckets: BUCKET..=BUCKET, ranks: i64::MIN..=i64::MAX };
-        let walk = Walk { list: key, part, filter: "", limit: PLACES_MAX, after: after.as_deref() };
-        let page = FEED.ranked_ids::<AirworthinessDirective>(reader.context(), &reader.at, walk).await?;
-        let derive = |record: AirworthinessDirective| -> ReadDirective {
-            let stored = StoredDirective::of(&record);
-            (Arc::new(record), Arc::new(stored))
-        };
-        let read = FEED.derived_by_id(reader.context(), &reader.at, &page.items, derive).await?;
-        for (id, read) in page.items.iter().zip(read) {
-            match read {
-                Some(read) => list.push(read),
-                None => tracing::error!(id, seq = reader.at.seq.0, "a list names a directive that does not exist"),
+/// The same directives, compared with the serial number of an aircraft where that can make a difference.
+fn with_serial(found: &Found, aircraft: &ResolvedAircraft) -> Found {
+    if aircraft.serial.is_none() {
+        return Arc::clone(found);
+    }
+    let with_serial = |one: &Compared| {
+        if !one.outcome.cannot_decide.contains(&CannotDecide::SerialRange) {
+            return one.clone();
+        }
+        let outcome = compare(&one.directive.stored.directive, aircraft);
+        Compared { directive: Arc::clone(&one.directive), outcome: Arc::new(outcome) }
+    };
+    Arc::new(found.iter().map(with_serial).collect())
+}
+
+/// A directive that was found, and where: the position of its list, and its position there.
+struct FoundAt {
+    at: (usize, usize),
+    compared: Compared,
+}
+
+/// Compares the directives of some lists with an aircraft, each once, and sorts what is found.
+fn compare_all(lists: &[Arc<List>], names: &ResolvedAircraft) -> Vec<FoundAt> {
+    let (mut known, mut found) = (HashSet::new(), Vec::new());
+    for (list_at, list) in lists.iter().enumerate() {
+        for (at, directive) in list.iter().enumerate() {
+            if lists.len() > 1 && !known.insert(directive.ad_number()) {
+                continue;
+            }
+            let outcome = compare(&directive.stored.directive, names);
+            if outcome.verdict > Verdict::None {
+                let compared = Compared { directive: Arc::clone(directive), outcome: Arc::new(outcome) };
+                found.push(FoundAt { at: (list_at, at), compared });
             }
         }
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(list),
+    }
+    found.sort_by(|one, other| one.compared.order(&other.compared));
+    found
+}
+
+/// The comparisons that were made with an aircraft. They hold no directive: the lists do, as long as they are current.
+struct Known {
+    lists: Vec<Weak<List>>,
+    found: Vec<((usize, usize), Arc<Outcome>)>,
+}
+
+impl Known {
+    /// What it needs in memory, with its key, in bytes.
+    fn bytes(&self) -> usize {
+        COMPARISON_BYTES * (8 + self.lists.len() + self.found.len())
+    }
+
+    /// What was found, if it was made of the same lists.
+    fn found(&self, lists: &[Arc<List>]) -> Option<Found> {
+        let is_same = |(known, list): (&Weak<List>, &Arc<List>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(list));
+        if self.lists.len() != lists.len() || !self.lists.iter().zip(lists).all(is_same) {
+            return None;
         }
+        let compared = |((list, at), outcome): &((usize, usize), Arc<Outcome>)| {
+            let directive = lists.get(*list)?.get(*at)?;
+            Some(Compared { directive: Arc::clone(directive), outcome: Arc::clone(outcome) })
+        };
+        self.found.iter().map(compared).collect::<Option<Vec<Compared>>>().map(Arc::new)
+    }
+}
+
+/// The comparisons of all calls, by aircraft without serial numbers.
+#[derive(Default)]
+struct KnownComparisons {
+    known: Mutex<HashMap<ResolvedAircraft, Arc<Known>>>,
+}
+
+impl Part for KnownComparisons {}
+
+impl KnownComparisons {
+    /// What is found in some lists, compared unless it was compared before.
+    fn found(&self, lists: &[Arc<List>], names: &ResolvedAircraft) -> Found {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(names).map(Arc::clone);
+        if let Some(found) = known.and_then(|known| known.found(lists)) {
+            return found;
+        }
+        let all = compare_all(lists, names);
+        let found = all.iter().map(|one| (one.at, Arc::clone(&one.compared.outcome))).collect();
+        self.add(names, Known { lists: lists.iter().map(Arc::downgrade).collect(), found });
+        Arc::new(all.into_iter().map(|one| one.compared).collect())
+    }
+
+    fn add(&self, names: &ResolvedAircraft, known: Known) {
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.values().map(|known| known.bytes()).sum::<usize>() + known.bytes() > COMPARISONS_BYTES_MAX {
+            all.clear();
+        }
+        all.insert(names.clone(), Arc::new(known));
     }
 }
 
@@ -119,7 +239,7 @@ async fn read(reader: &Reader<Aviation>, key: &str) -> Result<Vec<Arc<ReadDirect
 /// # Errors
 /// `unavailable`.
 pub async fn directives_for(reader: &Reader<Aviation>, aircraft: &ResolvedAircraft) -> Result<Vec<Compared>, Problem> {
-    DirectiveLists::default().directives_for(reader, aircraft).await
+    Comparisons::default().directives_for(reader, aircraft).await.map(Arc::unwrap_or_clone)
 }
 
 /// Drops, for a make that nothing is known of, the directives that may be for any aircraft or that name only the model: the make of a question is probably
@@ -132,8 +252,8 @@ pub fn drop_of_unknown_make(found: &mut Vec<Compared>, aircraft: &ResolvedAircra
 
 /// Whether a directive for aircraft is for the make of an aircraft, not for any.
 pub fn has_make(found: &[Compared], aircraft: &ResolvedAircraft) -> bool {
-    let is_of_make = |one: &Compared| one.record.makes.iter().any(|make| aircraft.airframe.makes.contains(make));
-    found.iter().any(|one| one.record.product == "aircraft" && is_of_make(one))
+    let is_of_make = |one: &Compared| one.directive.makes().iter().any(|make| aircraft.airframe.makes.contains(make));
+    found.iter().any(|one| one.directive.product() == Product::Aircraft && is_of_make(one))
 }
 
 /// How an aircraft was understood.
@@ -154,5 +274,113 @@ impl ResolvedNames {
         let form = model.designation.clone();
         let series = model.series.iter().filter(|series| form.starts_with(series.as_str())).max_by_key(|series| series.len());
         Self { makes: model.makes.clone(), series: series.cloned().unwrap_or_default(), model: form }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use directives::Aircraft;
+    use feed::derived::Derived as _;
+    use feed::testing::{START_MS, World, call};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A directive for PA-28-140 airplanes, of all serial numbers, or of those from one to another one.
+    fn directive(number: usize, serials: Option<(usize, usize)>) -> Arc<SharedDirective> {
+        let number = format!("2026-{:02}-{:02}", number / 30 + 1, number % 30 + 1);
+        let model = json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140" });
+        let list = |(from, to): (usize, usize)| {
+            let range = json!({ "from": from.to_string(), "to": to.to_string() });
+            json!({ "ranges": [range], "isComplete": true, "models": [0], "span": "serial numbers" })
+        };
+        let serials: Vec<_> = serials.map(list).into_iter().collect();
+        let record = json!({
+            "id": number, "adNumber": number, "makes": ["PIPER"], "product": "aircraft", "layout": "lettered", "models": [model],
+            "serials": serials, "recurring": "no", "status": "current", "scope": "certain", "effectiveDate": "2026-08-24",
+        });
+        Arc::new(SharedDirective::of(serde_json::from_value::<AirworthinessDirective>(record).unwrap()))
+    }
+
+    fn aircraft(model: &str, serial: Option<&str>) -> ResolvedAircraft {
+        ResolvedAircraft::new(&Aircraft { make: "Piper", model, serial, ..Aircraft::default() })
+    }
+
+    fn numbers(found: &[Compared]) -> Vec<&str> {
+        found.iter().map(|one| one.directive.ad_number()).collect()
+    }
+
+    /// Proves that a comparison without serial numbers, corrected for each serial number, is the comparison with it, for models that are named, of the same
+    /// series, or others.
+    #[test]
+    fn serial_numbers_are_compared_afterwards() {
+        let list: Arc<List> = Arc::new((0..40).map(|n| directive(n, (n % 4 > 0).then_some((4_000, 4_000 + n * 10)))).collect());
+        let lists = [list];
+        let mut listed = BTreeSet::new();
+        for model in ["PA-28-140", "PA-28-180", "PA-46-350P"] {
+            let names = aircraft(model, None);
+            let found: Found = Arc::new(compare_all(&lists, &names).into_iter().map(|one| one.compared).collect());
+            assert_eq!(found.is_empty(), model == "PA-46-350P");
+            for serial in [None, Some("3999"), Some("4000"), Some("4155"), Some("9000"), Some("28-4100A")] {
+                let of_serial = aircraft(model, serial);
+                assert_eq!((of_serial.with_serial(None), names.with_serial(serial)), (names.clone(), of_serial.clone()));
+                let expected = compare_all(&lists, &of_serial);
+                let given = with_serial(&found, &of_serial);
+                assert_eq!(given.len(), expected.len());
+                for (given, expected) in given.iter().zip(&expected) {
+                    assert_eq!(given.directive.ad_number(), expected.compared.directive.ad_number());
+                    assert_eq!(given.outcome, expected.compared.outcome, "{model} {serial:?} {}", given.directive.ad_number());
+                    listed.extend(given.outcome.reasons.iter().copied());
+                }
+            }
+        }
+        assert!(listed.contains(&Reason::SerialListed) && listed.contains(&Reason::SerialNotListed), "{listed:?}");
+    }
+
+    /// Proves that comparisons are made once as long as the lists are the same, again when one of them is another one, and that a directive in several lists is
+    /// found once.
+    #[test]
+    fn comparisons_are_made_once() {
+        let all: Vec<Arc<SharedDirective>> = (0..9).map(|n| directive(n, None)).collect();
+        let list = |range: std::ops::Range<usize>| -> Arc<List> { Arc::new(all.get(range).unwrap().to_vec()) };
+        let (known, names) = (KnownComparisons::default(), aircraft("PA-28-140", None));
+        let lists = [list(0..5), list(3..8)];
+        let first = known.found(&lists, &names);
+        assert_eq!(first.len(), 8);
+        let again = known.found(&lists, &names);
+        assert_eq!(numbers(&again), numbers(&first));
+        assert!(again.iter().zip(first.iter()).all(|(one, other)| Arc::ptr_eq(&one.outcome, &other.outcome)));
+        let other = known.found(&[lists[0].clone(), list(3..9)], &names);
+        assert_eq!(other.len(), 9);
+        assert!(other.iter().zip(first.iter()).all(|(one, other)| !Arc::ptr_eq(&one.outcome, &other.outcome)));
+        drop((first, again, lists));
+        assert_eq!(known.found(&[list(0..2)], &names).len(), 2);
+        assert_eq!(known.found(&[], &names).len(), 0);
+    }
+
+    /// Proves that other tasks have their turn for each aircraft, also if nothing is read for it.
+    #[tokio::test]
+    async fn other_tasks_have_their_turn() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS);
+        let reader = Reader::<Aviation>::as_of(call(&ctx), None).await.unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let counting = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let (mut comparisons, names) = (Comparisons::default(), aircraft("PA-28-140", None));
+        for _ in 0..3 {
+            let before = turns.load(Relaxed);
+            assert!(comparisons.directives_for(&reader, &names).await.unwrap().is_empty());
+            assert!(turns.load(Relaxed) > before);
+        }
+        counting.abort();
     }
 }

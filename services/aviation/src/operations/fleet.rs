@@ -1,18 +1,22 @@
 //! Aircraft as their owners describe them, and the assessment of one: the directives that may apply and when each is next due. Pure arithmetic over
 //! the directives that were read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use directives::{Aircraft, Due, Hours, Record, ResolvedAircraft, Usage, due};
+use directives::{Aircraft, Hours, Product, Record, ResolvedAircraft, Usage, due};
 use jiff::civil::Date;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::compared::{Compared, ResolvedNames};
-use super::match_ads::DirectiveMatch;
+use super::directive_match::DirectiveMatch;
+use super::next_due::{NextDue, hours_number};
+use super::shared_directive::normal_number;
 use reads::number::Number;
+use reads::read::text_around;
 
 /// The longest tail number, in characters.
 const TAIL_CHARS_MAX: usize = 10;
@@ -103,28 +107,6 @@ pub struct CheckedItem {
     engine_hours: Option<Hours>,
 }
 
-/// When a directive is next due.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NextDue {
-    /// `DUE_UNKNOWN`, `OVERDUE`, `DUE_SOON` (at most 50 hours, 50 cycles or 30 days), `NOT_DUE`, `DONE`, `TERMINATED` or `CLOSED`.
-    pub status: &'static str,
-    /// The hours at which it is due; null if no limit in hours can be computed.
-    pub by_hours: Option<Number>,
-    /// The cycles or landings at which it is due; null if no limit in cycles can be computed.
-    pub by_cycles: Option<i64>,
-    /// The day on which it is due; null if no limit in days can be computed.
-    pub by_date: Option<String>,
-    /// Hours left; negative when they have passed.
-    pub hours_left: Option<Number>,
-    /// Cycles or landings left; negative when they have passed.
-    pub cycles_left: Option<i64>,
-    /// Days left; negative when they have passed.
-    pub days_left: Option<i32>,
-    /// What the answer is based on.
-    pub basis: String,
-}
-
 /// A directive that may apply to an aircraft, with when it is next due.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AssessedDirective {
@@ -161,7 +143,7 @@ pub struct Assessment {
 
 /// The problem of a field of an aircraft.
 fn refused(at: usize, field: &str, reason: &str) -> Problem {
-    Problem::new(ErrorCode::BodyInvalid, format!("aircraft[{at}].{field}: {reason}")).about("aircraft")
+    Problem::new(ErrorCode::BodyInvalid, format!("aircraft.{at}.{field}: {reason}")).about("aircraft")
 }
 
 /// Reads hours. The error names the field.
@@ -185,7 +167,7 @@ fn pair<'a>(at: usize, field: &str, make: Option<&'a str>, model: Option<&'a str
 /// `body-invalid`, naming the aircraft and the field.
 pub fn check_items(items: Vec<FleetItem>) -> Result<Vec<CheckedItem>, Problem> {
     let mut tails = BTreeSet::new();
-    let mut checked = Vec::with_capacity(items.len());
+    let (mut checked, mut resolved) = (Vec::with_capacity(items.len()), ResolvedItems::new());
     for (at, item) in items.into_iter().enumerate() {
         let is_tail = |tail: &str| {
             (1..=TAIL_CHARS_MAX).contains(&tail.len()) && tail.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -201,20 +183,27 @@ pub fn check_items(items: Vec<FleetItem>) -> Result<Vec<CheckedItem>, Problem> {
                 return Err(refused(at, field, "has neither a letter nor a digit"));
             }
         }
-        checked.push(CheckedItem::new(at, item)?);
+        checked.push(CheckedItem::new(at, item, &mut resolved)?);
     }
     Ok(checked)
 }
 
+/// The names of an item: make and model of the aircraft, the engine and the propeller.
+type Names = [(Option<String>, Option<String>); 3];
+
+/// The aircraft of a request without serial numbers, by their names: each is resolved once.
+type ResolvedItems = HashMap<Names, ResolvedAircraft>;
+
 impl CheckedItem {
-    fn new(at: usize, item: FleetItem) -> Result<Self, Problem> {
-        let aircraft = ResolvedAircraft::new(&Aircraft {
-            make: &item.make,
-            model: &item.model,
-            serial: item.serial.as_deref(),
-            engine: pair(at, "engineModel", item.engine_make.as_deref(), item.engine_model.as_deref())?,
-            propeller: pair(at, "propModel", item.prop_make.as_deref(), item.prop_model.as_deref())?,
-        });
+    fn new(at: usize, item: FleetItem, resolved: &mut ResolvedItems) -> Result<Self, Problem> {
+        let engine = pair(at, "engineModel", item.engine_make.as_deref(), item.engine_model.as_deref())?;
+        let propeller = pair(at, "propModel", item.prop_make.as_deref(), item.prop_model.as_deref())?;
+        let owned = |pair: Option<(&str, &str)>| (pair.map(|(make, _)| make.to_owned()), pair.map(|(_, model)| model.to_owned()));
+        let names = [owned(Some((item.make.as_str(), item.model.as_str()))), owned(engine), owned(propeller)];
+        let aircraft = resolved
+            .entry(names)
+            .or_insert_with(|| ResolvedAircraft::new(&Aircraft { make: &item.make, model: &item.model, serial: None, engine, propeller }));
+        let aircraft = aircraft.with_serial(item.serial.as_deref());
         let mut records = BTreeMap::new();
         for given in &item.compliance {
             let date = match &given.date {
@@ -237,25 +226,38 @@ impl CheckedItem {
         Ok(Self { aircraft, records, hours, engine_hours, item })
     }
 
-    /// Assesses the directives that may apply to the aircraft, on a day.
+    /// When each directive is next due on the aircraft, in their order.
     #[must_use]
-    pub fn assess(&self, found: Vec<Compared>, today: Date) -> Assessment {
-        let mut counts = StatusCounts::new();
-        let mut directives = Vec::with_capacity(found.len());
-        for compared in found {
-            let due = self.due(&compared, today);
-            *counts.entry(due.status).or_default() += 1;
-            directives.push(AssessedDirective { directive: DirectiveMatch::from(compared), due });
-        }
-        Assessment {
+    pub fn dues(&self, found: &[Compared], today: Date) -> Vec<NextDue> {
+        found.iter().map(|compared| self.due(compared, today)).collect()
+    }
+
+    /// Adds the JSON of the aircraft's [`Assessment`] to a text. `dues` says when each directive is next due.
+    pub fn write_assessment(&self, found: &[Compared], dues: &[NextDue], out: &mut Vec<u8>) {
+        let assessment = Assessment {
             tail: self.item.tail.clone(),
             make: self.item.make.clone(),
             model: self.item.model.clone(),
             resolved: ResolvedNames::of(&self.aircraft.airframe),
             hours_tis: self.hours(),
-            directives,
-            counts,
+            directives: Vec::new(),
+            counts: counts_of(dues),
+        };
+        let fields = match json!(assessment) {
+            Value::Object(fields) => fields,
+            _ => return,
+        };
+        let (before, after) = text_around(&fields, "directives");
+        out.extend_from_slice(before.as_bytes());
+        out.push(b'[');
+        for (at, (compared, due)) in found.iter().zip(dues).enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            compared.write(Some(due), out);
         }
+        out.push(b']');
+        out.extend_from_slice(after.as_bytes());
     }
 
     /// Time in service, in hours; `None` if it was not given.
@@ -264,60 +266,44 @@ impl CheckedItem {
         self.hours.map(hours_number)
     }
 
-    /// When a directive was last complied with: the day, and the hours then.
+    /// When the directive with a number in the form in which numbers are compared was last complied with: the day, and the hours then.
     #[must_use]
-    pub fn last_done(&self, ad_number: &str) -> (Option<Date>, Option<Number>) {
-        let record = self.records.get(&normal_number(ad_number));
+    pub fn last_done(&self, normal_number: &str) -> (Option<Date>, Option<Number>) {
+        let record = self.records.get(normal_number);
         (record.and_then(|record| record.date), record.and_then(|record| record.hours).map(hours_number))
     }
 
     /// When a directive is next due on the aircraft.
     #[must_use]
     pub fn due(&self, compared: &Compared, today: Date) -> NextDue {
-        let record = self.records.get(&normal_number(&compared.record.ad_number));
-        let is_engine = compared.record.product == "engine";
+        let directive = &*compared.directive;
+        let record = self.records.get(&directive.normal_number);
+        let is_engine = directive.product() == Product::Engine;
         let hours = if is_engine { self.engine_hours.or(self.hours) } else { self.hours };
         let usage = Usage { hours, cycles: self.item.cycles, date: today };
-        NextDue::of(due(&compared.stored.directive, record, &usage, compared.record.is_superseded()))
+        NextDue::of(due(&directive.stored.directive, record, &usage, directive.is_superseded))
     }
 }
 
-impl NextDue {
-    fn of(due: Due) -> Self {
-        Self {
-            status: due.status.as_str(),
-            by_hours: due.by_hours.map(hours_number),
-            by_cycles: due.by_cycles,
-            by_date: due.by_date.map(|day| day.to_string()),
-            hours_left: due.hours_left.map(Number::hundredths),
-            cycles_left: due.cycles_left,
-            days_left: due.days_left,
-            basis: due.basis,
-        }
+/// How many directives have each status.
+#[must_use]
+pub fn counts_of(dues: &[NextDue]) -> StatusCounts {
+    let mut counts = StatusCounts::new();
+    for due in dues {
+        *counts.entry(due.status).or_default() += 1;
     }
-}
-
-fn hours_number(hours: Hours) -> Number {
-    Number::hundredths(hours.hundredths())
-}
-
-/// The number of a directive in the form in which numbers are compared: without `AD`, dashes and blanks, in capitals. `ad 87-20-03 r2` is `872003R2`.
-fn normal_number(number: &str) -> String {
-    let compact: String = number.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect();
-    let compact = compact.strip_prefix("AD").unwrap_or(&compact);
-    // Some lists write the years of the last century with four digits: `1987-20-03R2`.
-    let is_long = compact.len() >= 8 && compact.bytes().take(8).all(|byte| byte.is_ascii_digit());
-    compact.strip_prefix("19").filter(|_| is_long).unwrap_or(compact).to_owned()
+    counts
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use directives::StoredDirective;
+    use feed::derived::Derived as _;
     use jiff::civil::date;
     use schemas::views::aviation::AirworthinessDirective;
-    use serde_json::{Value, json};
+
+    use super::super::shared_directive::SharedDirective;
 
     use super::*;
 
@@ -325,14 +311,76 @@ mod tests {
         FleetItem { tail: tail.to_owned(), make: "Piper".to_owned(), model: "PA-28-140".to_owned(), ..FleetItem::default() }
     }
 
-    /// Proves that the number of a directive is found in every spelling, and that other numbers stay others.
+    fn compared(record: AirworthinessDirective, checked: &CheckedItem) -> Compared {
+        let directive = SharedDirective::of(record);
+        let outcome = directives::compare(&directive.stored.directive, &checked.aircraft);
+        Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }
+    }
+
+    /// Proves that the text of an assessment is the value of the answer as its schema describes it, byte for byte, for directives with all fields and with
+    /// texts that JSON escapes.
     #[test]
-    fn numbers_of_directives() {
-        for spelling in ["87-20-03 R2", "AD 87-20-03 R2", "1987-20-03R2", "ad87-20-03r2", "AD-87-20-03  R2", "87\u{2011}20\u{2011}03 R2"] {
-            assert_eq!(normal_number(spelling), "872003R2", "{spelling}");
+    fn texts_of_assessments() {
+        let record = |number: &str, serials: &str| {
+            let model =
+                json!({ "name": "PA-28-140", "form": "PA28140", "series": "PA28", "role": "applies", "span": "PA-28-140 \"\u{e9}\"\n" });
+            let serials =
+                json!([{ "ranges": [{ "from": serials, "to": "9999" }], "isComplete": true, "models": [0], "span": "serial numbers" }]);
+            let limit =
+                json!({ "kind": "recurring", "value": 12, "unit": "calendar_months", "anchor": "last_done", "joiner": "", "group": 1 });
+            let record = json!({
+                "id": number, "adNumber": number, "title": "t \\ \u{1f}", "makes": ["PIPER"], "product": "aircraft", "layout": "lettered",
+                "models": [model], "serials": serials, "recurring": "yes", "status": "current", "scope": "certain", "limits": [limit],
+                "effectiveDate": "2026-08-24", "supersedes": ["2011-10-09"], "unsafeCondition": "u", "url": "https://a.example/?a=1&b=2",
+            });
+            serde_json::from_value::<AirworthinessDirective>(record).unwrap()
+        };
+        let done = ComplianceRecord { ad: "2026-15-05".to_owned(), date: Some("2026-03-10".to_owned()), ..ComplianceRecord::default() };
+        let given = FleetItem { serial: Some("4001".to_owned()), hours_tis: Some(1_262.5), compliance: vec![done], ..item("N1") };
+        let checked = check_items(vec![given]).unwrap().remove(0);
+        let records = [record("2026-15-05", "4000"), record("2026-15-06", "5000")];
+        let found: Vec<Compared> = records.iter().map(|record| compared(record.clone(), &checked)).collect();
+        let dues = checked.dues(&found, date(2026, 11, 20));
+        let mut text = Vec::new();
+        checked.write_assessment(&found, &dues, &mut text);
+        let directives = records.into_iter().zip(found.iter().zip(dues)).map(|(record, (compared, due))| {
+            let (outcome, span) = ((*compared.outcome).clone(), compared.span().to_owned());
+            let directive = DirectiveMatch {
+                verdict: outcome.verdict,
+                reasons: outcome.reasons,
+                cannot_decide: outcome.cannot_decide,
+                span,
+                ..DirectiveMatch::of(record)
+            };
+            AssessedDirective { directive, due }
+        });
+        let directives: Vec<AssessedDirective> = directives.collect();
+        assert_eq!((directives[0].due.status, directives[1].due.status), ("NOT_DUE", "DUE_UNKNOWN"));
+        let expected = Assessment {
+            tail: "N1".to_owned(),
+            make: "Piper".to_owned(),
+            model: "PA-28-140".to_owned(),
+            resolved: ResolvedNames::of(&checked.aircraft.airframe),
+            hours_tis: Some(Number::hundredths(126_250)),
+            directives,
+            counts: [("DUE_UNKNOWN", 1), ("NOT_DUE", 1)].into(),
+        };
+        assert_eq!(String::from_utf8(text).unwrap(), json!(expected).to_string());
+    }
+
+    /// Proves that aircraft of one request with the same names are resolved alike but for their serial numbers, and others by their own names.
+    #[test]
+    fn items_are_resolved_by_their_names() {
+        let with = |tail: &str, serial: &str| FleetItem { serial: Some(serial.to_owned()), ..item(tail) };
+        let engine = FleetItem { engine_model: Some("O-320-E2A".to_owned()), ..item("N3") };
+        let checked = check_items(vec![with("N1", " 4001 "), with("N2", " "), engine]).unwrap();
+        let serials: Vec<Option<&str>> = checked.iter().map(|one| one.aircraft.serial.as_deref()).collect();
+        assert_eq!(serials, [Some("4001"), None, None]);
+        for one in &checked {
+            let alone = check_items(vec![one.item.clone()]).unwrap().remove(0);
+            assert_eq!(one.aircraft, alone.aircraft);
         }
-        let others = ["87-20-03", "1987-20-03", "87-20-03 R1", "87-20-30 R2"].map(normal_number);
-        assert!(others.iter().all(|other| other != "872003R2"), "{others:?}");
+        assert!(checked[2].aircraft.engine.is_some() && checked[1].aircraft.engine.is_none());
     }
 
     /// The directive whose actions recur at intervals of hours, cycles and months, as an assessment answers it.
@@ -344,12 +392,11 @@ mod tests {
             "recurring": "yes", "status": "current", "scope": "all", "limits": [limit(100, "landings", 1), limit(12, "calendar_months", 1)],
         });
         let record: AirworthinessDirective = serde_json::from_value(record).unwrap();
-        let stored = StoredDirective::of(&record);
         let checked = check_items(vec![item]).unwrap().remove(0);
-        let outcome = directives::compare(&stored.directive, &checked.aircraft);
-        let compared = Compared { record: Arc::new(record), stored: Arc::new(stored), outcome };
-        let assessment = checked.assess(vec![compared], date(2026, 11, 20));
-        serde_json::to_value(assessment).unwrap()
+        let found = [compared(record, &checked)];
+        let mut text = Vec::new();
+        checked.write_assessment(&found, &checked.dues(&found, date(2026, 11, 20)), &mut text);
+        serde_json::from_slice(&text).unwrap()
     }
 
     /// Proves that a limit in landings is due at the record's landings and the interval, with what is left, and that each is null where the record or
@@ -381,12 +428,12 @@ mod tests {
     fn refused_items() {
         let twice = ComplianceRecord { ad: "2011-10-09".to_owned(), ..ComplianceRecord::default() };
         for (items, field) in [
-            (vec![item("=HYPERLINK")], "aircraft[0].tail"),
-            (vec![item("")], "aircraft[0].tail"),
-            (vec![item("N1"), item("n1")], "aircraft[1].tail"),
-            (vec![FleetItem { make: "--".to_owned(), ..item("N1") }], "aircraft[0].make"),
-            (vec![FleetItem { hours_tis: Some(-1.0), ..item("N1") }], "aircraft[0].hoursTIS"),
-            (vec![FleetItem { engine_make: Some("Lycoming".to_owned()), ..item("N1") }], "aircraft[0].engineModel"),
+            (vec![item("=HYPERLINK")], "aircraft.0.tail"),
+            (vec![item("")], "aircraft.0.tail"),
+            (vec![item("N1"), item("n1")], "aircraft.1.tail"),
+            (vec![FleetItem { make: "--".to_owned(), ..item("N1") }], "aircraft.0.make"),
+            (vec![FleetItem { hours_tis: Some(-1.0), ..item("N1") }], "aircraft.0.hoursTIS"),
+            (vec![FleetItem { engine_make: Some("Lycoming".to_owned()), ..item("N1") }], "aircraft.0.engineModel"),
             (
                 vec![FleetItem {
                     compliance: vec![twice.clone(), ComplianceRecord { ad: "AD 2011-10-09".to_owned(), ..twice }],

@@ -1,19 +1,19 @@
 //! `GET /v1/match` and the tool `match_ads`: the airworthiness directives that may apply to a make and model.
 
-use directives::{Aircraft, ResolvedAircraft, ResolvedModel, Verdict, is_known_make, nearest_makes};
+use directives::{Aircraft, ResolvedAircraft, ResolvedModel, is_known_make, nearest_makes};
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::aviation::{DirectiveLimit, DirectiveModel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::compared::{Compared, ResolvedNames, directives_for, drop_of_unknown_make};
+use super::directive_match::DirectiveMatch;
 use super::filter::{Filter, check_name};
 use super::followed::Aviation;
 use crate::{DISCLAIMER, rule};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, RowTexts};
 
 /// Which directives to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -62,7 +62,8 @@ pub struct Answer {
     /// Send it as `after` to get the next page; null on the last one.
     pub next: Option<String>,
     /// The directives, newest effective date first, then by number.
-    pub directives: Vec<DirectiveMatch>,
+    #[schemars(with = "Vec<DirectiveMatch>")]
+    pub directives: RowTexts,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
@@ -72,86 +73,9 @@ pub struct Answer {
     pub disclaimer: &'static str,
 }
 
-/// A directive that may apply.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DirectiveMatch {
-    /// The number of the directive.
-    pub ad_number: String,
-    /// Title of the document.
-    pub title: String,
-    /// The holder of the type certificate as the text names it.
-    pub make: String,
-    /// The models that the text names.
-    pub models: Vec<String>,
-    /// `MATCH`: the text names the model or its series. `POSSIBLE`: it may mean the model, or could not be read.
-    #[serde(rename = "match")]
-    pub verdict: Verdict,
-    /// Why the directive may apply.
-    pub reasons: Vec<directives::Reason>,
-    /// The text that names the model, or the text that could not be read.
-    pub span: String,
-    /// What the text cannot decide.
-    pub cannot_decide: Vec<directives::CannotDecide>,
-    /// `all` aircraft of the models, `certain` ones, or `unknown`.
-    pub scope: String,
-    /// `aircraft`, `engine`, `propeller` or `appliance`.
-    pub product: String,
-    /// Effective date, YYYY-MM-DD; empty if unknown.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
-    pub effective_date: String,
-    /// `current`, `corrected` or `superseded`.
-    pub status: String,
-    /// Numbers of the directives that this one replaces.
-    pub supersedes: Vec<String>,
-    /// Number of the directive that replaces this one; empty if none does.
-    pub superseded_by: String,
-    /// Whether the actions recur: `yes`, `no` or `unknown`.
-    pub recurring: String,
-    /// The limits that the text states.
-    pub limits: Vec<DirectiveLimit>,
-    /// The paragraph on the unsafe condition.
-    pub unsafe_condition: String,
-    /// URL of the document.
-    pub url: String,
-    /// Number of the document.
-    pub document_number: String,
-}
-
-impl From<Compared> for DirectiveMatch {
-    fn from(compared: Compared) -> Self {
-        let (span, cannot_decide) = (compared.span(), compared.cannot_decide().to_vec());
-        let Compared { record, outcome, .. } = compared;
-        // The record may be shared with other aircraft of the call; only what is shown is copied.
-        let record = &*record;
-        let name = |model: &DirectiveModel| model.name.clone();
-        Self {
-            ad_number: record.ad_number.clone(),
-            title: record.title.clone(),
-            make: record.make.clone(),
-            models: record.models.iter().filter(|model| model.role == "applies").map(name).collect(),
-            verdict: outcome.verdict,
-            reasons: outcome.reasons,
-            span,
-            cannot_decide,
-            scope: record.scope.clone(),
-            product: record.product.clone(),
-            effective_date: record.effective_date.clone(),
-            status: record.status.clone(),
-            supersedes: record.supersedes.clone(),
-            superseded_by: record.superseded_by.clone(),
-            recurring: record.recurring.clone(),
-            limits: record.limits.clone(),
-            unsafe_condition: record.unsafe_condition.clone(),
-            url: record.url.clone(),
-            document_number: record.document_number.clone(),
-        }
-    }
-}
-
 /// The place of a directive in the order of answers, as `next` names it.
 fn place(compared: &Compared) -> String {
-    format!("{}/{}", compared.record.effective_date, compared.record.ad_number)
+    format!("{}/{}", compared.directive.effective_date, compared.directive.ad_number())
 }
 
 /// The directives after the one that `after` names.
@@ -162,8 +86,8 @@ fn rest_after(found: Vec<Compared>, after: Option<&str>) -> Result<Vec<Compared>
         .filter(|(day, _)| day.is_empty() || day.parse::<jiff::civil::Date>().is_ok())
         .ok_or_else(|| Problem::new(ErrorCode::CursorInvalid, "`after` is not the `next` of an earlier answer").about("after"))?;
     let is_past = |one: &Compared| {
-        let record = &one.record;
-        day > record.effective_date.as_str() || (day == record.effective_date && record.ad_number.as_str() > number)
+        let directive = &one.directive;
+        day > directive.effective_date.as_str() || (day == directive.effective_date && directive.ad_number() > number)
     };
     Ok(found.into_iter().filter(is_past).collect())
 }
@@ -206,6 +130,10 @@ impl Read for Arguments {
         }
     }
 
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.directives))
+    }
+
     async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
         let Self { make, model, status, after } = self;
         check_name("make", &make)?;
@@ -213,7 +141,7 @@ impl Read for Arguments {
         let aircraft = ResolvedAircraft::new(&Aircraft { make: &make, model: &model, ..Aircraft::default() });
         let mut found = directives_for(reader, &aircraft).await?;
         drop_of_unknown_make(&mut found, &aircraft);
-        found.retain(|one| status == ShownStatus::All || !one.record.is_superseded());
+        found.retain(|one| status == ShownStatus::All || !one.directive.is_superseded);
         let total = found.len();
         if total == 0 {
             let dropped = "directives for appliances that any aircraft may have are not shown; an assessment shows them";
@@ -224,15 +152,16 @@ impl Read for Arguments {
         let has_more = rest.len() > limit;
         rest.truncate(limit);
         let next = rest.last().filter(|_| has_more).map(place);
-        let matches: Vec<DirectiveMatch> = rest.into_iter().map(DirectiveMatch::from).collect();
+        let mut directives = RowTexts::default();
+        rest.iter().for_each(|one| one.write(None, directives.row()));
         Ok(Answer {
             resolved: ResolvedNames::of(&aircraft.airframe),
             make,
             model,
-            count: matches.len(),
+            count: rest.len(),
             total,
             next,
-            directives: matches,
+            directives,
             through_date: reader.completeness().await?.through_date,
             rule: rule(),
             disclaimer: DISCLAIMER,

@@ -1,5 +1,6 @@
 //! The tool `recurring_due`: the directives with repetitive actions that may apply to one aircraft, and when each is next due.
 
+use directives::Recurring;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
@@ -7,13 +8,13 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{ResolvedNames, directives_for, has_make};
+use super::compared::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
 use super::followed::Aviation;
 use super::match_ads::unknown_make;
 use crate::{DISCLAIMER, rule};
-use reads::read::{Read, Reader};
+use reads::read::{Read, Reader, RowTexts};
 
 /// The name under which the one aircraft of a call is checked.
 const TAIL: &str = "AIRCRAFT";
@@ -75,7 +76,8 @@ pub struct Answer {
     /// How many directives with repetitive actions may apply.
     pub total: usize,
     /// The directives, newest effective date first, then by number.
-    pub directives: Vec<AssessedDirective>,
+    #[schemars(with = "Vec<AssessedDirective>")]
+    pub directives: RowTexts,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
     #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub through_date: String,
@@ -83,6 +85,16 @@ pub struct Answer {
     pub rule: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
+}
+
+/// The problem of a field of the checked aircraft, as one of the argument that gave it.
+fn of_argument(problem: Problem) -> Problem {
+    let field = problem.detail.strip_prefix("aircraft.0.").and_then(|detail| detail.split_once(": "));
+    match field {
+        Some(("compliance", reason)) => Problem::parameter("lastDone", format!("lastDone: {reason}")),
+        Some((field, reason)) => Problem::parameter(field, format!("{field}: {reason}")),
+        None => problem,
+    }
 }
 
 impl Read for Arguments {
@@ -103,10 +115,14 @@ impl Read for Arguments {
                 no limits and `REFERENCED_DOCUMENT`.",
             surface: Surface::Tool,
             list: "directives",
-            errors: &[ErrorCode::AsOfInvalid, ErrorCode::BodyInvalid],
+            errors: &[ErrorCode::AsOfInvalid],
             example: json!({ "make": "Piper", "model": "PA-28-140", "hoursTIS": 1262.5 }),
             ..Definition::read()
         }
+    }
+
+    fn take_rows(answer: &mut Answer) -> Option<RowTexts> {
+        Some(std::mem::take(&mut answer.directives))
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Aviation>) -> Result<Answer, Problem> {
@@ -124,7 +140,7 @@ impl Read for Arguments {
             compliance: last_done.into_iter().map(record).collect(),
             ..FleetItem::default()
         };
-        let Some(checked) = check_items(vec![item])?.pop() else {
+        let Some(checked) = check_items(vec![item]).map_err(of_argument)?.pop() else {
             return Err(Problem::new(ErrorCode::Internal, "the aircraft could not be read"));
         };
         let mut found = directives_for(reader, &checked.aircraft).await?;
@@ -132,26 +148,58 @@ impl Read for Arguments {
         if !has_make(&found, &checked.aircraft) {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
-        found.retain(|one| !one.record.is_superseded());
-        let open = found.iter().filter(|one| one.record.recurring == "unknown").count();
-        found.retain(|one| one.record.recurring == "yes");
+        let recurring = |one: &Compared| one.directive.stored.directive.compliance.recurring;
+        found.retain(|one| !one.directive.is_superseded);
+        let open = found.iter().filter(|one| recurring(one) == Recurring::Unknown).count();
+        found.retain(|one| recurring(one) == Recurring::Yes);
         let total = found.len();
         reader.note((open > 0).then(|| {
             format!("{open} more directives do not say whether their actions recur; match_ads shows them, with recurring \"unknown\"")
         }));
         found.truncate(reader.limit());
-        let assessment = checked.assess(found, today);
+        let mut directives = RowTexts::default();
+        found.iter().for_each(|one| one.write(Some(&checked.due(one, today)), directives.row()));
         Ok(Answer {
             make,
             model,
-            resolved: assessment.resolved,
+            resolved: ResolvedNames::of(&checked.aircraft.airframe),
             date: today.to_string(),
-            count: assessment.directives.len(),
+            count: found.len(),
             total,
-            directives: assessment.directives,
+            directives,
             through_date: reader.completeness().await?.through_date,
             rule: rule(),
             disclaimer: DISCLAIMER,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what is wrong with the aircraft of a call is named by the tool's own arguments: it has no `aircraft` and no `compliance`.
+    #[test]
+    fn refused_arguments() {
+        let done =
+            |ad: &str, date: &str| ComplianceRecord { ad: ad.to_owned(), date: Some(date.to_owned()), ..ComplianceRecord::default() };
+        let item = |make: &str, compliance| FleetItem {
+            tail: TAIL.to_owned(),
+            make: make.to_owned(),
+            model: "PA-28-140".to_owned(),
+            compliance,
+            ..FleetItem::default()
+        };
+        for (item, parameter, detail) in [
+            (item("--", Vec::new()), "make", "make: has neither a letter nor a digit"),
+            (item("Piper", vec![done("2011-10-09", "2026-13-01")]), "lastDone", "lastDone: \"2026-13-01\" is not a day YYYY-MM-DD"),
+            (item("Piper", vec![done("AD --", "2026-03-10")]), "lastDone", "lastDone: \"AD --\" is not the number of a directive"),
+        ] {
+            let Err(problem) = check_items(vec![item]).map_err(of_argument) else { panic!("{detail} was accepted") };
+            assert_eq!(
+                (problem.code, problem.parameter.as_str(), problem.detail.as_str()),
+                (ErrorCode::ParameterInvalid, parameter, detail)
+            );
+        }
     }
 }

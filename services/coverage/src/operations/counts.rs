@@ -194,6 +194,30 @@ mod tests {
         }
     }
 
+    /// Proves that days which an older version counted are right as of every change, also those that changed since: it wrote no versions of them.
+    #[tokio::test]
+    async fn counts_of_an_older_version_are_read() {
+        let world = World::new().await;
+        let RecordView { view, checkpoint, .. } = RecordView::<Lead>::new(&*world.store, &TABLES).await;
+        let (day, mut writes) = (|day: i8| Date::constant(2026, 11, day), Vec::new());
+        // The seq, the recorded day, the day of the triggers, and how many there are since then; the first three are of the older version.
+        let all = [(1, 16, 16, 1), (2, 16, 15, 10), (3, 17, 16, 2), (4, 17, 16, 3), (5, 18, 15, 20), (6, 18, 16, 4), (7, 20, 16, 5)];
+        for (seq, recorded, of, leads) in all {
+            let (key, counts) = (format!("counts/{}", day(of)), format!("{{\"fmcsa/CARGO\":{leads}}}"));
+            writes.extend(CoverageRules::index(&key, &counts, Seq(seq)));
+            if seq > 3 {
+                writes.extend(CoverageRules::index_by_day(&key, &counts, Seq(seq), day(recorded)));
+            }
+        }
+        view.commit(writes, &checkpoint).await.unwrap();
+        for (seq, recorded, ..) in all {
+            let now = format!("2026-11-{recorded}T12:00:00Z").parse().unwrap();
+            let at = Position { view: view.clone(), seq: Seq(seq), last: Seq(7), now, clock_time: now };
+            let last = |of: i8| all.iter().rfind(|(known, _, day, _)| *known <= seq && *day == of).map_or(0, |(.., leads)| *leads);
+            assert_eq!(Counts::read(&at, &(day(10)..=day(20))).await.unwrap().total, last(15) + last(16), "{seq}");
+        }
+    }
+
     /// Proves that each sum is the total, by the tier of the day.
     #[test]
     fn sums_agree() {

@@ -114,6 +114,15 @@ impl Arguments {
         Ok((first <= last).then_some(first..=last))
     }
 
+    /// What an answer says if none of the days that are asked for is of the tier that is asked for.
+    fn no_day_note(&self, today: Date) -> Result<Option<String>, Problem> {
+        let Some(tier) = &self.tier else { return Ok(None) };
+        let is_none = self.days(today)?.is_none();
+        Ok(is_none.then(|| {
+            format!("no day of the last {} is {}, so there are no leads; ask for more `days`", self.days, tier.trim().to_lowercase())
+        }))
+    }
+
     /// The page that the arguments ask for. For callers below the paid tier it is the first one, in an order that follows from what they see.
     async fn page(&self, filter: &Filter, limit: usize, reader: &Reader<Coverage>) -> Result<Ranked<Lead>, Problem> {
         let Some(days) = self.days(reader.today())? else { return Ok(Ranked { items: Vec::new(), total: Some(0), next: None }) };
@@ -171,6 +180,8 @@ impl Read for Arguments {
     async fn answer(self, filter: Filter, reader: &mut Reader<Coverage>) -> Result<Leads, Problem> {
         let limit = reader.limit();
         let Ranked { mut items, total, next } = self.page(&filter, limit, reader).await?;
+        let no_day = self.no_day_note(reader.today())?;
+        reader.note(no_day);
         // The id of a lead has the number of its business.
         let listed = items.len();
         items.retain(|lead| !lead.suppressed);
@@ -211,7 +222,7 @@ mod tests {
         assert!(note.ends_with("one business: 2"), "{note}");
     }
 
-    /// Proves the days of each tier within the days that are asked for, and that a tier outside of them has none.
+    /// Proves the days of each tier within the days that are asked for, and that a tier outside of them has none, which an answer says.
     #[test]
     fn days_of_tiers() {
         let today = Date::constant(2026, 11, 20);
@@ -225,6 +236,9 @@ mod tests {
         assert_eq!(of(90, Some("warm")).as_deref(), Some("2026-10-22..2026-11-13"));
         assert_eq!(of(90, Some("cool")).as_deref(), Some("2026-08-23..2026-10-21"));
         assert_eq!((of(7, Some("warm")), of(30, Some("cool"))), (None, None));
+        let note = |days, tier: Option<&str>| Arguments { days, tier: tier.map(str::to_owned), after: None }.no_day_note(today).unwrap();
+        assert_eq!(note(7, Some("WARM")).as_deref(), Some("no day of the last 7 is warm, so there are no leads; ask for more `days`"));
+        assert_eq!((note(8, Some("warm")), note(1, Some("hot")), note(1, None)), (None, None, None));
         let wrong = Arguments { days: 7, tier: Some("tepid".to_owned()), after: None };
         assert_eq!(wrong.days(today).unwrap_err().parameter, "tier");
     }

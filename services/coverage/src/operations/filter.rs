@@ -21,7 +21,7 @@ const BASES: [&str; 4] = ["MANDATED", "CONDITIONAL", "LIKELY", "POSSIBLE"];
 pub struct Filter {
     /// State of the registration, two letters in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 2))]
+    #[schemars(length(min = 1, max = 40))]
     pub state: Option<String>,
     /// Line of insurance: `AUTO_LIABILITY_BIPD`, `CARGO`, `SURETY_BOND`, `WORKERS_COMP`, `GENERAL_LIABILITY`, `LIQUOR_LIABILITY`,
     /// `PROFESSIONAL_LIABILITY` or `DIRECTORS_OFFICERS`.

@@ -1,6 +1,6 @@
 //! `GET /v1/exclusion_check`: whether a party is on the index of exclusions.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::record::{Exclusion, name_list, near_list, uei_list};
 use futures_util::future::try_join_all;
@@ -13,7 +13,8 @@ use serde_json::json;
 use super::filter::{self, Filter, keys_of};
 use super::findings::{Counted, MATCHES_MAX, earliest, hidden_note, of_lists, whole_list};
 use super::followed::Exclusions;
-use crate::{DISCLAIMER, source_url};
+use crate::{DISCLAIMER, FEED, source_url};
+use feed::derived::Derived;
 use feed::places::Walk;
 use operation::problem::Problem;
 use operation::{Definition, Price};
@@ -175,36 +176,62 @@ fn compared(company: &CompanyName, record: &Exclusion) -> Option<NameMatch> {
     compare(company, &CompanyName::new(&record.name)?)
 }
 
+/// An exclusion with its name as it is compared.
+struct Named {
+    company: Option<CompanyName>,
+    record: Exclusion,
+}
+
+impl Derived<Exclusion> for Named {
+    fn of(record: Exclusion) -> Self {
+        Self { company: CompanyName::new(&record.name), record }
+    }
+
+    fn bytes(&self) -> u64 {
+        let record = &self.record;
+        let lists: usize = record.other_names.iter().chain(&record.name_keys).map(|text| size_of::<String>() + text.len()).sum();
+        // A name is kept once more in the words that are compared.
+        (size_of::<Self>() + record.id.len() + 3 * record.name.len() + record.program.len() + record.comments.len() + lists) as u64
+    }
+}
+
 /// The active exclusions of companies whose name is spelled a little differently, the earliest first.
 async fn near_names(reader: &mut Reader<Exclusions>, company: &CompanyName, day: Date) -> Result<Vec<Matched>, Problem> {
-    let (mut records, mut is_cut) = (BTreeMap::new(), false);
+    let (mut ids, mut is_cut) = (BTreeSet::new(), false);
     for group in company.near_lists() {
         let lists: Vec<String> = group.iter().map(|list| near_list(list)).collect();
         let walks = lists.iter().map(|list| Walk { list, part: whole_list(), filter: "", limit: NEAR_MAX, after: None });
-        let reader = &*reader;
-        let pages = try_join_all(walks.map(|walk| reader.ranked(walk, None))).await?;
+        let (feed, ctx, at) = (&FEED, reader.context(), &reader.at);
+        let pages = try_join_all(walks.map(|walk| feed.ranked_page_ids::<Exclusion>(ctx, at, walk))).await?;
         is_cut = pages.iter().any(|page| page.next.is_some());
-        records.extend(pages.into_iter().flat_map(|page| page.items).map(|record| (record.id.clone(), record)));
         if !is_cut {
             // The lists of one word hold all near names.
+            ids.clear();
+        }
+        ids.extend(pages.into_iter().flat_map(|page| page.items));
+        if !is_cut {
             break;
         }
     }
     if is_cut {
         reader.note("so many exclusions have similar names that not all were compared; give the UEI".to_owned());
     }
-    Ok(strong_matches(company, records.into_values(), day))
+    let ids: Vec<String> = ids.into_iter().collect();
+    let named = FEED.derived::<Exclusion, Named>(reader.context(), &reader.at, &ids).await?;
+    Ok(strong_matches(company, named.iter().map(|named| &**named), day))
 }
 
 /// The matches among records, without those whose name is exactly the same. Hidden records have no name.
-fn strong_matches(company: &CompanyName, records: impl Iterator<Item = Exclusion>, day: Date) -> Vec<Matched> {
-    let is_candidate = |record: &Exclusion| record.is_active_on(day) && !record.suppressed && !record.is_person();
-    let mut found: Vec<(Exclusion, NameMatch)> =
-        records.filter(is_candidate).filter_map(|record| compared(company, &record).map(|found| (record, found))).collect();
-    found.retain(|(_, found)| found.grade == Grade::Strong);
+fn strong_matches<'a>(company: &CompanyName, records: impl Iterator<Item = &'a Named>, day: Date) -> Vec<Matched> {
+    let strong = |named: &'a Named| {
+        let found = compare(company, named.company.as_ref()?).filter(|found| found.grade == Grade::Strong)?;
+        let record = &named.record;
+        (record.is_active_on(day) && !record.suppressed && !record.is_person()).then_some((record, found))
+    };
+    let mut found: Vec<(&Exclusion, NameMatch)> = records.filter_map(strong).collect();
     found.sort_by_key(|(record, _)| earliest(record));
     found.truncate(MATCHES_MAX);
-    found.into_iter().map(|(record, found)| Matched::new(record, NAME_STRONG, found.to_string())).collect()
+    found.into_iter().map(|(record, found)| Matched::new(record.clone(), NAME_STRONG, found.to_string())).collect()
 }
 
 #[cfg(test)]
@@ -230,7 +257,8 @@ mod tests {
     fn names_that_are_spelled_otherwise() {
         let day = Date::constant(2026, 11, 20);
         let of = |name: &str, records: Vec<Exclusion>| {
-            let found = strong_matches(&CompanyName::new(name).unwrap(), records.into_iter(), day);
+            let named: Vec<Named> = records.into_iter().map(Named::of).collect();
+            let found = strong_matches(&CompanyName::new(name).unwrap(), named.iter(), day);
             found.into_iter().map(|found| format!("{} {}: {}", found.matched_by, found.name, found.reason)).collect::<Vec<_>>()
         };
         let (name, late) = (record("CRISTALORD LIMITED", "2026-02-01"), record("CRYSTALLORD INC", "2026-03-01"));

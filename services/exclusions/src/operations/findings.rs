@@ -105,18 +105,48 @@ pub(crate) async fn of_lists(
     day: Date,
     has_persons: bool,
 ) -> Result<Vec<Exclusion>, Problem> {
+    let (found, is_cut) = active_of_lists(reader, lists, day, has_persons).await?;
+    reader.note(is_cut.then(cut_note));
+    Ok(found)
+}
+
+/// What an answer says that leaves out exclusions.
+pub(crate) fn cut_note() -> String {
+    format!("more than {MATCHES_MAX} exclusions match; some are left out")
+}
+
+/// The exclusions of [`of_lists`], and whether there are more.
+async fn active_of_lists(
+    reader: &Reader<Exclusions>,
+    lists: Vec<String>,
+    day: Date,
+    has_persons: bool,
+) -> Result<(Vec<Exclusion>, bool), Problem> {
     let (mut found, mut seen, mut is_cut) = (Vec::new(), HashSet::new(), false);
     for list in lists {
-        let page = reader.ranked(Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None }, None).await?;
+        let page = reader.ranked_page(Walk { list: &list, part: whole_list(), filter: "", limit: MATCHES_MAX, after: None }).await?;
         is_cut |= page.next.is_some();
         found.extend(page.items.into_iter().filter(|record| seen.insert(record.id.clone())));
     }
-    if is_cut {
-        reader.note(format!("more than {MATCHES_MAX} exclusions match; some are left out"));
-    }
     found.retain(|record| record.is_active_on(day) && (has_persons || !record.is_person()));
     found.sort_by_key(earliest);
-    Ok(found)
+    Ok((found, is_cut))
+}
+
+/// What an artifact follows from next to its subject: the positions of both services, and the day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Basis {
+    exclusions: (u64, u64, Seq),
+    awards: (u64, u64, Seq),
+    day: Date,
+}
+
+#[cfg(test)]
+impl Basis {
+    /// The basis at two positions on a day of November 2026.
+    pub(crate) fn for_test(exclusions: u64, awards: u64, day: i8) -> Self {
+        Self { exclusions: (1, 0, Seq(exclusions)), awards: (1, 0, Seq(awards)), day: Date::constant(2026, 11, day) }
+    }
 }
 
 /// The time of an answer in milliseconds since 1970, and the positions of both services at that time. The same time always gives the same positions.
@@ -140,6 +170,18 @@ impl Moment {
         Ok(Artifact::new(self.findings(reader, subject).await?, self.as_of_ms))
     }
 
+    /// What the artifacts of this time follow from.
+    pub(crate) fn basis(&self, reader: &Reader<Exclusions>) -> Basis {
+        let of = |at: &Position| (at.view.generation(), at.view.rendition(), at.seq);
+        Basis { exclusions: of(&reader.at), awards: of(&self.awards), day: reader.today() }
+    }
+
+    /// Makes the artifact about the entity with a UEI, and says whether it leaves out exclusions.
+    pub(crate) async fn artifact_of_uei(&self, reader: &Reader<Exclusions>, uei: &str) -> Result<(Artifact, bool), Problem> {
+        let (findings, is_cut) = self.of_uei(reader, uei, "", reader.today()).await?;
+        Ok((Artifact::new(findings, self.as_of_ms), is_cut))
+    }
+
     /// Makes the artifact about a subject in each form that a permalink can name, the present one first.
     pub(crate) async fn forms(&self, reader: &mut Reader<Exclusions>, subject: &Subject) -> Result<[Artifact; 2], Problem> {
         let findings = self.findings(reader, subject).await?;
@@ -157,7 +199,14 @@ impl Moment {
 
     /// What is known of the entity with a UEI.
     async fn by_uei(&self, reader: &mut Reader<Exclusions>, uei: &str, asked: &str, day: Date) -> Result<Findings, Problem> {
-        let own = of_lists(reader, vec![uei_list(uei)], day, false).await?;
+        let (findings, is_cut) = self.of_uei(reader, uei, asked, day).await?;
+        reader.note(is_cut.then(cut_note));
+        Ok(findings)
+    }
+
+    /// What is known of the entity with a UEI, and whether exclusions are left out.
+    async fn of_uei(&self, reader: &Reader<Exclusions>, uei: &str, asked: &str, day: Date) -> Result<(Findings, bool), Problem> {
+        let (own, is_own_cut) = active_of_lists(reader, vec![uei_list(uei)], day, false).await?;
         let without_signal = reasons_without_signal(&own);
         let own_ids: HashSet<String> = own.iter().map(|one| one.id.clone()).collect();
         let Counted { shown: mut exclusions, mut hidden } = Counted::of(own.into_iter().filter(Exclusion::can_signal));
@@ -187,7 +236,7 @@ impl Moment {
             uei: uei.to_owned(),
             cage: first.map(|one| one.cage.clone()).unwrap_or_default(),
         };
-        Ok(Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates: Vec::new() })
+        Ok((Findings { entity, exclusions, hidden, without_signal, matched_by, awards, is_cut, candidates: Vec::new() }, is_own_cut))
     }
 
     /// What is known of the entities with a name. A name that has one UEI only is that entity; then the UEI joins its exclusions and awards.

@@ -13,4 +13,5 @@ pub(crate) mod recipients;
 pub mod recompete;
 pub mod sample;
 pub mod scan;
+mod scan_rows;
 pub(crate) mod unrecorded;

@@ -2,19 +2,22 @@
 //! question compares every name. A name that awards brought after the position of a question may be among them: it finds no award up to that position, and
 //! displaces no other name unless a company has more than [`NAMES_MAX`].
 //!
-//! A process keeps the names of one generation of the view of awards, in at most [`BYTES_MAX`] of memory, and adds those that awards brought since. An
-//! answer that may lack a name says so.
+//! A process keeps the names of one generation of the view of awards, in at most [`BYTES_MAX`] of memory, and adds those that awards brought since. It reads
+//! them before it is ready, and those of later awards in the background, so that questions rarely wait for them. An answer that may lack a name says so.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use feed::Source;
+use feed::follower::Follower;
 use feed::names::values_of;
-use feed::position::Position;
+use feed::position::{Position, position};
 use matching::company::{CompanyName, Grade, compare};
-use operation::context::{Context, Part};
+use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
+use reads::registration::TaskContext;
 use schemas::error_code::ErrorCode;
 use schemas::topics::{AWARDS as AWARD_FACTS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES as AWARD_TABLES};
@@ -30,6 +33,8 @@ const NAMES_MAX: usize = 10 * NAMES_PER_SEARCH;
 const BYTES_MAX: usize = 64 << 20;
 /// What a name needs besides its letters: its place, its hash and its keys.
 const NAME_BYTES: usize = 96;
+/// How often the names of new awards are read at most, and how long reading pauses after a failure.
+const READ_PAUSE: Duration = Duration::from_secs(5);
 
 /// The names of recipients that a process keeps.
 #[derive(Default)]
@@ -72,18 +77,68 @@ pub(super) fn is_named(company: &CompanyName, recipient: &str) -> bool {
 /// # Errors
 /// When the names cannot be read.
 pub(super) async fn named(ctx: &Context, at: &Position, company: CompanyName) -> Result<Named, Problem> {
+    with_names(ctx, at, move |known| known.matching(&company)).await
+}
+
+/// What a function makes of the names of recipients, which are read up to a position of the awards service before.
+async fn with_names<T: Send + 'static>(
+    ctx: &Context,
+    at: &Position,
+    make: impl FnOnce(&Known) -> T + Send + 'static,
+) -> Result<T, Problem> {
     let values = values_of::<Award>(ctx, &AWARDS, &AWARD_TABLES, at, "recipient").await?;
     let (recipients, generation) = (Recipients::of(ctx), at.view.generation());
     // Reading hundreds of thousands of names takes long and must not block other tasks.
-    let found = tokio::task::spawn_blocking(move || {
+    let made = tokio::task::spawn_blocking(move || {
         let mut known = recipients.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.take_in(generation, &values, BYTES_MAX);
-        known.matching(&company)
+        make(&known)
     });
-    found.await.map_err(|error| {
+    made.await.map_err(|error| {
         tracing::error!(%error, "comparing the names of recipients panicked");
         Problem::new(ErrorCode::Internal, "the names of recipients could not be compared")
     })
+}
+
+/// Reads the names of the recipients of all awards that are recorded and were not read yet.
+async fn read_names(ctx: &Context) -> Result<(), Problem> {
+    let at = position(ctx, &AWARDS, None).await?;
+    with_names(ctx, &at, |_| ()).await
+}
+
+/// Reads the names of recipients before the process is ready. After a failure the first question reads them.
+pub(crate) async fn prepare(ctx: Arc<Context>) {
+    if let Err(problem) = read_names(&ctx).await {
+        tracing::warn!(problem = problem.detail, "the names of recipients cannot be read now, the first question by name reads them");
+    }
+}
+
+/// Reads the names of the recipients of new awards until the server stops.
+pub(crate) async fn keep_names(given: Arc<TaskContext>) {
+    let ctx = &given.context;
+    tokio::select! {
+        () = follow(ctx) => {}
+        () = ctx.stopped() => {}
+    }
+}
+
+/// Reads the names of the recipients of new awards until the future is dropped. Failures are logged and retried.
+async fn follow(ctx: &Context) {
+    let mut follower = Follower::new(&*ctx.store, AWARD_TABLES.view, AWARD_TABLES.feed);
+    loop {
+        if let Err(problem) = follow_once(ctx, &mut follower).await {
+            tracing::warn!(problem = problem.detail, "the names of recipients cannot be read now, will retry");
+        }
+        tokio::time::sleep(READ_PAUSE).await;
+    }
+}
+
+/// Reads the names that are recorded, and waits for further awards or another generation.
+async fn follow_once(ctx: &Context, follower: &mut Follower<'_>) -> Result<(), Problem> {
+    let opened = follower.open().await.map_err(store_problem)?;
+    let checkpoint = opened.view.checkpoint().await.map_err(store_problem)?;
+    read_names(ctx).await?;
+    opened.wait_past(&checkpoint, Duration::MAX).await.map_err(store_problem)
 }
 
 impl Known {
@@ -141,7 +196,25 @@ fn hash_of(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use feed::testing::records::RecordView;
+    use feed::testing::{START_MS, World};
+
     use super::*;
+
+    /// Proves that names are known before a question asks for them, also those that later awards bring.
+    #[tokio::test]
+    async fn names_are_read_before_a_question() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS);
+        let mut awards = RecordView::<Award>::new(&*world.store, &AWARD_TABLES).await;
+        let known = || Recipients::of(&ctx).0.lock().unwrap().names.iter().map(|name| String::from(&**name)).collect::<Vec<_>>();
+        for (id, recipient, expected) in [("A", "Acme LLC", &["acme llc"][..]), ("B", "Zenith Corp", &["acme llc", "zenith corp"])] {
+            awards.change(START_MS, &Award { id: id.into(), recipient: recipient.into(), ..Award::default() });
+            awards.commit().await;
+            prepare(Arc::clone(&ctx)).await;
+            assert_eq!(known(), expected);
+        }
+    }
 
     fn values(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::record::{BY_CAGE, BY_UEI, Exclusion, HITS};
+use crate::record::{BY_CAGE, BY_UEI, Exclusion, hits_list};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::artifact::{Entity, NO_SIGNAL, ShownExclusion, Summary};
 use super::filter::Filter;
-use super::findings::{Moment, Subject, hidden_note, hits_of_all_days};
+use super::findings::{Moment, cut_note, hidden_note, hits_of_all_days};
 use super::followed::Exclusions;
+use super::scan_rows;
 use crate::{SCAN_MICROS, SOURCE};
-use feed::filter::is_one_of;
 use feed::places::{Selects, Walk};
 use reads::read::{Read, Reader};
 
@@ -116,9 +116,9 @@ fn can_match(hit: &Exclusion, by: &str) -> bool {
     hit.matched_by == by || (by == BY_CAGE && hit.exclusions.len() > 1)
 }
 
-/// Whether records decide which hits are in a page: under a filter, or if any records are hidden on request, as a view's `rendition` says.
-fn has_condition(matched_by: Option<&str>, filter: &Filter, rendition: u64) -> bool {
-    matched_by.is_some() || *filter != Filter::default() || rendition != 0
+/// Whether records decide which hits of a list are in a page: under `match`, or if any records are hidden on request, as a view's `rendition` says.
+fn has_condition(matched_by: Option<&str>, rendition: u64) -> bool {
+    matched_by.is_some() || rendition != 0
 }
 
 impl Arguments {
@@ -135,41 +135,40 @@ impl Arguments {
         // A walk can look at a hit twice.
         let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {
-            let is_wanted = matched_by.as_ref().is_none_or(|by| can_match(hit, by))
-                && filter.agency.as_ref().is_none_or(|agency| is_one_of(&hit.excluding_agency, std::slice::from_ref(agency)));
+            let is_wanted = matched_by.as_ref().is_none_or(|by| can_match(hit, by));
             if is_wanted && hit.suppressed {
                 hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
             }
             is_wanted && !hit.suppressed
         };
-        let walk = Walk { list: HITS, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
+        let list = hits_list(filter.agency.as_deref());
+        let walk = Walk { list: &list, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
         // Without a condition only the records of the page are read.
         let selects: Option<Selects<'_, Exclusion>> =
-            if has_condition(matched_by.as_deref(), &filter, reader.at.view.rendition()) { Some(&is_selected) } else { None };
+            if has_condition(matched_by.as_deref(), reader.at.view.rendition()) { Some(&is_selected) } else { None };
         let page = reader.ranked(walk, selects).await?;
         let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.note(hidden_note("excluded entities", hidden.len()));
         let base_url = reader.context().settings.services.get(SOURCE.service).map_or(String::new(), |own| own.base_url.clone());
-        let listed = page.items.len();
-        let mut rows = Vec::with_capacity(listed);
-        for hit in page.items {
-            let url = format!("{base_url}/v1/entity_watch?uei={}", hit.uei);
-            let artifact = moment.artifact(reader, &Subject::of_uei(hit.uei)).await?;
-            if artifact.signal != NO_SIGNAL && matched_by.as_ref().is_none_or(|by| artifact.matched_by == by) {
-                let (signal, matched_by) = (artifact.signal, artifact.matched_by);
+        let ueis: Vec<String> = page.items.into_iter().map(|hit| hit.uei).collect();
+        let found = scan_rows::found(&moment, reader, &ueis).await?;
+        let mut rows = Vec::with_capacity(ueis.len());
+        for (uei, found) in ueis.iter().zip(found) {
+            reader.note(found.is_cut.then(cut_note));
+            if found.signal != NO_SIGNAL && matched_by.as_ref().is_none_or(|by| found.matched_by == by) {
                 rows.push(ScanRow {
-                    signal,
-                    entity: artifact.entity,
-                    exclusion: artifact.exclusion,
-                    summary: artifact.summary,
-                    matched_by,
-                    url,
+                    signal: found.signal,
+                    entity: found.entity.clone(),
+                    exclusion: found.exclusion.clone(),
+                    summary: found.summary,
+                    matched_by: found.matched_by,
+                    url: format!("{base_url}/v1/entity_watch?uei={uei}"),
                 });
             }
         }
         reader.note_empty_page(rows.len(), page.next.as_deref());
         // Entities whose exclusions have ended or are hidden are in the list that was counted.
-        let total = page.total.filter(|_| rows.len() == listed);
+        let total = page.total.filter(|_| rows.len() == ueis.len());
         Ok(Scan { count: rows.len(), total, next: page.next, rows })
     }
 }
@@ -188,13 +187,11 @@ mod tests {
         assert_eq!([of(BY_UEI, 1), of(BY_UEI, 2), of(BY_CAGE, 2)], [[true, false], [true, true], [false, true]]);
     }
 
-    /// Proves that only a filter and hidden records make a page read records that it does not show.
+    /// Proves that only `match` and hidden records make a page read records that it does not show.
     #[test]
     fn pages_with_a_condition() {
-        let of_agency = Filter { agency: Some("EPA".into()), ..Filter::default() };
-        let none = Filter::default();
-        let read = [(None, &none, 0), (Some(BY_UEI), &none, 0), (None, &of_agency, 0), (None, &none, 7)];
-        assert_eq!(read.map(|(by, filter, rendition)| has_condition(by, filter, rendition)), [false, true, true, true]);
+        let read = [(None, 0), (Some(BY_UEI), 0), (None, 7)];
+        assert_eq!(read.map(|(by, rendition)| has_condition(by, rendition)), [false, true, true]);
     }
 
     /// Proves that a preview has rows as the paid page has them, without a list of awards or a hash.

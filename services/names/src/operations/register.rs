@@ -21,7 +21,7 @@ use feed::position::LAG_WAIT_MAX;
 
 pub use follow::keep_index;
 
-/// How many checks run at the same time; further ones wait.
+/// How many checks run at the same time at most, on any number of cores.
 const CHECKS_MAX: usize = 8;
 /// How far the index may be behind for answers about now, in changes.
 const BEHIND_MAX: u64 = 100_000;
@@ -32,14 +32,20 @@ pub struct Register {
     shown: Mutex<Option<Arc<Index>>>,
     /// The last change that checks see; `None` as long as `shown` is.
     upto: watch::Sender<Option<Seq>>,
-    checks: Semaphore,
+    checks: Arc<Semaphore>,
 }
 
 impl Default for Register {
     /// An empty index. Nothing is read or written before [`Register::follow`].
     fn default() -> Self {
-        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Semaphore::new(CHECKS_MAX) }
+        Self { shown: Mutex::default(), upto: watch::Sender::new(None), checks: Arc::new(Semaphore::new(checks_at_once())) }
     }
+}
+
+/// How many checks run at the same time; further ones wait for their turn. A check needs a core from its beginning to its end: with more checks than cores,
+/// each of them would take longer, and none would end earlier.
+fn checks_at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(CHECKS_MAX)
 }
 
 impl Part for Register {}
@@ -91,10 +97,15 @@ impl Register {
     /// # Errors
     /// `internal` if the comparison panics.
     pub(crate) async fn find(&self, index: Arc<Index>, name: Mark, at: Seq) -> Result<(Vec<Hit>, Corpus), Problem> {
-        let Ok(_turn) = self.checks.acquire().await else { return Err(building()) };
+        let Ok(turn) = Arc::clone(&self.checks).acquire_owned().await else { return Err(building()) };
         let at = position_of(at);
-        let compared = tokio::task::spawn_blocking(move || (index.find(&name, at), index.corpus(at))).await;
-        compared.map_err(|error| {
+        // A check runs to its end, also if its caller leaves, and has its turn until then.
+        let compared = tokio::task::spawn_blocking(move || {
+            let found = (index.find(&name, at), index.corpus(at));
+            drop(turn);
+            found
+        });
+        compared.await.map_err(|error| {
             tracing::error!(%error, "the index of names cannot be read");
             Problem::new(ErrorCode::Internal, "the name cannot be compared")
         })
@@ -117,4 +128,37 @@ pub(crate) fn position_of(seq: Seq) -> u32 {
 fn building() -> Problem {
     let pause = Duration::from_secs(2);
     Problem::new(ErrorCode::Unavailable, "the index of names is being built; ask again").retry_after(pause.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::mpsc;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Proves that a check whose caller has left counts until it ends, so that callers who leave start no more checks than may run at the same time.
+    #[test]
+    fn checks_count_until_they_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let register = Register::default();
+            let all = register.checks.available_permits();
+            let (release, released) = mpsc::channel::<()>();
+            // The only thread of checks is busy.
+            let busy = tokio::task::spawn_blocking(move || released.recv().is_ok());
+            {
+                let mut check = pin!(register.find(Arc::default(), Mark::new("ACME").unwrap(), Seq(0)));
+                assert!(poll_fn(|cx| Poll::Ready(check.as_mut().poll(cx).is_pending())).await);
+            }
+            assert_eq!(register.checks.available_permits(), all - 1);
+            release.send(()).unwrap();
+            assert!(busy.await.unwrap());
+            // The thread takes what comes next when the check has ended.
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            assert_eq!(register.checks.available_permits(), all);
+        });
+    }
 }

@@ -1,15 +1,18 @@
 //! Counts of over-assessed parcels, and the current cycle, as decisions keep them, as of any position.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::county::County;
 use crate::record::flag::flag_counts;
 use crate::record::{COUNTIES, CurrentCycle, DeltaCounts, TABLES, TIERS, current_cycle, delta_counts, strength, township_counts};
 use feed::position::Position;
 use futures_util::future::try_join_all;
+use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::cook;
+use schemas::position::Seq;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -34,7 +37,7 @@ impl Counts {
     }
 
     /// Adds the counts of a township, or of a county: `CLASS/TIER` to a number.
-    fn add(&mut self, county: County, filter: &Filter, cells: &BTreeMap<String, i64>) {
+    fn add(&mut self, county: County, filter: &Filter, cells: &Cells) {
         for (cell, count) in cells {
             let Some((class, tier)) = cell.split_once('/') else { continue };
             let is_wanted = match &filter.class {
@@ -57,25 +60,73 @@ impl Counts {
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub(crate) async fn read(at: &Position, filter: &Filter) -> Result<Self, Problem> {
+    pub(crate) async fn read(ctx: &Context, at: &Position, filter: &Filter) -> Result<Self, Problem> {
         let is_of = |county: County| {
             let of_class = filter.class.as_deref().is_none_or(|class| County::of_class(class) == county);
             let of_township = filter.township.as_deref().is_none_or(|code| County::of_township(code) == county);
             of_class && of_township && filter.county.as_deref().is_none_or(|name| name == county.name())
         };
-        let of_cook = cook::TOWNSHIPS.iter().map(|(code, _)| (County::Cook, *code));
-        // The municipalities of the other county are not listed: what has no township is counted for all of it.
-        let whole = (County::Allegheny, filter.township.as_deref().unwrap_or_default());
-        let is_wanted = |code: &str| filter.township.as_ref().is_none_or(|wanted| wanted == code);
-        let rows = of_cook.filter(|(_, code)| is_wanted(code)).chain([whole]).filter(|(county, _)| is_of(*county));
-        let reads = rows.map(async |(county, code)| {
-            Ok::<_, Problem>((county, last::<BTreeMap<String, i64>>(at, &township_counts(county.name(), code)).await?))
-        });
         let mut counts = Self::none();
-        for (county, cells) in try_join_all(reads).await? {
-            counts.add(county, filter, &cells.unwrap_or_default());
+        match filter.township.as_deref() {
+            Some(code) => {
+                let county = County::of_township(code);
+                // No other code of this county is counted.
+                let is_counted = county == County::Allegheny || cook::TOWNSHIPS.iter().any(|(known, _)| *known == code);
+                if is_of(county) && is_counted {
+                    counts.add(county, filter, &cells(at, county, code).await?);
+                }
+            }
+            None => {
+                for (county, cells) in Townships::of(ctx).at(at).await?.iter().filter(|(county, _)| is_of(*county)) {
+                    counts.add(*county, filter, cells);
+                }
+            }
         }
         Ok(counts)
+    }
+}
+
+/// The counts of a township, or of a county if the code is empty.
+type Cells = BTreeMap<String, i64>;
+
+/// The counts of a township, or of a county if the code is empty, at a position.
+async fn cells(at: &Position, county: County, code: &str) -> Result<Cells, Problem> {
+    Ok(last(at, &township_counts(county.name(), code)).await?.unwrap_or_default())
+}
+
+/// The counts of all townships at the last position of the view. They are dozens of rows, and stay the same until parcels change.
+#[derive(Default)]
+struct Townships(Mutex<Option<Kept>>);
+
+impl Part for Townships {}
+
+/// Counts with the position that they are of.
+struct Kept {
+    generation: (u64, u64),
+    seq: Seq,
+    cells: Arc<Vec<(County, Cells)>>,
+}
+
+impl Townships {
+    /// The counts at a position, of each township with its county.
+    async fn at(&self, at: &Position) -> Result<Arc<Vec<(County, Cells)>>, Problem> {
+        let generation = (at.view.generation(), at.view.rendition());
+        let is_at = |kept: &&Kept| kept.generation == generation && kept.seq == at.seq;
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(is_at).map(|kept| Arc::clone(&kept.cells));
+        if let Some(cells) = kept {
+            return Ok(cells);
+        }
+        let of_cook = cook::TOWNSHIPS.iter().map(|(code, _)| (County::Cook, *code));
+        // The municipalities of the other county are not listed: what has no township is counted for all of it.
+        let rows = of_cook.chain([(County::Allegheny, "")]);
+        let reads = rows.map(async |(county, code)| Ok::<_, Problem>((county, cells(at, county, code).await?)));
+        let cells = Arc::new(try_join_all(reads).await?);
+        // Answers as of earlier times do not replace what most calls ask for.
+        if at.seq == at.last {
+            let kept = Kept { generation, seq: at.seq, cells: Arc::clone(&cells) };
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        }
+        Ok(cells)
     }
 }
 
@@ -110,7 +161,57 @@ async fn last<T: DeserializeOwned>(at: &Position, name: &str) -> Result<Option<T
 
 #[cfg(test)]
 mod tests {
+    use feed::testing::records::RecordView;
+    use feed::testing::{START_MS, World};
+    use fold::records::Rules;
+    use schemas::tables::Write;
+
     use super::*;
+    use crate::record::Parcel;
+    use crate::rules::ParcelsRules;
+
+    /// Proves that counts are those of their position, also after others were kept, that a later change is counted, and that the counts of a township
+    /// agree with those of all.
+    #[tokio::test]
+    async fn counts_as_of_a_position() {
+        let world = World::new().await;
+        let ctx = world.context(START_MS);
+        let RecordView { view, checkpoint, .. } = RecordView::<Parcel>::new(&*world.store, &TABLES).await;
+        let commit = async |rows: &[(u64, &str, &str, i64)]| {
+            let write = |(seq, county, code, count): &(u64, &str, &str, i64)| {
+                ParcelsRules::index(&township_counts(county, code), &format!("{{\"{}/high\":{count}}}", class(county)), Seq(*seq))
+            };
+            let writes: Vec<Write> = rows.iter().flat_map(write).collect();
+            view.commit(writes, &checkpoint).await.unwrap();
+        };
+        let total = async |seq: u64, last: u64, township: Option<&str>| {
+            let now = "2026-11-20T12:00:00Z".parse().unwrap();
+            let at = Position { view: view.clone(), seq: Seq(seq), last: Seq(last), now, clock_time: now };
+            let filter = Filter { township: township.map(str::to_owned), ..Filter::default() };
+            Counts::read(&ctx, &at, &filter).await.unwrap().total()
+        };
+        commit(&[
+            (3, cook::COUNTY, "77", 10),
+            (5, cook::COUNTY, "70", 200),
+            (7, "allegheny-pa", "", 3_000),
+            (7, "allegheny-pa", "104", 3_000),
+        ])
+        .await;
+        for _ in 0..2 {
+            assert_eq!(
+                (total(7, 7, None).await, total(5, 7, None).await, total(3, 7, None).await, total(2, 7, None).await),
+                (3_210, 210, 10, 0)
+            );
+        }
+        assert_eq!((total(7, 7, Some("77")).await, total(7, 7, Some("104")).await, total(7, 7, Some("00")).await), (10, 3_000, 0));
+        commit(&[(8, cook::COUNTY, "77", 11)]).await;
+        assert_eq!((total(8, 8, None).await, total(7, 8, None).await, total(8, 8, Some("77")).await), (3_211, 3_210, 11));
+    }
+
+    /// A commercial class of a county.
+    fn class(county: &str) -> &'static str {
+        if county == cook::COUNTY { "517" } else { "C411" }
+    }
 
     /// Proves that counts follow the filter, and that both sums agree.
     #[test]

@@ -24,7 +24,7 @@ pub const NAME: &str = "exemption_flags";
 /// The name of the rules, with their version.
 const RULE: &str = "exemptions/2";
 /// Why there are none in Cook County.
-const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so none can be flagged";
+const COOK_NOTE: &str = "cook-il: the county publishes its homeowner exemptions in no open table, so its parcels are flagged by X6 alone";
 
 /// Arguments of `exemption_flags`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -126,5 +126,6 @@ pub(crate) async fn page(reader: &Reader<Parcels>, filter: &Filter, limit: usize
     let ((first, last), (from, to)) = over_part(least != Some(medium));
     let part = Segment { buckets: first..=last, ranks: from..=to };
     let bound = least.unwrap_or_default();
-    reader.ranked(Walk { list: &list, part, filter: bound, limit, after }, None).await
+    // What matches is counted by decisions, so the walk need not.
+    reader.ranked_page(Walk { list: &list, part, filter: bound, limit, after }).await
 }

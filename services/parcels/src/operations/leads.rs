@@ -89,7 +89,7 @@ impl Read for RouteArguments {
     async fn answer(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Leads, Problem> {
         let is_redacted = reader.redaction().is_some();
         let limit = reader.limit();
-        let counts = Counts::read(&reader.at, &filter).await?;
+        let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
         let county = filter.county().unwrap_or(schemas::cook::COUNTY);
@@ -155,7 +155,7 @@ async fn redacted(reader: &Reader<Parcels>, filter: &Filter, limit: usize) -> Re
 }
 
 async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Value>, Problem> {
-    let counts = Counts::read(&reader.at, filter).await?;
+    let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = redacted(reader, filter, PREVIEW_ROWS).await?;
     let leads = found.items.iter().map(Redact::redacted).collect();
     Ok(serde_json::to_value(Preview { total: counts.total(), counts, leads }).ok())
@@ -163,7 +163,7 @@ async fn preview(filter: &Filter, reader: &Reader<Parcels>) -> Result<Option<Val
 
 async fn whole(filter: &Filter, after: Option<&str>, reader: &mut Reader<Parcels>) -> Result<PaidLeads, Problem> {
     let limit = reader.limit();
-    let counts = Counts::read(&reader.at, filter).await?;
+    let counts = Counts::read(reader.context(), &reader.at, filter).await?;
     let found = page(reader, filter, limit, after).await?;
     let county = filter.county.clone().unwrap_or_default();
     Ok(PaidLeads {

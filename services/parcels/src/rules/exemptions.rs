@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::record::Parcel;
 use crate::record::flag::{Flag, flag_counts};
 use schemas::allegheny::COUNTY;
+use schemas::cook;
 use serde::{Deserialize, Serialize};
 
 use super::roll::{Details, Roll};
@@ -148,9 +149,37 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
         "" => Shared::default(),
         hash => state.source(&shared_key(hash))?.unwrap_or_default(),
     };
-    let found = found(details, shared.0.len());
-    let rules: Vec<String> = found.iter().map(|(rule, ..)| (*rule).to_owned()).collect();
-    for rule in details.flags.iter().filter(|rule| !rules.contains(rule)) {
+    let flags: Vec<Flag> = found(details, shared.0.len())
+        .into_iter()
+        .map(|(rule, statement, evidence)| Flag {
+            rule: rule.to_owned(),
+            statement,
+            evidence,
+            owner: details.owner_kind.clone(),
+            mailing: match rule {
+                "X1" => format!("{} {}", details.mailing_city, details.mailing_state).trim().to_owned(),
+                _ => String::new(),
+            },
+            exempt_since: details.homestead_since.clone(),
+            is_over: false,
+        })
+        .collect();
+    if let Some(rules) = set(state, (COUNTY, pin), &details.flags, flags)? {
+        details.flags = rules;
+        state.remember(&key, Some(&roll))?;
+    }
+    Ok(())
+}
+
+/// Sets the flags of a parcel, given the rules that flagged it before. A flag that no longer applies is over. Returns the rules if they are others than before.
+fn set(
+    state: &mut State<'_, ParcelsRules>,
+    (county, pin): (&str, &str),
+    before: &[String],
+    flags: Vec<Flag>,
+) -> Result<Option<Vec<String>>, Undecided> {
+    let rules: Vec<String> = flags.iter().map(|flag| flag.rule.clone()).collect();
+    for rule in before.iter().filter(|rule| !rules.contains(rule)) {
         if let Some(mut record) = state.record(&id(pin, rule))? {
             if let Some(flag) = record.flag.as_mut() {
                 flag.is_over = true;
@@ -158,28 +187,48 @@ fn flag(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided>
             state.put(record)?;
         }
     }
-    for (rule, statement, evidence) in found {
-        let mailing =
-            if rule == "X1" { format!("{} {}", details.mailing_city, details.mailing_state).trim().to_owned() } else { String::new() };
-        let flag = Flag {
-            rule: rule.to_owned(),
-            statement,
-            evidence,
-            owner: details.owner_kind.clone(),
-            mailing,
-            exempt_since: details.homestead_since.clone(),
-            is_over: false,
-        };
-        let (id, county) = (id(pin, rule), COUNTY.to_owned());
+    for flag in flags {
+        let (id, county) = (id(pin, &flag.rule), county.to_owned());
         state.put(Parcel { id, pin: pin.to_owned(), county, flag: Some(Box::new(flag)), ..Parcel::default() })?;
     }
-    if details.flags != rules {
-        let changes = [(&details.flags, -1), (&rules, 1)];
-        state.count(
-            &flag_counts(COUNTY),
-            changes.into_iter().flat_map(|(rules, change)| rules.iter().map(move |rule| (rule.clone(), change))),
-        )?;
-        details.flags = rules;
+    if *before == *rules {
+        return Ok(None);
+    }
+    let changes = [(before, -1), (&*rules, 1)];
+    state.count(
+        &flag_counts(county),
+        changes.into_iter().flat_map(|(rules, change)| rules.iter().map(move |rule| (rule.clone(), change))),
+    )?;
+    Ok(Some(rules))
+}
+
+/// The major classes of Cook County that are no institution: homes, apartments, and commerce and industry.
+const OTHER_COOK_CLASSES: [char; 3] = ['2', '3', '5'];
+
+/// The flag of a parcel of Cook County: the table of exempt parcels has it, and its class is not that of an institution. That table may be a year behind the
+/// values.
+fn found_of_cook(roll: &Roll) -> Option<Flag> {
+    let (year, class) = (roll.newest_year()?, roll.class()?);
+    let exempt_year = roll.exempt_year.filter(|exempt_year| *exempt_year >= year - 1)?;
+    if !class.starts_with(OTHER_COOK_CLASSES) {
+        return None;
+    }
+    let class = format!("{class} {}", cook::class_label(class)).trim_end().to_owned();
+    Some(Flag {
+        rule: "X6".to_owned(),
+        statement: format!("the record shows an exempt parcel in the county's table of {exempt_year}, and the class {class} in {year}"),
+        evidence: vec![format!("year of the table of exempt parcels: {exempt_year}"), format!("class: {class}")],
+        ..Flag::default()
+    })
+}
+
+/// Decides the flag of a parcel of Cook County again.
+pub(super) fn decide_of_cook(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
+    let key = roll_key(pin);
+    let mut roll: Roll = state.source(&key)?.unwrap_or_default();
+    let flags: Vec<Flag> = found_of_cook(&roll).into_iter().collect();
+    if let Some(rules) = set(state, (cook::COUNTY, pin), &roll.flags, flags)? {
+        roll.flags = rules;
         state.remember(&key, Some(&roll))?;
     }
     Ok(())
@@ -190,7 +239,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use schemas::event::FactKind;
-    use schemas::facts::parcels::{ASSESSMENT, ParcelFact};
+    use schemas::facts::parcels::{ASSESSMENT, EXEMPT, ParcelFact, VALUE};
     use schemas::tables::Datum;
     use schemas::views::records::Record;
 
@@ -236,7 +285,12 @@ mod tests {
 
     /// The last row of the index with the counts of flags, which is that of the records.
     fn counted(engine: &Engine) -> BTreeMap<String, i64> {
-        let name = Datum::Text(flag_counts(COUNTY));
+        counted_of(engine, COUNTY)
+    }
+
+    /// The counts of flags of a county.
+    fn counted_of(engine: &Engine, county: &str) -> BTreeMap<String, i64> {
+        let name = Datum::Text(flag_counts(county));
         let last = engine.table(TABLES.terms).rfind(|(key, _)| key[0] == name);
         let counts: BTreeMap<String, i64> = last.map(|(_, value)| serde_json::from_slice(value).unwrap()).unwrap_or_default();
         let mut expected: BTreeMap<String, i64> = BTreeMap::new();
@@ -308,6 +362,45 @@ mod tests {
         // Without the exclusion nothing about the owner is flagged.
         let taxed = ParcelFact { is_homestead: false, owner_kind: "CORPORATION".into(), mailing_city: "BOCA RATON".into(), ..home(PIN) };
         assert_eq!(rules_of(taxed), none);
+    }
+
+    /// Proves that a parcel of Cook County which the table of exempt parcels has is flagged by its class, in any order of its facts, also a year later; no
+    /// longer when its class is that of an exempt parcel or the table is older; and that the flag names nobody.
+    #[test]
+    fn exempt_parcels_of_cook_county() {
+        const COOK_PIN: &str = "16022010070000";
+        let fact = |kind: &str, year: i64, class: &str| {
+            let (township, neighborhood) = ("77".to_owned(), "020".to_owned());
+            let data = ParcelFact {
+                kind: kind.into(),
+                pin: COOK_PIN.into(),
+                year,
+                class: class.into(),
+                township,
+                neighborhood,
+                ..ParcelFact::default()
+            };
+            let key = format!("cook.{kind}/{COOK_PIN}{year}");
+            testing::fact(key, FactKind::Observed, 1_795_176_000_000, Some(ParcelsFact::Parcel(Box::new(data))))
+        };
+        let (value, exempt) = (|year, class| fact(VALUE, year, class), |year| fact(EXEMPT, year, ""));
+        for facts in [[value(2026, "517"), exempt(2026)], [exempt(2026), value(2026, "517")]] {
+            let mut engine = Engine::default();
+            facts.iter().for_each(|fact| engine.decide(fact));
+            let found = flags(&engine, COOK_PIN);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].0, "X6");
+            assert!(found[0].1.starts_with("the record shows ") && found[0].1.contains("517"), "{found:?}");
+            assert_eq!(counted_of(&engine, cook::COUNTY), BTreeMap::from([("X6".to_owned(), 1)]));
+            let record = engine.records().into_values().find(|record| record.flag.is_some()).unwrap();
+            assert_eq!((record.county.as_str(), record.flag.as_ref().map(|flag| flag.owner.as_str())), (cook::COUNTY, Some("")));
+            engine.decide(&value(2027, "517"));
+            assert_eq!(flags(&engine, COOK_PIN).len(), 1, "the table is a year behind");
+            engine.decide(&value(2027, "EX"));
+            assert_eq!((flags(&engine, COOK_PIN), counted_of(&engine, cook::COUNTY)), (Vec::new(), BTreeMap::new()));
+            engine.decide(&value(2028, "517"));
+            assert_eq!(flags(&engine, COOK_PIN), [], "the table is two years behind");
+        }
     }
 
     /// Proves that parcels with one mailing address are flagged together, whichever row comes last, and no longer when one of them moves its address; and

@@ -46,6 +46,12 @@ pub(super) struct Roll {
     /// Whether it is in the row of the sold parcels of its neighbourhood, which are decided again when a cycle closes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_listed: bool,
+    /// The newest year in which the table of exempt parcels of Cook County has it; `None` if it never had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exempt_year: Option<i64>,
+    /// Of a parcel of Cook County: the rules that flag its exemption.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) flags: Vec<String>,
     /// What only the rows of Allegheny County say of a parcel; `None` for parcels of Cook County.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) details: Option<Box<Details>>,
@@ -255,6 +261,11 @@ impl Roll {
     pub(super) fn area(&self) -> Option<Area> {
         let (_, year) = self.years.last_key_value()?;
         Some(Area { township: year.township.clone(), neighborhood: year.neighborhood.clone() })
+    }
+
+    /// The newest year with an assessment; `None` before the first.
+    pub(super) fn newest_year(&self) -> Option<i64> {
+        self.years.last_key_value().map(|(year, _)| *year)
     }
 
     /// The class, in the newest year; `None` before its first assessment.

@@ -91,7 +91,8 @@ impl Read for Arguments {
         }
         let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
         survey.notes.iter().for_each(|note| reader.note(note.clone()));
-        let phrases = survey.shown(&reader.at, &ledger, question, reader.limit()).await?;
+        let limit = reader.limit();
+        let phrases = survey.shown(&reader.at, &ledger, question, limit).await?;
         if phrases.is_empty() {
             let note = measured::no_baseline(&ledger, question).await?;
             reader.note(note);

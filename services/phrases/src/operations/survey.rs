@@ -29,8 +29,8 @@ const COUNTS_MAX: usize = 4;
 /// How many hours are read before the number of stories is checked.
 const HOURS_A_READ: i64 = 96;
 
-/// What a survey is kept by: generation, seq, window and multiple.
-type Place = (u64, Seq, i64, u64);
+/// What a survey is kept by: generation and rendition, because the titles that it shows can be hidden, seq, window and multiple.
+type Place = ((u64, u64), Seq, i64, u64);
 /// What counts are kept by: generation, seq and window. They serve all multiples.
 type CountsPlace = (u64, Seq, i64);
 
@@ -71,17 +71,19 @@ pub(crate) struct Survey {
 #[derive(Debug)]
 struct Found {
     measured: Measured,
-    /// What answers show, once an answer showed it: its stories are read only then.
+    /// What answers at the newest position show, once one showed it: its stories are read only then.
     shown: OnceLock<Velocity>,
 }
 
 impl Found {
     async fn shown(&self, at: &Position, ledger: &Ledger, question: Question) -> Result<Velocity, Problem> {
-        if let Some(shown) = self.shown.get() {
+        // An earlier position shows no story that is gone by now, so what was shown there is not kept.
+        let is_newest = at.seq == at.last;
+        if let Some(shown) = self.shown.get().filter(|_| is_newest) {
             return Ok(shown.clone());
         }
         let shown = self.measured.shown(at, ledger, question).await?;
-        Ok(self.shown.get_or_init(|| shown).clone())
+        Ok(if is_newest { self.shown.get_or_init(|| shown).clone() } else { shown })
     }
 }
 
@@ -96,7 +98,8 @@ impl Survey {
 /// Returns the phrases that rise at a position.
 pub(crate) async fn survey(ctx: &Context, at: &Position, ledger: &Shared, question: Question) -> Result<Arc<Survey>, Problem> {
     let surveys = Surveys::of(ctx);
-    let place = (at.view.generation(), at.seq, question.window_hours, question.min_multiple.to_bits());
+    let generation = (at.view.generation(), at.view.rendition());
+    let place = (generation, at.seq, question.window_hours, question.min_multiple.to_bits());
     if let Some(known) = known(&surveys.surveys, &place) {
         return Ok(known);
     }
@@ -172,7 +175,91 @@ async fn counts(ctx: &Context, at: &Position, ledger: &Shared, window_hours: i64
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use feed::testing::World;
+    use fold::records::Rules;
+    use schemas::key;
+    use schemas::suppression::{PHRASE, SuppressionRow};
+    use schemas::tables::Write;
+    use schemas::views::accounts::{SUPPRESSIONS, VIEW as ACCOUNTS};
+    use velocity::calendar::{DAY_HOURS, HOUR_MS};
+    use velocity::hours::{DayRow, Hour};
+    use velocity::mentions::Mentions;
+    use velocity::rows::{BOARD_KEY, Board, CLOCK_KEY, Clock, DocRow, day_key, doc_key, gram_key};
+    use view_store::{Checkpoint, View, ViewStore};
+
     use super::*;
+    use crate::record::TABLES;
+    use crate::rules::PhrasesRules;
+
+    const NEWEST: i64 = 480_000;
+
+    fn row(key: &str, value: &impl serde::Serialize) -> Write {
+        Write::put(TABLES.sources, key![key], Bytes::from(serde_json::to_vec(value).unwrap()))
+    }
+
+    fn checkpoint(seq: u64) -> Checkpoint {
+        Checkpoint { seq: Seq(seq), ..Checkpoint::default() }
+    }
+
+    /// A view in which five stories have the phrase `agent mesh`, which nobody mentioned before.
+    async fn with_stories(world: &World) -> Arc<dyn View> {
+        let view = world.store.live(TABLES.view).await.unwrap();
+        let mut writes = Vec::new();
+        for day in NEWEST.div_euclid(DAY_HOURS) - 15..=NEWEST.div_euclid(DAY_HOURS) {
+            let mut hours = DayRow::default();
+            for hour in (0..DAY_HOURS).filter(|hour| day * DAY_HOURS + hour <= NEWEST) {
+                hours.insert(hour, Hour { stories: 50, is_complete: true });
+            }
+            writes.push(row(&day_key(day), &hours));
+        }
+        let mut mentions = Vec::new();
+        for n in 1..=5_u32 {
+            let title = if n == 5 { "Agent mesh of Ann Oak".to_owned() } else { format!("Agent mesh {n}") };
+            let doc = DocRow { hour: NEWEST - 1, author: n, domain: n, title, ..DocRow::default() };
+            let key = doc_key(&n.to_string());
+            writes.extend(PhrasesRules::index(&key, &serde_json::to_string(&doc).unwrap(), Seq(n.into())));
+            writes.push(row(&key, &doc));
+            mentions.push(doc.mention());
+        }
+        writes.push(row(&gram_key("agent mesh"), &Mentions::of(mentions)));
+        writes.push(row(CLOCK_KEY, &Clock { newest: NEWEST, ..Clock::default() }));
+        writes.push(row(BOARD_KEY, &Board { hour: NEWEST, phrases: vec!["agent mesh".to_owned()] }));
+        view.commit(writes, &checkpoint(5)).await.unwrap();
+        view
+    }
+
+    /// Proves that the stories of a rising phrase are those that are there now and that operators do not hide, also if an earlier answer showed others.
+    #[tokio::test]
+    async fn kept_surveys_show_no_story_that_is_gone_or_hidden() {
+        let world = World::new().await;
+        let (view, ctx) = (with_stories(&world).await, world.context((NEWEST + 1) * HOUR_MS));
+        let titles = async |view: &Arc<dyn View>, last: u64| {
+            let now = ctx.clock.now();
+            let at = Position { view: Arc::clone(view), seq: Seq(5), last: Seq(last), now, clock_time: now };
+            let ledger = Ledger::of(&ctx, &at, WINDOW_DEFAULT).await.unwrap().unwrap();
+            let survey = survey(&ctx, &at, &ledger, Question::default()).await.unwrap();
+            let shown = survey.shown(&at, &ledger, Question::default(), 10).await.unwrap();
+            assert_eq!(shown.iter().map(|one| one.phrase.as_str()).collect::<Vec<_>>(), ["agent mesh"]);
+            shown[0].samples.iter().map(|sample| sample.title.clone()).collect::<Vec<_>>()
+        };
+        for _ in 0..2 {
+            assert_eq!(titles(&view, 5).await, ["Agent mesh of Ann Oak", "Agent mesh 4", "Agent mesh 3"]);
+        }
+        let hidden = Write::put(
+            &SUPPRESSIONS,
+            key![PHRASE.name, PHRASE.normalize("Ann Oak").unwrap()],
+            Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap()),
+        );
+        let accounts = world.store.live(&ACCOUNTS).await.unwrap();
+        accounts.commit(vec![hidden], &checkpoint(1)).await.unwrap();
+        let without = ctx.store.live(TABLES.view).await.unwrap();
+        assert_eq!(titles(&without, 5).await, ["Agent mesh 4", "Agent mesh 3", "Agent mesh 2"]);
+        let removed = row(&doc_key("4"), &DocRow { hour: NEWEST - 1, removed: true, ..DocRow::default() });
+        view.commit(vec![removed], &checkpoint(6)).await.unwrap();
+        assert_eq!(titles(&without, 6).await, ["Agent mesh 3", "Agent mesh 2", "Agent mesh 1"]);
+        assert_eq!(titles(&view, 6).await, ["Agent mesh of Ann Oak", "Agent mesh 3", "Agent mesh 2"]);
+    }
 
     /// Proves which questions show only phrases that the default one shows.
     #[test]

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use crate::Receipts;
 use access::append::{self, CommandPolicy};
 use operation::context::Context;
-use operation::metrics;
+use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
 use transparency::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
@@ -97,6 +97,7 @@ impl Signer {
         loop {
             self.ctx.store.served(&[TABLES.view.name]).await;
             self.compare_if_needed().await;
+            metrics::count_round(RoundTask::Signer);
             tokio::select! {
                 () = tokio::time::sleep(COMPARE_INTERVAL) => {}
                 () = self.wake.notified() => {}

@@ -1,20 +1,17 @@
 //! Backups of a log: consistent while others append, incremental, resumed after an interruption, and refused when they are damaged.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
-mod contents;
-
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contents::contents_of;
 use event_log::backup::{Backup, Error, LeftOut, Plan, Source, Written, back_up};
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Headers, Record, Stored};
 use schemas::topics::{self, ACCOUNTS, CHANGES_RECALLS, IMPORTS, RECALLS, Topic};
 use tokio::sync::Semaphore;
+
+use crate::contents::contents_of;
 
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, Options::default()).unwrap()

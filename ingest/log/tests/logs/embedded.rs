@@ -1,7 +1,5 @@
 //! The embedded log: the contract of all logs, and what remains after a restart. Damage to its files is tested in `damage.rs`.
 
-#![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
-
 use std::sync::Arc;
 
 use bytes::Bytes;

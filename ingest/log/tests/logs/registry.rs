@@ -1,7 +1,5 @@
 //! Schema-registry framing: against a real registry, and against unexpected responses.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

@@ -1,19 +1,16 @@
 //! Moving topics between logs: records arrive unchanged at their offsets, and an archive that does not fit is refused.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
-mod contents;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contents::contents_of;
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::transfer::{self, Archive, Error, Outcome};
 use event_log::{Append, EventLog, Headers, Record, Stored};
 use schemas::position::LogOffset;
 use schemas::topics::{self, ACCOUNTS, CHANGES_RECALLS, IMPORTS, RECALLS, REJECTED, Topic};
+
+use crate::contents::contents_of;
 
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, Options::default()).unwrap()
@@ -174,7 +171,7 @@ type Place<'a> = (&'a str, i32, i64);
 
 /// An archive with these end offsets in its header and these rows of topic, partition and offset.
 fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
-    let schema = apache_avro::Schema::parse_str(include_str!("../src/transfer/record.avsc")).unwrap();
+    let schema = apache_avro::Schema::parse_str(include_str!("../../src/transfer/record.avsc")).unwrap();
     let mut writer = apache_avro::Writer::new(&schema, Vec::new()).unwrap();
     writer.add_user_metadata("highwater.ends".to_owned(), ends).unwrap();
     for (topic, partition, offset) in rows {

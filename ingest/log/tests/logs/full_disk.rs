@@ -1,7 +1,5 @@
 //! The embedded log on a disk that fills up: appends pause and continue without a restart, and reads are answered meanwhile.
 
-#![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,8 +1,6 @@
 //! Damages the embedded log's files. Every damage must lead to an error that says what is wrong or to the true records, never to other or
 //! fewer records.
 
-#![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
