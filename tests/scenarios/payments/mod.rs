@@ -132,6 +132,63 @@ fn pay_until_answered(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str)
     })
 }
 
+/// The listings have the terms of each paid call: at its URL, and `offered`, those of the tool `issue_receipt`.
+fn listings_have_the_terms(server: &Server, offered: &Value) {
+    let at = server.address;
+    for listing in ["/.well-known/x402", "/receipts/.well-known/x402"] {
+        let listed = server.json(listing, "");
+        let (mut http, mut mcp) = (0, 0);
+        for item in listed["items"].as_array().unwrap() {
+            if item["type"] == "http" {
+                let url = item["call"]["url"].as_str().unwrap();
+                let path = url.strip_prefix(&format!("http://{at}")).unwrap();
+                let answer = try_send(at, item["call"]["method"].as_str().unwrap(), path, &[], "").unwrap();
+                let header: Value = serde_json::from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap()).unwrap();
+                assert_eq!((answer.status, &header["accepts"], &header["resource"]["url"]), (402, &item["accepts"], &item["resource"]));
+                assert_eq!(json_of(&answer)["accepts"], item["acceptsV1"]);
+                http += 1;
+            } else if item["call"]["tool"] == "issue_receipt" {
+                assert_eq!((&offered["accepts"], &offered["resource"]["url"]), (&item["accepts"], &item["resource"]));
+                mcp += 1;
+            }
+        }
+        // Operations of other services have prices, too.
+        let is_root = !listing.starts_with("/receipts");
+        assert!((http == 1 || is_root && http > 1) && mcp == 1, "{listing}: {http} {mcp}");
+    }
+    // A route that sells several tools is also listed without a query: called like that, it has the terms of one of them.
+    let listed = server.json("/.well-known/x402", "");
+    let bare = format!("http://{at}/parcels/x402/pay");
+    assert!(listed["routes"].as_array().unwrap().iter().any(|route| route["endpoint"] == bare), "{}", listed["routes"]);
+    let called = try_send(at, "GET", "/parcels/x402/pay", &[], "").unwrap();
+    let terms: Value = serde_json::from_slice(&STANDARD.decode(called.header("payment-required")).unwrap()).unwrap();
+    assert_eq!((called.status, &terms["resource"]["url"]), (402, &json!(bare)));
+    let has_terms = |item: &Value| item["resource"] == bare && item["accepts"] == terms["accepts"];
+    assert!(listed["items"].as_array().unwrap().iter().any(has_terms), "{terms}");
+}
+
+/// What is stored of payments and receipts cannot move money, and is the same after a rebuild.
+fn nothing_stored_moves_money(data: &Path, issued: &Value) {
+    let stored =
+        ["payments", "changes.payments", "changes.receipts", "receipts"].map(|topic| stdout(highwater(data, NOWHERE, &["export", topic])));
+    assert!(stored[0].contains("\"settled\"") && stored[2].contains(issued["id"].as_str().unwrap()));
+    let signature = payment(1)["payload"]["signature"].as_str().unwrap()[2..60].to_owned();
+    assert!(stored.iter().all(|text| !text.contains(&signature)), "a stored text contains a signature");
+    for view in ["payments", "receipts"] {
+        let digest = || stdout(highwater(data, NOWHERE, &["digest", view, "--history"]));
+        let before = digest();
+        stdout(highwater(data, NOWHERE, &["replay", view]));
+        let redecide = highwater(data, NOWHERE, &["redecide", view]);
+        // Receipts that were signed and issued cannot change.
+        if view == "receipts" {
+            assert!(stderr_of_failure(redecide).contains("cannot be decided again"))
+        } else {
+            drop(stdout(redecide))
+        }
+        assert_eq!(digest(), before);
+    }
+}
+
 /// Proves that an unpaid call gets the payment terms, the same in both versions, over REST and MCP and at each URL of the listing; that a payment buys
 /// one answer, which only the same payment with the same request gets again; that what is wrong with a payment is named and moves no money;
 /// and that nothing is stored that could move money.
@@ -163,40 +220,7 @@ fn payment_buys_one_answer() {
     assert_eq!((&offered["isError"], &offered["structuredContent"]["x402Version"]), (&json!(true), &json!(2)));
     assert_eq!(serde_json::from_str::<Value>(offered["content"][0]["text"].as_str().unwrap()).unwrap(), offered["structuredContent"]);
 
-    // The listing has the same terms.
-    for listing in ["/.well-known/x402", "/receipts/.well-known/x402"] {
-        let listed = server.json(listing, "");
-        let (mut http, mut mcp) = (0, 0);
-        for item in listed["items"].as_array().unwrap() {
-            if item["type"] == "http" {
-                let url = item["call"]["url"].as_str().unwrap();
-                let path = url.strip_prefix(&format!("http://{at}")).unwrap();
-                let answer = try_send(at, item["call"]["method"].as_str().unwrap(), path, &[], "").unwrap();
-                let header: Value = serde_json::from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap()).unwrap();
-                assert_eq!((answer.status, &header["accepts"], &header["resource"]["url"]), (402, &item["accepts"], &item["resource"]));
-                assert_eq!(json_of(&answer)["accepts"], item["acceptsV1"]);
-                http += 1;
-            } else if item["call"]["tool"] == "issue_receipt" {
-                assert_eq!(
-                    (&offered["structuredContent"]["accepts"], &offered["structuredContent"]["resource"]["url"]),
-                    (&item["accepts"], &item["resource"])
-                );
-                mcp += 1;
-            }
-        }
-        // Operations of other services have prices, too.
-        let is_root = !listing.starts_with("/receipts");
-        assert!((http == 1 || is_root && http > 1) && mcp == 1, "{listing}: {http} {mcp}");
-    }
-    // A route that sells several tools is also listed without a query: called like that, it has the terms of one of them.
-    let listed = server.json("/.well-known/x402", "");
-    let bare = format!("http://{at}/parcels/x402/pay");
-    assert!(listed["routes"].as_array().unwrap().iter().any(|route| route["endpoint"] == bare), "{}", listed["routes"]);
-    let called = try_send(at, "GET", "/parcels/x402/pay", &[], "").unwrap();
-    let terms: Value = serde_json::from_slice(&STANDARD.decode(called.header("payment-required")).unwrap()).unwrap();
-    assert_eq!((called.status, &terms["resource"]["url"]), (402, &json!(bare)));
-    let has_terms = |item: &Value| item["resource"] == bare && item["accepts"] == terms["accepts"];
-    assert!(listed["items"].as_array().unwrap().iter().any(has_terms), "{terms}");
+    listings_have_the_terms(&server, &offered["structuredContent"]);
 
     // A payment of version 1, then the same call again.
     let first = pay(at, &payment(1), &body("a", 1)).unwrap();
@@ -249,25 +273,7 @@ fn payment_buys_one_answer() {
     assert_eq!(try_send(at, "POST", ISSUE, &twice, &body("a", 4)).unwrap().status, 400);
     assert_eq!(backend.transfers().len(), 3);
     drop(server);
-
-    let stored =
-        ["payments", "changes.payments", "changes.receipts", "receipts"].map(|topic| stdout(highwater(&data, NOWHERE, &["export", topic])));
-    assert!(stored[0].contains("\"settled\"") && stored[2].contains(issued["id"].as_str().unwrap()));
-    let signature = payment(1)["payload"]["signature"].as_str().unwrap()[2..60].to_owned();
-    assert!(stored.iter().all(|text| !text.contains(&signature)), "a stored text contains a signature");
-    for view in ["payments", "receipts"] {
-        let digest = || stdout(highwater(&data, NOWHERE, &["digest", view, "--history"]));
-        let before = digest();
-        stdout(highwater(&data, NOWHERE, &["replay", view]));
-        let redecide = highwater(&data, NOWHERE, &["redecide", view]);
-        // Receipts that were signed and issued cannot change.
-        if view == "receipts" {
-            assert!(stderr_of_failure(redecide).contains("cannot be decided again"))
-        } else {
-            drop(stdout(redecide))
-        }
-        assert_eq!(digest(), before);
-    }
+    nothing_stored_moves_money(&data, &issued);
 }
 
 /// Proves that only networks that the facilitator lists as supported are offered, and that a server without any of them does not start.

@@ -65,6 +65,84 @@ impl Drop for NameServer {
     }
 }
 
+/// URLs of internal addresses in every spelling, and others that are no targets. PORT is that of the listener.
+const REFUSED_URLS: &[&str] = &[
+    "http://example.com/",
+    "https://127.0.0.1:PORT/",
+    "https://2130706433:PORT/",
+    "https://0x7f000001:PORT/",
+    "https://0177.0.0.1:PORT/",
+    "https://0x7f.1:PORT/",
+    "https://127.1:PORT/",
+    "https://1\u{ff12}7.0.0.1:PORT/",
+    "https://\u{2460}27.0.0.1:PORT/",
+    "https://127.0.0.1.:PORT/",
+    "https://localhost:PORT/",
+    "https://LOCALHOST.:PORT/",
+    "https://a.localhost:PORT/",
+    "https://intranet:PORT/",
+    "https://printer.local:PORT/",
+    "https://db.internal:PORT/",
+    "https://x.home.arpa:PORT/",
+    "https://0.0.0.0:PORT/",
+    "https://10.0.0.1/",
+    "https://172.31.0.1/",
+    "https://192.168.1.1/",
+    "https://100.64.0.1/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://192.0.0.1/",
+    "https://198.18.0.1/",
+    "https://224.0.0.1/",
+    "https://240.0.0.1/",
+    "https://255.255.255.255/",
+    "https://[::1]:PORT/",
+    "https://[::]:PORT/",
+    "https://[::ffff:127.0.0.1]:PORT/",
+    "https://[::ffff:7f00:1]:PORT/",
+    "https://[::127.0.0.1]:PORT/",
+    "https://[64:ff9b::7f00:1]:PORT/",
+    "https://[64:ff9b:1::1]/",
+    "https://[2002:7f00:1::]:PORT/",
+    "https://[2001:db8::1]/",
+    "https://[2001::1]/",
+    "https://[fd00:ec2::254]/",
+    "https://[fe80::1]/",
+    "https://[fe80::1%25eth0]/",
+    "https://[ff02::1]/",
+    "https://example.com:22/",
+    "https://example.com:25/",
+    "https://example.com:80/",
+    "https://example.com:6379/",
+    "https://8.8.8.8:65535/",
+    "https://user@example.com/",
+    "https://user:pass@example.com/",
+    "https://example.com@127.0.0.1:PORT/",
+    "https://127.0.0.1:PORT\\@example.com/",
+    "https://example.com#@127.0.0.1/",
+    "ftp://example.com/",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:PORT/",
+    "https://",
+    "https:///x",
+    "//127.0.0.1/",
+    "https://exa mple.com/",
+    "https://example.com\t/",
+    "https://exam\u{0}ple.com/",
+];
+
+/// Every such URL is refused at the registration. Returns what the answers say.
+fn refused_at_registration(server: &Server, key: &str, port: u16) -> Vec<String> {
+    let mut report = Vec::new();
+    for form in REFUSED_URLS {
+        let url = form.replace("PORT", &port.to_string());
+        let answer = server.send("POST", "/recalls/api/webhook", key, &json!({"webhook_url": url}).to_string());
+        let result: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((answer.status, result["parameter"].as_str()), (400, Some("webhook_url")), "{url:?}: {result}");
+        report.push(format!("{form:?}: {}", result["detail"].as_str().unwrap()));
+    }
+    report
+}
+
 /// Proves that internal addresses are not accepted as targets: every spelling of one is refused at the registration, and every name that
 /// resolves to one, at the first or a later query, is refused at the delivery, without a packet to a listener there. The answers for such a name are
 /// those for a name that does not exist. Where private targets are permitted, the same name reaches the listener.
@@ -109,77 +187,7 @@ fn private_targets_are_refused() {
     };
     let key = stdout(command("false", &["keys", "mint", "--tier", "business"])).trim().to_owned();
     let server = Server::ready(command("false", &["serve"]));
-    let mut report = Vec::new();
-    let forms = [
-        "http://example.com/",
-        "https://127.0.0.1:PORT/",
-        "https://2130706433:PORT/",
-        "https://0x7f000001:PORT/",
-        "https://0177.0.0.1:PORT/",
-        "https://0x7f.1:PORT/",
-        "https://127.1:PORT/",
-        "https://1\u{ff12}7.0.0.1:PORT/",
-        "https://\u{2460}27.0.0.1:PORT/",
-        "https://127.0.0.1.:PORT/",
-        "https://localhost:PORT/",
-        "https://LOCALHOST.:PORT/",
-        "https://a.localhost:PORT/",
-        "https://intranet:PORT/",
-        "https://printer.local:PORT/",
-        "https://db.internal:PORT/",
-        "https://x.home.arpa:PORT/",
-        "https://0.0.0.0:PORT/",
-        "https://10.0.0.1/",
-        "https://172.31.0.1/",
-        "https://192.168.1.1/",
-        "https://100.64.0.1/",
-        "https://169.254.169.254/latest/meta-data/",
-        "https://192.0.0.1/",
-        "https://198.18.0.1/",
-        "https://224.0.0.1/",
-        "https://240.0.0.1/",
-        "https://255.255.255.255/",
-        "https://[::1]:PORT/",
-        "https://[::]:PORT/",
-        "https://[::ffff:127.0.0.1]:PORT/",
-        "https://[::ffff:7f00:1]:PORT/",
-        "https://[::127.0.0.1]:PORT/",
-        "https://[64:ff9b::7f00:1]:PORT/",
-        "https://[64:ff9b:1::1]/",
-        "https://[2002:7f00:1::]:PORT/",
-        "https://[2001:db8::1]/",
-        "https://[2001::1]/",
-        "https://[fd00:ec2::254]/",
-        "https://[fe80::1]/",
-        "https://[fe80::1%25eth0]/",
-        "https://[ff02::1]/",
-        "https://example.com:22/",
-        "https://example.com:25/",
-        "https://example.com:80/",
-        "https://example.com:6379/",
-        "https://8.8.8.8:65535/",
-        "https://user@example.com/",
-        "https://user:pass@example.com/",
-        "https://example.com@127.0.0.1:PORT/",
-        "https://127.0.0.1:PORT\\@example.com/",
-        "https://example.com#@127.0.0.1/",
-        "ftp://example.com/",
-        "file:///etc/passwd",
-        "gopher://127.0.0.1:PORT/",
-        "https://",
-        "https:///x",
-        "//127.0.0.1/",
-        "https://exa mple.com/",
-        "https://example.com\t/",
-        "https://exam\u{0}ple.com/",
-    ];
-    for form in forms {
-        let url = form.replace("PORT", &port.to_string());
-        let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
-        let result: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!((answer.status, result["parameter"].as_str()), (400, Some("webhook_url")), "{url:?}: {result}");
-        report.push(format!("{form:?}: {}", result["detail"].as_str().unwrap()));
-    }
+    let mut report = refused_at_registration(&server, &key, port);
     let register = |server: &Server, name: &str| {
         let url = format!("https://{name}.highwater-canary.com:{port}/in");
         let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
