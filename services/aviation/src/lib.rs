@@ -2,32 +2,18 @@
 
 pub mod operations;
 pub mod rules;
+mod source;
 
 use crate::operations::{assess, audit, followed, match_ads, recurring, stored_fleets};
-use schemas::topics::{CHANGES_AVIATION, DIRECTIVES};
-use schemas::views::aviation::{AirworthinessDirective, TABLES};
+use schemas::views::aviation::AirworthinessDirective;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub(crate) use self::source::Change;
+use self::source::rule;
+pub use self::source::{DISCLAIMER, FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. The match is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("aviation", &TABLES, &CHANGES_AVIATION, &[DIRECTIVES]) };
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
-
-/// What every answer about an aircraft says.
-pub const DISCLAIMER: &str =
-    "Results are informational, not a maintenance record; they do not decide serial-number or installed-appliance applicability.";
-
-/// The rules by which answers are made, as they name them: those that read and compare texts, and the version of the data file of makes and models.
-fn rule() -> String {
-    format!("directives/{}, aircraft_aliases/{}", directives::RULES_VERSION, directives::aliases_version())
-}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -71,9 +57,6 @@ pub fn service() -> Registration {
     .with(history::operations::<AirworthinessDirective>(SOURCE))
     .with_data(directives::shown_aliases())
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<AirworthinessDirective>;
 
 #[cfg(test)]
 mod tests {

@@ -3,23 +3,17 @@
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{check, filter, followed, health, register};
-use crate::record::{TABLES, Trademark};
-use schemas::topics::{CHANGES_NAMES, MARKS};
+use crate::record::Trademark;
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+pub(crate) use self::source::Change;
+pub use self::source::{FEED, SOURCE};
 use operation::{Definition, RecordPage};
 use reads::registration::{Registration, Task, TaskRole};
 use reads::{changes_since, filters, history, keys, read, yearly};
-
-/// The source of the service's changes. The check is free, so everybody sees all changes.
-pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("names", &TABLES, &CHANGES_NAMES, &[MARKS]) };
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
@@ -61,9 +55,6 @@ pub fn service() -> Registration {
     .with_data(marks::words::shown())
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])
 }
-
-/// A change of this service.
-pub(crate) type Change = feed::filter::Element<Trademark>;
 
 #[cfg(test)]
 mod tests;

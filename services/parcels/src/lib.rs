@@ -5,41 +5,19 @@ pub mod county;
 pub mod operations;
 pub mod record;
 pub mod rules;
+mod source;
 
 use crate::operations::{check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled};
-use crate::record::{Parcel, RULE, TABLES};
-use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES};
+use crate::record::Parcel;
 use schemas::{cook, masked_text};
 use serde_json::json;
 
-use feed::Source;
-use feed::query::Feed;
+use self::source::{DISCLAIMER, FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS, rule};
+pub use self::source::{FEED, SOURCE};
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, RecordPage};
 use reads::registration::Registration;
 use reads::{changes_since, followed::operations, history, keys, read};
-
-/// The source of the service's changes. Below tier pro, parcels are shown in their redacted form.
-pub const SOURCE: Source = Source::of_records("parcels", &TABLES, &CHANGES_PARCELS, &[PARCELS, SALES, LIENS, PERMITS]).redacted::<Parcel>();
-
-/// The feed of its changes under a filter.
-pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
-
-/// The price of a call for leads in millionths of a US dollar.
-const LEADS_MICROS: u64 = 200_000;
-/// The price of a call for permits in millionths of a US dollar.
-const PERMITS_MICROS: u64 = 20_000;
-/// The price of a report on liens in millionths of a US dollar.
-const LIENS_MICROS: u64 = 500_000;
-/// The price of a call for flags of exemptions in millionths of a US dollar.
-const FLAGS_MICROS: u64 = 20_000;
-/// What every answer says about itself.
-const DISCLAIMER: &str = "Public-record inference, not an appraisal, title report, legal or tax advice.";
-
-/// The rules by which answers are made, as they name them: the comparison, and the version of the data file of classes.
-fn rule() -> String {
-    format!("{RULE}, cook_classes/{}", cook::classes_version())
-}
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {

@@ -1,0 +1,16 @@
+//! The source of the service's changes, and their feed.
+
+use feed::Source;
+use feed::query::Feed;
+use schemas::topics::{CHANGES_NAMES, MARKS};
+
+use crate::record::{TABLES, Trademark};
+
+/// The source of the service's changes. The check is free, so everybody sees all changes.
+pub const SOURCE: Source = Source { sample_days: None, ..Source::of_records("names", &TABLES, &CHANGES_NAMES, &[MARKS]) };
+
+/// The feed of its changes under a filter.
+pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
+
+/// A change of this service.
+pub(crate) type Change = feed::filter::Element<Trademark>;
