@@ -113,10 +113,10 @@ async fn send_async(address: SocketAddr, method: &str, path: String, key: &str, 
 
 /// Writes arguments as a REST query.
 fn query_of(arguments: &Value) -> String {
+    let one = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = |value: &Value| match value {
-        Value::Array(items) => items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join(","),
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
+        Value::Array(items) => items.iter().map(one).collect::<Vec<_>>().join(","),
+        value => one(value),
     };
     let pairs: Vec<String> = arguments.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
     pairs.join("&").replace(' ', "%20")
