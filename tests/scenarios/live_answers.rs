@@ -160,11 +160,6 @@ fn has_records(answer: &Value) -> bool {
     lists.any(|items| !items.is_empty())
 }
 
-/// Whether an answer says that phrases have no labels because this scenario has too few days of stories.
-fn lacks_windows(answer: &Value) -> bool {
-    answer["note"].as_str().is_some_and(|note| note.contains("windows before are complete"))
-}
-
 /// Calls the example of every operation of every service, which must have a non-empty answer over REST, and the same answer over MCP if the operation is
 /// a tool. Returns the tools that read with their answers, by the URL of their service.
 async fn call_every_example(fixture: &Fixture) -> Value {
@@ -226,8 +221,9 @@ async fn call_every_example(fixture: &Fixture) -> Value {
         // A tool without a route is called below.
         assert!(wrong.is_empty() || !operation.has_route(), "{shown}: {wrong:?}");
         let is_list = !matches!(operation.name, "health" | "record") && !operation.name.starts_with("list_");
-        if is_read && operation.has_route() && is_list {
-            assert!(has_records(&direct) || lacks_windows(&direct), "{shown}: {direct}");
+        // Phrases have labels after five days of stories; this scenario has one, and the scenarios of phrases have a demo's.
+        if is_read && operation.has_route() && is_list && service.name != "phrases" {
+            assert!(has_records(&direct), "{shown}: {direct}");
         }
         let (tool, arguments) = match (operation.is_managed, operation.has_tool()) {
             (true, _) => ("manage", json!({"action": operation.name, "arguments": operation.example})),
