@@ -138,7 +138,7 @@ async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments:
 }
 
 /// The arguments with which an operation is called: its example, and for `record` the id of a record of the service. `None` if it needs an item that must
-/// be created first.
+/// be created first, or a record and there is none yet.
 async fn arguments_of(fixture: &Fixture, service: &Service, operation: &Operation) -> Option<Value> {
     // A tool without a route takes an `id` in its arguments.
     let needs_item = operation.path.contains('{') || (!operation.has_route() && operation.example["id"].is_string());
@@ -147,7 +147,7 @@ async fn arguments_of(fixture: &Fixture, service: &Service, operation: &Operatio
     }
     let changes = service.operations.iter().find(|other| operation.name == "record" && other.name == "changes")?;
     let page = get(fixture, service.name, changes, &json!({ "start": "earliest", "limit": 1 })).await;
-    Some(json!({ "id": page["changes"][0]["record"]["id"] }))
+    Some(json!({ "id": page["changes"][0]["record"]["id"].as_str()? }))
 }
 
 /// Whether an answer is about any record: one of its lists has items, or it has no list and counts records.
