@@ -113,10 +113,10 @@ async fn send_async(address: SocketAddr, method: &str, path: String, key: &str, 
 
 /// Writes arguments as a REST query.
 fn query_of(arguments: &Value) -> String {
+    let one = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = |value: &Value| match value {
-        Value::Array(items) => items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join(","),
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
+        Value::Array(items) => items.iter().map(one).collect::<Vec<_>>().join(","),
+        value => one(value),
     };
     let pairs: Vec<String> = arguments.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
     pairs.join("&").replace(' ', "%20")
@@ -138,7 +138,7 @@ async fn get(fixture: &Fixture, service: &str, operation: &Operation, arguments:
 }
 
 /// The arguments with which an operation is called: its example, and for `record` the id of a record of the service. `None` if it needs an item that must
-/// be created first.
+/// be created first, or a record and there is none yet.
 async fn arguments_of(fixture: &Fixture, service: &Service, operation: &Operation) -> Option<Value> {
     // A tool without a route takes an `id` in its arguments.
     let needs_item = operation.path.contains('{') || (!operation.has_route() && operation.example["id"].is_string());
@@ -147,7 +147,7 @@ async fn arguments_of(fixture: &Fixture, service: &Service, operation: &Operatio
     }
     let changes = service.operations.iter().find(|other| operation.name == "record" && other.name == "changes")?;
     let page = get(fixture, service.name, changes, &json!({ "start": "earliest", "limit": 1 })).await;
-    Some(json!({ "id": page["changes"][0]["record"]["id"] }))
+    Some(json!({ "id": page["changes"][0]["record"]["id"].as_str()? }))
 }
 
 /// Whether an answer is about any record: one of its lists has items, or it has no list and counts records.
@@ -221,7 +221,8 @@ async fn call_every_example(fixture: &Fixture) -> Value {
         // A tool without a route is called below.
         assert!(wrong.is_empty() || !operation.has_route(), "{shown}: {wrong:?}");
         let is_list = !matches!(operation.name, "health" | "record") && !operation.name.starts_with("list_");
-        if is_read && operation.has_route() && is_list {
+        // Phrases have labels after five days of stories; this scenario has one, and the scenarios of phrases have a demo's.
+        if is_read && operation.has_route() && is_list && service.name != "phrases" {
             assert!(has_records(&direct), "{shown}: {direct}");
         }
         let (tool, arguments) = match (operation.is_managed, operation.has_tool()) {
