@@ -242,7 +242,7 @@ async fn free_callers_see_signals_and_terms() {
     let refused = fixture.send("POST", "/labs/v1/watchlist", &[("x-api-key", &fixture.key)], watch).await;
     let problem: Value = serde_json::from_slice(&refused.body).unwrap();
     assert_eq!((refused.status, &problem["parameter"]), (400, &json!("entity")), "{problem}");
-    assert!(problem["detail"].as_str().unwrap().starts_with("entity.type: \"lab\" is none of category, state, org, pi"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().starts_with("entity.type: \"lab\" is not one of category, state, org, pi"), "{problem}");
     fixture.end().await;
 }
 

@@ -12,10 +12,15 @@ pub struct Field<F, R> {
     pub(crate) name: &'static str,
     pub(crate) text: Option<Text<F>>,
     reading: Reading,
+    is_unset_if_blank: bool,
     condition: Condition<F, R>,
     search: Option<(u8, Search<F>)>,
     pub(crate) named: Option<Named>,
+    backfill: Option<fn(&F) -> bool>,
 }
+
+/// The lower and the upper bound of a range, as far as they are given.
+pub type Bounds = (Option<f64>, Option<f64>);
 
 /// Where a filter holds the text of a field.
 pub(crate) struct Text<F> {
@@ -29,7 +34,6 @@ enum Reading {
     AsGiven,
     Known(&'static [&'static str]),
     By(fn(&'static str, &str) -> Result<String, Problem>),
-    ByUnlessBlank(fn(&'static str, &str) -> Result<String, Problem>),
 }
 
 /// Which records a field selects.
@@ -40,6 +44,7 @@ enum Condition<F, R> {
     Containing(fn(&R) -> &str),
     OfText(fn(&R, &str) -> bool),
     OfFilter(fn(&F, &R) -> bool),
+    Within { most: &'static str, bounds: fn(&F) -> Bounds, own: fn(&R) -> Option<f64> },
 }
 
 /// How the changes that a field selects are found.
@@ -53,7 +58,29 @@ impl<F, R> Field<F, R> {
     /// A field of any type, by its name in queries.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { name, text: None, reading: Reading::Normalized, condition: Condition::Any, search: None, named: None }
+        Self {
+            name,
+            text: None,
+            reading: Reading::Normalized,
+            is_unset_if_blank: false,
+            condition: Condition::Any,
+            search: None,
+            named: None,
+            backfill: None,
+        }
+    }
+
+    /// The field `includeBackfill`: whether late news is selected as well.
+    #[must_use]
+    pub const fn backfill(includes: fn(&F) -> bool) -> Self {
+        Self { backfill: Some(includes), ..Self::new("includeBackfill") }
+    }
+
+    /// Two fields that are the bounds of a range, by their names in queries. They select the records with a number within the bounds; a record without a
+    /// number is selected only if neither bound is given. A range that ends before it begins is refused.
+    #[must_use]
+    pub const fn range(least: &'static str, most: &'static str, bounds: fn(&F) -> Bounds, own: fn(&R) -> Option<f64>) -> Self {
+        Self { condition: Condition::Within { most, bounds, own }, ..Self::new(least) }
     }
 
     /// A field that is an optional text. [`text_field!`](crate::text_field) calls it.
@@ -80,10 +107,10 @@ impl<F, R> Field<F, R> {
         Self { reading: Reading::By(read), ..self }
     }
 
-    /// Checks and normalizes a text, given the name of the field. A blank text counts as not given.
+    /// Counts a blank text as not given, before it is checked.
     #[must_use]
-    pub const fn read_unless_blank_by(self, read: fn(&'static str, &str) -> Result<String, Problem>) -> Self {
-        Self { reading: Reading::ByUnlessBlank(read), ..self }
+    pub const fn unset_if_blank(self) -> Self {
+        Self { is_unset_if_blank: true, ..self }
     }
 
     /// Selects the records with exactly the text.
@@ -158,11 +185,11 @@ impl<F, R> Field<F, R> {
         let slot = (text.slot)(filter);
         let Some(given) = slot.take() else { return Ok(()) };
         *slot = match self.reading {
+            _ if self.is_unset_if_blank && given.trim().is_empty() => None,
             Reading::Normalized => Some(normal(&given)).filter(|text| !text.is_empty()),
             Reading::AsGiven => Some(given),
             Reading::Known(known) => Some(known_value(self.name, self.name, &given, known)?.to_owned()),
-            Reading::ByUnlessBlank(_) if given.trim().is_empty() => None,
-            Reading::By(read) | Reading::ByUnlessBlank(read) => Some(read(self.name, &given)?),
+            Reading::By(read) => Some(read(self.name, &given)?),
         };
         Ok(())
     }
@@ -177,7 +204,28 @@ impl<F, R> Field<F, R> {
             Condition::Containing(own) => fits(&|wanted| contains(own(record), wanted)),
             Condition::OfText(rule) => fits(&|wanted| rule(record, wanted)),
             Condition::OfFilter(rule) => rule(filter, record),
+            Condition::Within { bounds, own, .. } => {
+                let (least, most) = bounds(filter);
+                least.is_none_or(|least| own(record).is_some_and(|number| number >= least))
+                    && most.is_none_or(|most| own(record).is_some_and(|number| number <= most))
+            }
         }
+    }
+
+    /// Checks that the field, if it is a range, does not end before it begins.
+    pub(crate) fn check_range(&self, filter: &F) -> Result<(), Problem> {
+        let (name, Condition::Within { most, bounds, .. }) = (self.name, &self.condition) else { return Ok(()) };
+        match bounds(filter) {
+            (Some(low), Some(high)) if low > high => {
+                Err(Problem::parameter(name, format!("{name}: {low} is more than {high}, which is given as {most}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the field asks for late news.
+    pub(crate) fn includes_backfill(&self, filter: &F) -> bool {
+        self.backfill.is_some_and(|includes| includes(filter))
     }
 
     /// The order and the query of the search, if the field is given and is one by which changes are found.
@@ -204,6 +252,7 @@ mod tests {
     struct Given {
         text: Option<String>,
         least: i64,
+        bounds: Bounds,
     }
 
     struct Owned {
@@ -256,7 +305,46 @@ mod tests {
         assert_eq!(read(text().left_as_given(), " Two  Words "), some(" Two  Words "));
         assert_eq!((read(text().one_of(&["CA", "TX"]), "tx"), read(text().one_of(&["CA", "TX"]), "t")), (some("TX"), refused.clone()));
         assert_eq!((read(text().read_by(upper), "tx"), read(text().read_by(upper), " ")), (some("TX"), refused));
-        assert_eq!((read(text().read_unless_blank_by(upper), "tx"), read(text().read_unless_blank_by(upper), " ")), (some("TX"), Ok(None)));
+        let optional = [text().read_by(upper).unset_if_blank(), text().one_of(&["CA", "TX"]).unset_if_blank()];
+        for row in optional {
+            let mut blank = given(" ");
+            assert_eq!((row.read(&mut blank).map(|()| blank.text), read(row, "tx")), (Ok(None), some("TX")));
+        }
+    }
+
+    /// Proves which records a range selects, and that one that ends before it begins is refused with its lower bound.
+    #[test]
+    fn ranges() {
+        let row = Row::range("minSize", "maxSize", |given| given.bounds, |record| (record.size > 0).then_some(3.0));
+        let known = Owned { text: "", size: 1 };
+        let unknown = Owned { text: "", size: 0 };
+        for (bounds, fits) in [
+            ((None, None), true),
+            ((Some(3.0), None), true),
+            ((None, Some(3.0)), true),
+            ((Some(3.0), Some(3.0)), true),
+            ((Some(3.5), None), false),
+            ((None, Some(2.5)), false),
+        ] {
+            let filter = Given { bounds, ..Given::default() };
+            assert_eq!(row.check_range(&filter), Ok(()), "{bounds:?}");
+            assert_eq!(row.selects(&filter, &known), fits, "{bounds:?}");
+            assert_eq!(row.selects(&filter, &unknown), bounds == (None, None), "{bounds:?}");
+        }
+        let problem = row.check_range(&Given { bounds: (Some(2.5), Some(1.0)), ..Given::default() }).unwrap_err();
+        assert_eq!(
+            (problem.parameter.as_str(), problem.detail.as_str()),
+            ("minSize", "minSize: 2.5 is more than 1, which is given as maxSize")
+        );
+    }
+
+    /// Proves that only the field of late news asks for it, and only if it is given.
+    #[test]
+    fn backfill() {
+        let row = Row::backfill(|given| given.least > 0);
+        let asked = Given { least: 1, ..Given::default() };
+        assert!(row.includes_backfill(&asked) && !row.includes_backfill(&Given::default()));
+        assert!(!text().includes_backfill(&asked));
     }
 
     /// Proves that a field that is given has the query of its search with its order, and no other field has one.

@@ -1,7 +1,5 @@
 //! Filters of a service's changes, the criteria of one search, and the terms by which matching changes are found without reading all of them.
 
-use std::fmt::Display;
-
 use jiff::civil::Date;
 use operation::context::Context;
 use operation::problem::Problem;
@@ -200,17 +198,17 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         Ok(self)
     }
 
-    /// Checks that no range of the filter ends before it begins, with [`check_range`].
+    /// Checks that no range of the table ends before it begins.
     ///
     /// # Errors
     /// `parameter-invalid`, naming the field.
     fn check_ranges(&self) -> Result<(), Problem> {
-        Ok(())
+        Self::FIELDS.iter().try_for_each(|field| field.check_range(self))
     }
 
     /// Whether late news is selected as well; see [`Element::is_backfill`].
     fn includes_backfill(&self) -> bool {
-        false
+        Self::FIELDS.iter().any(|field| field.includes_backfill(self))
     }
 
     /// Whether feeds, digests and watches under the filter have a change: it matches, and it is news or late news is asked for.
@@ -302,43 +300,10 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     }
 }
 
-/// Checks that a range, given as the names and values of two parameters, does not end before it begins.
-///
-/// # Errors
-/// `parameter-invalid`, naming the lower bound.
-pub fn check_range<T: PartialOrd + Display>(low: (&str, Option<T>), high: (&str, Option<T>)) -> Result<(), Problem> {
-    if let (Some(least), Some(most)) = (low.1, high.1)
-        && least > most
-    {
-        let detail = format!("{}: {least} is more than {most}, which is given as {}", low.0, high.0);
-        return Err(Problem::parameter(low.0, detail));
-    }
-    Ok(())
-}
-
 /// Decodes an element of the feed.
 pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
     serde_json::from_slice(element).map_err(|error| {
         tracing::error!(%error, "a change in the feed cannot be read");
         Problem::new(ErrorCode::Internal, "a stored change cannot be read")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that a range that ends before it begins is refused with its lower bound, and that any other range is not.
-    #[test]
-    fn ranges() {
-        let of = |least: Option<f64>, most: Option<f64>| check_range(("minAmount", least), ("maxAmount", most));
-        for (least, most) in [(None, None), (Some(2.0), None), (None, Some(1.0)), (Some(1.0), Some(1.0)), (Some(-1.0), Some(0.5))] {
-            assert_eq!(of(least, most), Ok(()));
-        }
-        let problem = of(Some(2.5), Some(1.0)).unwrap_err();
-        assert_eq!(
-            (problem.parameter.as_str(), problem.detail.as_str()),
-            ("minAmount", "minAmount: 2.5 is more than 1, which is given as maxAmount")
-        );
-    }
 }

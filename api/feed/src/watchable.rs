@@ -2,10 +2,10 @@
 
 use operation::Call;
 use operation::context::Context;
+use operation::known::known_value;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use schemars::JsonSchema;
-use schemas::names::hint;
 use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -99,13 +99,9 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
 /// # Errors
 /// `parameter-invalid` for an unknown kind, with the nearest one, and for a value that the filter refuses.
 pub fn entity_filter<F: Filter>(kinds: &[&'static str], kind: &str, value: &str) -> Result<(&'static str, F), Problem> {
-    let given = kind.trim().to_ascii_lowercase();
-    let unknown = || {
-        let hint = hint(&given, kinds.iter().copied());
-        Problem::parameter("entity", format!("entity.type: {kind:?} is none of {}{hint}", kinds.join(", ")))
-    };
-    let found = kinds.iter().copied().find(|known| *known == given);
-    let (known, filter) = found.and_then(|known| Some((known, F::of_text(known, value)?))).ok_or_else(unknown)?;
+    let known = known_value("entity", "entity.type", kind, kinds)?;
+    let unwatchable = || Problem::parameter("entity", format!("entity.type: {known} cannot be watched"));
+    let filter = F::of_text(known, value).ok_or_else(unwatchable)?;
     Ok((known, filter.normalize().map_err(in_entity_value)?))
 }
 

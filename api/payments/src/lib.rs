@@ -132,7 +132,7 @@ impl Payments {
         let network = NETWORKS.into_iter().find(|network| network.name == settings.network).ok_or_else(|| {
             let names = NETWORKS.map(|network| network.name);
             let hint = schemas::names::hint(&settings.network, names);
-            invalid("network")(format!("{} is none of {}{hint}", settings.network, names.join(", ")))
+            invalid("network")(format!("{} is not one of {}{hint}", settings.network, names.join(", ")))
         })?;
         let address = |field, text: &str| match signed::address_of(text) {
             Some(_) => Ok(text.to_owned()),

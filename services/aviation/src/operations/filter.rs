@@ -119,33 +119,15 @@ pub(crate) fn check_name(parameter: &str, name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks a word of a closed list, in any case.
-fn word_of(parameter: &'static str, given: &str, known: &[&'static str]) -> Result<String, Problem> {
-    let word = normal(given);
-    if known.contains(&word.as_str()) {
-        return Ok(word);
-    }
-    let hint = schemas::names::hint(&word, known.iter().copied());
-    Err(Problem::parameter(parameter, format!("{parameter}: {given:?} is none of {}{hint}", known.join(", "))))
-}
-
 impl filter::Filter for Filter {
     type Record = AirworthinessDirective;
 
     const FIELDS: Fields<Self> = &[
         Field::<Self, AirworthinessDirective>::new("make").found_by(1, |filter| filter.wanted()?.query()).with_names("make"),
-        text_field!(product)
-            .read_by(|name, given| word_of(name, given, &PRODUCTS))
-            .equal_to(|record| &record.product)
-            .found_by_term(2, "product"),
-        text_field!(recurring)
-            .read_by(|name, given| word_of(name, given, &RECURRING))
-            .equal_to(|record| &record.recurring)
-            .found_by_term(3, "recurring"),
-        text_field!(status)
-            .read_by(|name, given| word_of(name, given, &STATUSES))
-            .equal_to(|record| &record.status)
-            .found_by_term(4, "status"),
+        text_field!(product).one_of(&PRODUCTS).equal_to(|record| &record.product).found_by_term(2, "product"),
+        text_field!(recurring).one_of(&RECURRING).equal_to(|record| &record.recurring).found_by_term(3, "recurring"),
+        text_field!(status).one_of(&STATUSES).equal_to(|record| &record.status).found_by_term(4, "status"),
+        Field::<Self, AirworthinessDirective>::backfill(|filter| filter.include_backfill),
     ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
@@ -171,10 +153,6 @@ impl filter::Filter for Filter {
 
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.takes(&change.record))
-    }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
     }
 
     fn needs_look_up(&self) -> bool {

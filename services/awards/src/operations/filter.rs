@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use texts::numbers::{compact, number_of};
 
 use super::records::dollars;
-use feed::filter::{self, Field, Fields, TermQuery, check_range, contains, has_words};
+use feed::filter::{self, Field, Fields, TermQuery, contains, has_words};
 use feed::text_field;
 use operation::problem::Problem;
 
@@ -74,10 +74,8 @@ impl filter::Filter for Filter {
             .found_by_part(1, "recipient")
             .with_names("recipient"),
         text_field!(keyword).selecting(has_keyword),
-        Field::<Self, Award>::new("minAmount")
-            .selecting_by(|filter, award| filter.min_amount.is_none_or(|least| amount(award).is_some_and(|amount| amount >= least))),
-        Field::<Self, Award>::new("maxAmount")
-            .selecting_by(|filter, award| filter.max_amount.is_none_or(|most| amount(award).is_some_and(|amount| amount <= most))),
+        Field::<Self, Award>::range("minAmount", "maxAmount", |filter| (filter.min_amount, filter.max_amount), amount),
+        Field::<Self, Award>::backfill(|filter| filter.include_backfill),
     ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
@@ -95,14 +93,6 @@ impl filter::Filter for Filter {
         self.read_fields()?;
         self.check_ranges()?;
         Ok(self)
-    }
-
-    fn check_ranges(&self) -> Result<(), Problem> {
-        check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
-    }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
     }
 }
 

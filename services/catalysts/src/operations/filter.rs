@@ -8,18 +8,17 @@ use schemas::position::Seq;
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use feed::filter::{self, Fields, TermQuery};
+use feed::filter::{self, Field, Fields, TermQuery};
 use feed::position::Position;
 use feed::text_field;
 use operation::context::Context;
 use operation::problem::Problem;
 use reads::numbers::numbers_of_trial;
-use schemas::names::hint;
 use texts::folding::folded_words;
 use texts::tickers::{names_ticker, tickers};
 
 /// The phases of trials, as the registry names them.
-const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];
+pub(crate) const PHASES: [&str; 5] = ["EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"];
 
 /// A filter of catalysts: an event matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,53 +92,37 @@ pub(crate) fn drug_letters(parameter: &'static str, text: &str) -> Result<String
     Ok(longest.chars().take(DRUG_LETTERS).collect())
 }
 
-/// Checks a phase, in any case.
-///
-/// # Errors
-/// `parameter-invalid`, naming the nearest known phase.
-pub(crate) fn phase(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    known(parameter, &text.trim().to_ascii_uppercase(), &PHASES)
-}
-
-/// Checks a kind, in any case.
-///
-/// # Errors
-/// `parameter-invalid`, naming the nearest known kind.
-pub(crate) fn kind(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    known(parameter, &text.trim().to_ascii_lowercase(), &KINDS)
-}
-
-fn known(parameter: &'static str, text: &str, all: &[&'static str]) -> Result<String, Problem> {
-    let found = all.iter().find(|known| **known == text).map(|known| (*known).to_owned());
-    found.ok_or_else(|| Problem::parameter(parameter, format!("{text:?} is none of {}{}", all.join(", "), hint(text, all.iter().copied()))))
-}
-
 impl filter::Filter for Filter {
     type Record = Catalyst;
 
     const FIELDS: Fields<Self> = &[
         text_field!(ticker)
-            .read_unless_blank_by(ticker)
+            .read_by(ticker)
+            .unset_if_blank()
             .selecting(|record, ticker| names_ticker(&record.ticker, &tickers(ticker)))
             .found_by(2, |filter| filter.ticker.as_deref().map(|ticker| TermQuery::Exact("ticker", written(ticker))))
             .with_codes("ticker"),
-        text_field!(kind).read_unless_blank_by(kind).equal_to(|record| &record.kind).found_by_term(5, "kind"),
+        text_field!(kind).one_of(&KINDS).unset_if_blank().equal_to(|record| &record.kind).found_by_term(5, "kind"),
         text_field!(phase)
-            .read_unless_blank_by(phase)
+            .one_of(&PHASES)
+            .unset_if_blank()
             .selecting(|record, phase| record.phases().any(|one| one == phase))
             .found_by_term(4, "phase"),
         text_field!(trial)
-            .read_unless_blank_by(|_, text| Ok(text.trim().to_ascii_uppercase()))
+            .read_by(|_, text| Ok(text.trim().to_ascii_uppercase()))
+            .unset_if_blank()
             .selecting_by(|filter, record| filter.trial.as_deref().is_none_or(|trial| is_of_trial(record, trial, &filter.numbers)))
             .found_by(1, |filter| {
                 filter.trial.as_ref().map(|trial| TermQuery::Exact("trial", filter.numbers.iter().chain([trial]).cloned().collect()))
             })
             .with_codes("trial"),
         text_field!(drug)
-            .read_unless_blank_by(drug)
+            .read_by(drug)
+            .unset_if_blank()
             .selecting(|record, drug| names_drug(&record.drug, drug))
             .found_by(3, |filter| Some(TermQuery::Exact("drug", vec![drug_letters("drug", filter.drug.as_deref()?).ok()?])))
             .with_names("drugname"),
+        Field::<Self, Catalyst>::backfill(|filter| filter.include_backfill),
     ];
 
     async fn look_up(&mut self, _: &Context, at: &Position, _: Seq) -> Result<Option<String>, Problem> {
@@ -147,10 +130,6 @@ impl filter::Filter for Filter {
             self.numbers = numbers_of_trial(&TABLES, at, trial).await?;
         }
         Ok(None)
-    }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
     }
 }
 

@@ -6,9 +6,10 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::filter::{self, Filter};
+use super::filter::{Filter, PHASES};
 use super::followed::Catalysts;
 use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, ROWS_MAX, extent, upcoming};
+use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use reads::read::{Read, Reader};
@@ -98,7 +99,7 @@ impl Read for Arguments {
 }
 
 fn chosen(kind: Option<Kind>, phase: Option<&str>) -> Result<Chosen, Problem> {
-    let phase = phase.map(|text| filter::phase("phase", text)).transpose()?;
+    let phase = phase.map(|text| known_value("phase", "phase", text, &PHASES)).transpose()?.map(str::to_owned);
     Ok(Chosen { kind: kind.map(|kind| kind.as_str().to_owned()), phase })
 }
 

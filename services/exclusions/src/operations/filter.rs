@@ -4,11 +4,9 @@ use crate::record::{Exclusion, KINDS};
 use matching::company::CompanyName;
 use matching::person::PersonName;
 use schemars::JsonSchema;
-use schemas::names::hint;
-use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use feed::filter::{self, Fields, TermQuery};
+use feed::filter::{self, Field, Fields, TermQuery};
 use feed::text_field;
 use operation::problem::Problem;
 
@@ -76,7 +74,7 @@ impl filter::Filter for Filter {
     type Record = Exclusion;
 
     const FIELDS: Fields<Self> = &[
-        text_field!(kind).read_by(kind).equal_to(|record| &record.kind).found_by_term(4, "kind"),
+        text_field!(kind).one_of(&KINDS).equal_to(|record| &record.kind).found_by_term(4, "kind"),
         text_field!(uei).read_by(uei).equal_to(|record| &record.uei).found_by_term(1, "uei").with_codes("uei"),
         text_field!(agency).same_term_as(|record| &record.excluding_agency).found_by_term(3, "agency").with_codes("agency"),
         text_field!(name)
@@ -84,19 +82,8 @@ impl filter::Filter for Filter {
             .selecting(|record, name| keys_of(name).iter().any(|key| record.name_keys.contains(key)))
             .found_by(2, |filter| filter.name.as_deref().map(|name| TermQuery::Exact("name", keys_of(name))))
             .with_names("name"),
+        Field::<Self, Exclusion>::backfill(|filter| filter.include_backfill),
     ];
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
-    }
-}
-
-/// A kind of records, in any case.
-fn kind(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let given = normal(text);
-    let known = KINDS.into_iter().find(|known| *known == given);
-    let unknown = || Problem::parameter(parameter, format!("{given:?} is none of {}{}", KINDS.join(", "), hint(&given, KINDS)));
-    known.map(str::to_owned).ok_or_else(unknown)
 }
 
 #[cfg(test)]

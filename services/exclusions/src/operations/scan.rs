@@ -126,7 +126,7 @@ impl Arguments {
     async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
         let matched_by = match self.matched_by.as_deref().map(|text| text.trim().to_ascii_lowercase()) {
             Some(text) if ![BY_UEI, BY_CAGE].contains(&text.as_str()) => {
-                return Err(Problem::parameter("match", format!("{text:?} is none of {BY_UEI}, {BY_CAGE}")));
+                return Err(Problem::parameter("match", format!("{text:?} is not one of {BY_UEI}, {BY_CAGE}")));
             }
             text => text,
         };

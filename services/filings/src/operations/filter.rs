@@ -77,6 +77,7 @@ impl filter::Filter for Filter {
             .found_by(4, |filter| forms_query(&filter.form)),
         Field::<Self, Filing>::new("minEventScore")
             .selecting_by(|filter, record| filter.min_event_score.is_none_or(|least| record.event_score >= least)),
+        Field::<Self, Filing>::backfill(|filter| filter.include_backfill),
     ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
@@ -106,10 +107,6 @@ impl filter::Filter for Filter {
             self.companies = companies_of(ctx, at, after, &ticker).await?;
         }
         Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
-    }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
     }
 }
 

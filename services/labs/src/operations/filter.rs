@@ -7,7 +7,7 @@ use schemas::names::hint;
 use serde::{Deserialize, Serialize};
 use texts::values::US_STATES;
 
-use feed::filter::{self, Fields};
+use feed::filter::{self, Field, Fields};
 use feed::text_field;
 use operation::problem::Problem;
 
@@ -49,11 +49,8 @@ impl filter::Filter for Filter {
         text_field!(org).part_of(|lead| &lead.org).found_by_part(2, "org").with_names("org"),
         text_field!(pi).part_of(|lead| &lead.pi).found_by_part(1, "pi").with_names("pi"),
         text_field!(activity).same_term_as(|lead| &lead.activity_code).found_by_term(5, "activity").with_codes("activity"),
+        Field::<Self, Lead>::backfill(|filter| filter.include_backfill),
     ];
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
-    }
 }
 
 /// The category with a name, as the lexicon spells it.

@@ -3,7 +3,6 @@
 use crate::record::{STATUSES, Trademark};
 use schemars::JsonSchema;
 use schemas::plain_words::plain_words;
-use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
 use super::asked::{ClassList, read_name};
@@ -67,13 +66,14 @@ impl filter::Filter for Filter {
                 let classes = filter.class.numbers().iter().map(ToString::to_string).collect();
                 (!filter.class.is_empty()).then_some(TermQuery::Exact("class", classes))
             }),
-        text_field!(status).read_by(status).equal_to(|mark| &mark.status).found_by_term(4, "status"),
+        text_field!(status).one_of(&STATUSES).equal_to(|mark| &mark.status).found_by_term(4, "status"),
         text_field!(owner).part_of(|mark| &mark.owner).found_by_part(2, "owner").with_names("owner"),
         text_field!(word)
             .read_by(word)
             .selecting(|mark, word| plain_words(&mark.mark).iter().any(|own| own == word))
             .found_by_term(1, "token")
             .with_names("token"),
+        Field::<Self, Trademark>::backfill(|filter| filter.include_backfill),
     ];
 
     fn normalize(mut self) -> Result<Self, Problem> {
@@ -97,20 +97,6 @@ impl filter::Filter for Filter {
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record) && self.wanted().is_none_or(|wanted| wanted.similarity(&change.record).is_some())
     }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
-    }
-}
-
-/// A status, in any case.
-fn status(parameter: &'static str, text: &str) -> Result<String, Problem> {
-    let status = normal(text);
-    if !STATUSES.contains(&status.as_str()) {
-        let hint = schemas::names::hint(&status, STATUSES);
-        return Err(Problem::parameter(parameter, format!("status: {status:?} is none of {}{hint}", STATUSES.join(", "))));
-    }
-    Ok(status)
 }
 
 /// One word, as marks are split into words.

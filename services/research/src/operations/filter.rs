@@ -6,9 +6,8 @@ use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 use texts::values::{TOPICS, TRIAL_PHASES, US_STATES};
 
-use feed::filter::{self, Field, Fields, check_range, contains};
+use feed::filter::{self, Field, Fields, contains};
 use feed::text_field;
-use operation::problem::Problem;
 
 /// Classes of sponsors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,15 +116,9 @@ impl filter::Filter for Filter {
             .with_names("pi"),
         text_field!(ic).selecting(|record, ic| record.ic.eq_ignore_ascii_case(ic.trim())).found_by_term(4, "ic").with_codes("ic"),
         text_field!(phase).selecting(|record, phase| has_phases(&record.phase, phase)),
-        Field::<Self, Funding>::new("minAmount")
-            .selecting_by(|filter, record| filter.min_amount.is_none_or(|least| dollars(record).is_some_and(|amount| amount >= least))),
-        Field::<Self, Funding>::new("maxAmount")
-            .selecting_by(|filter, record| filter.max_amount.is_none_or(|most| dollars(record).is_some_and(|amount| amount <= most))),
+        Field::<Self, Funding>::range("minAmount", "maxAmount", |filter| (filter.min_amount, filter.max_amount), dollars),
+        Field::<Self, Funding>::backfill(|filter| filter.include_backfill),
     ];
-
-    fn check_ranges(&self) -> Result<(), Problem> {
-        check_range(("minAmount", self.min_amount), ("maxAmount", self.max_amount))
-    }
 
     fn contradiction(&self) -> Option<String> {
         let dollars = self.min_amount.is_some() || self.max_amount.is_some();
@@ -134,10 +127,6 @@ impl filter::Filter for Filter {
         let given = |fields: &[(&'static str, bool)]| fields.iter().find(|(_, is_given)| *is_given).map(|(field, _)| *field);
         let (grants, trials) = (given(&of_grants)?, given(&of_trials)?);
         Some(format!("no record can match: {grants} matches grants only, {trials} trials only"))
-    }
-
-    fn includes_backfill(&self) -> bool {
-        self.include_backfill
     }
 
     fn wildcard(&self, dimension: &str) -> Option<&'static str> {
