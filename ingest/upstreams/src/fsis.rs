@@ -243,7 +243,7 @@ impl Notice<'_> {
 fn observe(stream: &Stream, notice: &Notice<'_>, today: Date) -> Result<Dated, (String, String)> {
     let (printed, title) = (notice.field_recall_number.clean(), notice.field_title.clean());
     let Some(number) = text::number(&printed) else {
-        return Err((text::cut(title, 100), "field_recall_number is absent, empty or no number".to_owned()));
+        return Err((text::cut(title, 100), "field_recall_number is absent, empty or not a number".to_owned()));
     };
     let raw_url = notice.field_recall_url.text();
     let lang = match notice.langcode.clean().to_lowercase().as_str() {

@@ -78,7 +78,7 @@ pub(crate) fn not_json(stream: &'static str, text: &str, error: &serde_json::Err
     } else if start.is_empty() {
         later(stream, "an empty answer instead of JSON")
     } else {
-        later(stream, format!("not the JSON it should be: {error}"))
+        later(stream, format!("the JSON does not have the expected form: {error}"))
     }
 }
 

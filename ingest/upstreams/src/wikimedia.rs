@@ -254,7 +254,7 @@ fn article(stream: &Stream, day: Date, row: &Row<'_>) -> Result<MentionFact, (St
     let reference = text::cut(text::clean(title), 100);
     let refuse = |reason: String| (reference.clone(), reason);
     if !row.article.is_text() || title.is_empty() || title.len() > ARTICLE_BYTES_MAX || title.contains(char::is_control) {
-        return Err(refuse(format!("article is no text of at most {ARTICLE_BYTES_MAX} bytes")));
+        return Err(refuse(format!("article is not a text of at most {ARTICLE_BYTES_MAX} bytes")));
     }
     let number = |field: &Field<'_>| field.integer().filter(|number| *number > 0 && field.is_integer());
     Ok(MentionFact {
@@ -262,8 +262,8 @@ fn article(stream: &Stream, day: Date, row: &Row<'_>) -> Result<MentionFact, (St
         kind: kind::VIEWS.to_owned(),
         day: day.to_string(),
         article: title.to_owned(),
-        views: number(&row.views).ok_or_else(|| refuse("views is no positive whole number".to_owned()))?,
-        rank: number(&row.rank).ok_or_else(|| refuse("rank is no positive whole number".to_owned()))?,
+        views: number(&row.views).ok_or_else(|| refuse("views is not a positive whole number".to_owned()))?,
+        rank: number(&row.rank).ok_or_else(|| refuse("rank is not a positive whole number".to_owned()))?,
         ..MentionFact::default()
     })
 }

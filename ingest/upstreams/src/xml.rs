@@ -82,7 +82,7 @@ impl Element {
         if let Some(unclosed) = open.first() {
             return Err(format!("cut off: {} does not end", unclosed.name));
         }
-        root.ok_or_else(|| "no element at all".to_owned())
+        root.ok_or_else(|| "the document has no element".to_owned())
     }
 
     fn begin(start: &BytesStart<'_>, at: usize) -> Self {

@@ -78,7 +78,7 @@ impl<R: BufRead> RecordReader<R> {
             if !self.text(inside.is_some())? {
                 return match (self.depth, self.has_root) {
                     (0, true) => Ok(None),
-                    (0, false) => Err("no element at all".to_owned()),
+                    (0, false) => Err("the document has no element".to_owned()),
                     _ => Err("the document is cut off".to_owned()),
                 };
             }
@@ -98,7 +98,7 @@ impl<R: BufRead> RecordReader<R> {
                 }
                 Markup::End => {
                     if self.depth == 0 {
-                        return Err("an element ends that did not begin".to_owned());
+                        return Err("an end tag without its start tag".to_owned());
                     }
                     self.depth -= 1;
                     if inside.is_some() {

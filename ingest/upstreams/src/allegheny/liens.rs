@@ -112,7 +112,7 @@ fn observe(stream: &str, row: &Row<'_>, today: Date) -> Result<Observation, (Str
         assignee: shown_name(&short(&row.assignee)),
     };
     if fact.pin.is_empty() && fact.block_lot.is_empty() {
-        return Err(refuse("pin is absent or has not 16 characters, and block_lot is absent"));
+        return Err(refuse("pin is absent or does not have 16 characters, and block_lot is absent"));
     }
     Ok(Observation::new(key(stream, &fact), FactData::Lien(Box::new(fact))))
 }

@@ -147,7 +147,7 @@ fn day(field: &Field<'_>) -> Option<Date> {
 
 /// The PIN of a row.
 fn pin(row: &Row<'_>) -> Result<String, (String, String)> {
-    parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or has not 16 characters of a PIN".to_owned()))
+    parse_pin(row.parid.text()).map_err(|_| (short(&row.parid), "PARID is absent or does not have the 16 characters of a PIN".to_owned()))
 }
 
 /// Maps the rows of assessments. The day of which a row is, is not read: it changes each month, and with it every fact would. Of several rows of a parcel,
@@ -179,7 +179,8 @@ pub(super) fn map_assessments(
 fn assessment(stream: &str, row: &Row<'_>) -> Result<ParcelFact, (String, String)> {
     let pin = pin(row)?;
     let refuse = |reason: &str| (pin.clone(), reason.to_owned());
-    let year = row.taxyear.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("TAXYEAR is absent or no year"))?;
+    let year =
+        row.taxyear.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("TAXYEAR is absent or not a year"))?;
     let township = padded(code(&row.municode));
     if township.is_empty() {
         return Err(refuse("MUNICODE is absent"));
@@ -272,7 +273,7 @@ pub(super) fn map_sales(
     let records = records.storing(StoredFields { requested: SALE_COLUMNS, personal: &[] });
     let (observations, rejects) = records.map(stream, OF_SALES, |row: &Row<'_>| {
         let pin = pin(row)?;
-        let date = day(&row.saledate).ok_or_else(|| (pin.clone(), "SALEDATE is absent or no day".to_owned()))?;
+        let date = day(&row.saledate).ok_or_else(|| (pin.clone(), "SALEDATE is absent or not a day".to_owned()))?;
         let township = padded(code(&row.municode));
         if !township.is_empty() {
             areas.entry(township.clone()).or_default();

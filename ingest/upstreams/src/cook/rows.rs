@@ -215,11 +215,11 @@ pub(super) fn map(stream: &'static str, body: &str, page: &mut Page) -> Result<R
         if number.is_empty() {
             return Err(refuse("row_id", "absent"));
         }
-        let pin = cook::published_pin(row.pin.text()).ok_or_else(|| refuse("pin", "absent or has not 14 digits"))?;
+        let pin = cook::published_pin(row.pin.text()).ok_or_else(|| refuse("pin", "absent or does not have 14 digits"))?;
         if stream == SALES_STREAM {
             return sale(stream, row, &number, pin).map_err(|(column, problem)| refuse(column, problem));
         }
-        let year = row.year.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("year", "absent or no year"))?;
+        let year = row.year.integer().filter(|year| (1_990..2_200).contains(year)).ok_or_else(|| refuse("year", "absent or not a year"))?;
         let fact = parcel(stream, row, pin, year);
         if fact.kind == parcels::VALUE {
             if fact.township.is_empty() || fact.neighborhood.is_empty() {
@@ -290,7 +290,7 @@ fn parcel(stream: &str, row: &Row<'_>, pin: String, year: i64) -> ParcelFact {
 }
 
 fn sale(stream: &str, row: &Row<'_>, number: &str, pin: String) -> Result<Observation, (&'static str, &'static str)> {
-    let date = text::date(row.sale_date.text()).ok_or(("sale_date", "absent or no day"))?;
+    let date = text::date(row.sale_date.text()).ok_or(("sale_date", "absent or not a day"))?;
     let fact = SaleFact {
         stream: stream.to_owned(),
         kind: sales::SALE.to_owned(),

@@ -58,7 +58,7 @@ pub(super) fn map(stream: &Stream, cursor: walk::Cursor, answer: &Answer, today:
     let requested = cursor.pending.first().and_then(|pair| pair.split('/').next()).map(str::to_owned);
     let next = if cursor.pending.is_empty() { None } else { cursor.advance().map(json::write_cursor) };
     if is_missing(stream.name, answer)? {
-        let warnings = vec![format!("the filing {} is not there", requested.unwrap_or_default())];
+        let warnings = vec![format!("the filing {} does not exist", requested.unwrap_or_default())];
         return Ok(Page { next, warnings, ..Page::default() });
     }
     if super::is_page(&text) {
@@ -250,7 +250,7 @@ fn decimal(element: &Element, path: &str) -> Result<String, String> {
     }
     if plain.len() > DECIMAL_BYTES_MAX || !digits(whole) || !digits(part) || (whole.is_empty() && part.is_empty()) {
         let field = path.rsplit('/').next().unwrap_or(path);
-        return Err(format!("{field} is no number: {:?}", text::cut(text, 40)));
+        return Err(format!("{field} is not a number: {:?}", text::cut(text, 40)));
     }
     let whole = if whole.is_empty() { "0" } else { whole };
     Ok(if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") })

@@ -287,10 +287,10 @@ fn observe(stream: &'static str, dataset: Dataset, row: &Row<'_>, is_list: bool)
     let number = if dataset == Dataset::Census { &row.dot_number } else { &row.usdot_number };
     let name = if dataset == Dataset::Census { "dot_number" } else { "usdot_number" };
     let raw = text::cut(number.clean(), 100);
-    let Some(dot) = dot(number.text()) else { return Err((raw, format!("{name} is absent or no USDOT number"))) };
+    let Some(dot) = dot(number.text()) else { return Err((raw, format!("{name} is absent or not a USDOT number"))) };
     let day_of = |field: &Field<'_>, name: &str| match day(field.text()) {
         Some(day) => Ok(day.to_string()),
-        None => Err((raw.clone(), format!("{name} is absent or no day"))),
+        None => Err((raw.clone(), format!("{name} is absent or not a day"))),
     };
     let base =
         CarrierFact { stream: stream.to_owned(), dot: dot.clone(), docket: docket(row.docket_number.text()), ..CarrierFact::default() };

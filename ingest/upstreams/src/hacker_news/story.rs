@@ -111,8 +111,8 @@ impl Story<'_> {
             return Ok(None);
         }
         let created_s = self.created().integer().filter(|created_s| *created_s >= FIRST_S);
-        let created_s = created_s.ok_or_else(|| refuse("created_at_i is absent or no time since the site opened"))?;
-        let created = Timestamp::from_second(created_s).map_err(|_| refuse("created_at_i is no time"))?;
+        let created_s = created_s.ok_or_else(|| refuse("created_at_i is absent or not a time since the site opened"))?;
+        let created = Timestamp::from_second(created_s).map_err(|_| refuse("created_at_i is not a time"))?;
         if self.is_gone() {
             return Ok(Some(Mapped { id, created_s, observation: removed(stream, id, created.min(at)) }));
         }

@@ -74,7 +74,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
 
 pub(super) fn map(stream: &Stream, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     if answer.status == 404 && stream.name == FLAT_PRE_2010 {
-        let warnings = vec!["the file is not there any more (404): taken as empty".to_owned()];
+        let warnings = vec!["the file no longer exists (404): read as empty".to_owned()];
         return Ok(Page { warnings, ..Page::default() });
     }
     let mut file =
@@ -84,7 +84,7 @@ pub(super) fn map(stream: &Stream, answer: &Answer, today: Date) -> Result<Page,
     } else if is_rows(&answer.body) {
         file.read(&mut BufReader::new(&*answer.body).take(UNPACKED_BYTES_MAX))?;
     } else {
-        return Err(json::later(stream.name, "neither a zip nor its rows"));
+        return Err(json::later(stream.name, "neither a zip archive nor tab-separated rows"));
     }
     file.finish(stream)
 }
@@ -111,7 +111,7 @@ fn unpack(file: &mut File, body: &[u8]) -> Result<(), UpstreamError> {
         budget = reader.limit();
         read_any = true;
     }
-    if read_any { Ok(()) } else { Err(json::later(stream, "the zip holds no .txt")) }
+    if read_any { Ok(()) } else { Err(json::later(stream, "the zip archive has no .txt file")) }
 }
 
 /// How many rows lack a field that every row has.
@@ -195,7 +195,7 @@ impl File {
         }
         let Some(number) = campaign(raw) else {
             self.counts.campaign += 1;
-            return self.reject(format!("line {}", self.lines), "CAMPNO (column 2) is no campaign number".to_owned(), bytes);
+            return self.reject(format!("line {}", self.lines), "CAMPNO (column 2) is not a campaign number".to_owned(), bytes);
         };
         let today = self.today;
         let day = |value: &str| text::date(value).filter(|day| day.year() >= YEAR_MIN && text::is_plausible(*day, today));

@@ -137,7 +137,7 @@ impl Row<'_> {
 fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (String, String)> {
     let raw = row.nhtsa_id.clean();
     let Some(number) = campaign(&raw) else {
-        return Err((text::cut(raw, 100), "nhtsa_id is absent or no campaign number".to_owned()));
+        return Err((text::cut(raw, 100), "nhtsa_id is absent or not a campaign number".to_owned()));
     };
     let (component, manufacturer) = (row.component.clean(), row.manufacturer.clean());
     let subject = Some(row.subject.clean()).filter(|subject| !subject.is_empty()).unwrap_or_else(|| component.clone());

@@ -133,7 +133,7 @@ fn parse(layout: &Layout, fields: &[Vec<u8>], today: Date) -> Result<ExclusionFa
     }
     let (name, last) = (text::cut(of(Column::Name), NAME_CHARS_MAX), text::cut(of(Column::Last), NAME_CHARS_MAX));
     if name.is_empty() && last.is_empty() && of(Column::First).is_empty() {
-        return Err("Name: the row names nobody".to_owned());
+        return Err("Name: the row has no name of a person or organisation".to_owned());
     }
     let uei = missing_if_null(of(Column::Uei)).to_ascii_uppercase();
     if !uei.is_empty() && (uei.len() != 12 || !uei.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
@@ -144,7 +144,7 @@ fn parse(layout: &Layout, fields: &[Vec<u8>], today: Date) -> Result<ExclusionFa
     let cage = missing_if_null(of_entity(Column::Cage)).to_ascii_uppercase();
     let date = |name: &str, column| {
         let printed = of(column);
-        day(&printed, today).ok_or_else(|| format!("{name}: {:?} is no day", text::cut(printed, 60)))
+        day(&printed, today).ok_or_else(|| format!("{name}: {:?} is not a day", text::cut(printed, 60)))
     };
     let termination = of(Column::TerminationDate);
     let termination_date = if termination.eq_ignore_ascii_case(INDEFINITE) {

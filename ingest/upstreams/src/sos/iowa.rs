@@ -170,7 +170,7 @@ impl FilePages for Pages {
             // The file is published once a month: it says nothing of the days since its newest entity.
             page.through = self.cursor.newest;
             if self.unnamed > 0 {
-                page.warnings.push(format!("entities that have ended are not withdrawn: {} rows name no entity", self.unnamed));
+                page.warnings.push(format!("dissolved entities are not withdrawn: {} rows name no entity", self.unnamed));
             }
             page.complete_part = (self.is_from_start && self.unnamed == 0).then(|| STREAM.to_owned());
         } else {

@@ -360,7 +360,7 @@ impl Register {
                 return refuse(column, "absent");
             }
         }
-        let Some(day) = day else { return refuse(self.day_column, "absent or no day") };
+        let Some(day) = day else { return refuse(self.day_column, "absent or not a day") };
         let fact = BusinessFact { stream: self.stream.to_owned(), day: day.to_string(), ..read.fact.clone() };
         Ok(Observation::new(self.key(&read.number), FactData::Business(Box::new(fact))))
     }

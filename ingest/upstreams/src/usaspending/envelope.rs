@@ -67,7 +67,7 @@ pub(super) enum Content<'a> {
 impl<'a> Envelope<'a> {
     pub(super) fn read(stream: &Stream, status: u16, body: &'a str) -> Result<Self, UpstreamError> {
         let Object(read) = serde_json::from_str(body).map_err(|error| json::not_json(stream.name, body, &error))?;
-        let envelope: Self = read.ok_or_else(|| json::later(stream.name, "JSON that is no object"))?;
+        let envelope: Self = read.ok_or_else(|| json::later(stream.name, "a JSON value that is not an object"))?;
         if status != 200 {
             let words = text::cut(text::clean(envelope.detail.text()), 300);
             let reason = format!("refused by the upstream (status {status}): {words}");

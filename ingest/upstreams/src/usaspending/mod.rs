@@ -147,7 +147,7 @@ fn not_there(stream: &Stream, cursor: Cursor, mut page: Page) -> Result<Page, Up
             Some(cursor.first_page(None))
         }
         Step::Award { ids, .. } | Step::Actions { ids, .. } => {
-            page.warnings.push(format!("{} is not there (404)", ids.first().map_or("an award", |id| id)));
+            page.warnings.push(format!("{} does not exist (404)", ids.first().map_or("an award", |id| id)));
             cursor.after_actions()
         }
         Step::Rows(_) => return Err(json::later(stream.name, "status 404 for a search: has the path changed?")),

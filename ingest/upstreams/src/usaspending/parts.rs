@@ -32,7 +32,7 @@ pub(super) fn identify(fact: &mut AwardFact, id: &str) -> Result<(), String> {
         id.strip_prefix("CONT_IDV_").and_then(|rest| rest.rsplit_once('_')).map(|(piid, agency)| (piid, agency, NONE, NONE))
     };
     let Some((piid, agency, parent, parent_agency)) = parts else {
-        return Err("no id of a contract (CONT_AWD_…, CONT_IDV_…)".to_owned());
+        return Err("not the id of a contract (CONT_AWD_…, CONT_IDV_…)".to_owned());
     };
     let known = |part: &str| if part == NONE { String::new() } else { part.to_owned() };
     (fact.piid, fact.agency_code) = (known(piid), known(agency));
@@ -50,7 +50,7 @@ pub(super) fn cents(field: &Field<'_>) -> Result<Option<i64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    read_cents(text).map(Some).ok_or_else(|| format!("{:?} is no amount", text::cut(text.to_owned(), 40)))
+    read_cents(text).map(Some).ok_or_else(|| format!("{:?} is not an amount", text::cut(text.to_owned(), 40)))
 }
 
 fn read_cents(text: &str) -> Option<i64> {

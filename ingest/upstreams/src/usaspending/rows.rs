@@ -442,7 +442,8 @@ impl Past<'_> {
 
     fn observe(&self, stream: &Stream) -> Result<Observation, (String, String)> {
         let reference = self.id.text();
-        let (id, number) = self.award_id().ok_or_else(|| "no id of an action (CONT_TX_…)".to_owned()).map_err(reject(reference, "id"))?;
+        let (id, number) =
+            self.award_id().ok_or_else(|| "not the id of an action (CONT_TX_…)".to_owned()).map_err(reject(reference, "id"))?;
         let mut fact = AwardFact { stream: stream.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, &id).map_err(reject(reference, "id"))?;
         fact.modification = modification(&self.modification_number).map_err(reject(reference, "modification_number"))?;

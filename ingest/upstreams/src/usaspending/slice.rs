@@ -44,7 +44,7 @@ pub(super) fn counted(
     warnings: &mut Vec<String>,
 ) -> Result<Option<Cursor>, UpstreamError> {
     if cursor.step != Step::Count {
-        return Err(json::later(stream.name, "the response has counts, not rows"));
+        return Err(json::later(stream.name, "the response has counts instead of rows"));
     }
     let count = match cursor.slice.group {
         Group::Contracts => counts.contracts,

@@ -331,7 +331,7 @@ fn items_of_the_sites_own_api() {
     assert_eq!(facts, expected);
     assert_eq!(
         page.rejects.iter().map(|reject| reject.reason.as_str()).collect::<Vec<_>>(),
-        ["the record is not an object", "created_at_i is absent or no time since the site opened"]
+        ["the record is not an object", "created_at_i is absent or not a time since the site opened"]
     );
 }
 

@@ -85,7 +85,7 @@ fn rejected_rows_name_their_columns() {
         (
             "sos.co",
             json!({"entityid": "1", "entityname": "A LLC", "principaladdress1": "5 HOME LN", "principalcity": "Denver", "principalzipcode": "802031234"}),
-            "entityformdate is absent or no day; not stored: principaladdress1, principalzipcode",
+            "entityformdate is absent or not a day; not stored: principaladdress1, principalzipcode",
         ),
         (
             "sos.ct",
@@ -97,7 +97,7 @@ fn rejected_rows_name_their_columns() {
         (
             "sos.ia",
             json!({"corp_number": 812_345, "ho_address_1": "5 HOME LN", "ho_zip": "50309", "legal_name": "A LLC", "registered_agent": "PAT EXAMPLE"}),
-            "effective_date is absent or no day; not stored: ho_address_1, ho_zip, registered_agent",
+            "effective_date is absent or not a day; not stored: ho_address_1, ho_zip, registered_agent",
         ),
         (
             "sos.or",

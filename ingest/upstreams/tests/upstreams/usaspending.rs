@@ -383,7 +383,7 @@ fn details_are_requested_one_by_one() {
     );
     assert_eq!(walked.requested[0].1["filters"]["award_amounts"], json!([{"lower_bound": 5_000_000}]));
     assert_eq!(period(&walked.requested[0].1), ("2026-09-24", "2026-09-25", "last_modified_date"));
-    assert!(walked.warnings.contains(&"CONT_AWD_A/2_7530_-NONE-_-NONE- is not there (404)".to_owned()));
+    assert!(walked.warnings.contains(&"CONT_AWD_A/2_7530_-NONE-_-NONE- does not exist (404)".to_owned()));
 }
 
 /// Proves that a filter which the server has not used stops the stream, because it widens the result, and that a refusal gives the reason.

@@ -117,7 +117,7 @@ fn rejected_rows_are_mapped_again() {
     let (upstream, stream) = stream(STREAM);
     let page = fixture(STREAM, "records_not_readable").unwrap();
     let reject = page.rejects.iter().find(|reject| reject.reference.ends_with("Owl")).unwrap();
-    assert_eq!(reject.reason, "views is no positive whole number");
+    assert_eq!(reject.reason, "views is not a positive whole number");
     let mended = String::from_utf8(reject.raw.clone()).unwrap().replace("\"many\"", "70");
     let cursor = upstream.start(stream, &window(), &settings());
     let again = upstream.map(stream, &cursor, &ok(upstream.single(stream, mended.as_bytes())), TODAY).unwrap();
