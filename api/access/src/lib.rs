@@ -260,7 +260,7 @@ impl Access {
             taken.0.push((name.clone(), own, now_ms));
             least = Some(least.filter(|least| least.remaining <= spent.remaining).unwrap_or(spent));
         }
-        least.ok_or_else(|| Problem::new(ErrorCode::Internal, "a call that nobody made"))
+        least.ok_or_else(|| Problem::new(ErrorCode::Internal, "the call has no caller"))
     }
 
     async fn spend(&self, ctx: &Context, subject: &str, window: Window) -> Result<Spent, Problem> {

@@ -44,7 +44,7 @@ pub enum InvalidPayment {
     },
     /// The signature has a form that is not taken.
     #[error(
-        "the signature is not taken: it must be `0x` and the 65 bytes (r, s, v) by which the payer's own key signed. Signatures of contracts (ERC-1271, ERC-6492) and those of 64 bytes are not taken"
+        "the signature is not accepted: it must be `0x` and the 65 bytes (r, s, v) by which the payer's own key signed. Signatures of contracts (ERC-1271, ERC-6492) and those of 64 bytes are not accepted"
     )]
     SignatureForm,
     /// The signature is not that of the payer.

@@ -111,7 +111,7 @@ async fn answer<T: Read>(call: Call, arguments: Arguments<T>) -> Result<Answer, 
         let mut answered = own.answer(filter.clone(), &mut reader).await?;
         (T::take_rows(&mut answered), Answer::json(&answered)?)
     };
-    let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "an answer is no JSON")) };
+    let Body::Json(body) = &mut answer.body else { return Err(Problem::new(ErrorCode::Internal, "the answer is not JSON")) };
     let count = rows.as_ref().map(RowTexts::count);
     reader.note_unknown(&filter, count.unwrap_or_default() == 0 && shows_nothing(body)).await?;
     let is_cut = is_cut(body, list, count, reader.rows_max());

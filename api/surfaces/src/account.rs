@@ -151,7 +151,7 @@ impl<'a> Portal<'a> {
                 Ok(self.page(site::account::submit(&self.caller(credentials), &usage, &route, form).await))
             }
             Visitor::Ended(problem) => Ok(self.ended(problem)),
-            Visitor::Nobody => Ok(self.ended(Problem::new(ErrorCode::KeyInvalid, "nobody is signed in; nothing was changed"))),
+            Visitor::Nobody => Ok(self.ended(Problem::new(ErrorCode::KeyInvalid, "you are not signed in; nothing was changed"))),
         }
     }
 

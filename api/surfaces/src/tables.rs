@@ -64,7 +64,7 @@ impl Table {
             return Ok(vec![item]);
         }
         let Value::Object(mut fields) = item else {
-            tracing::error!("an item of a list is no object, so it is no row of its table");
+            tracing::error!("an item of a list is not an object, so it cannot be a row of a table");
             return Err(not_written());
         };
         Ok(self.columns.iter().map(|column| fields.remove(&column.name).unwrap_or_default()).collect())
@@ -87,7 +87,7 @@ impl Table {
 pub(crate) fn items_of_lines(lines: &[Bytes]) -> Result<Vec<Value>, Problem> {
     let items: Result<Vec<Value>, serde_json::Error> = lines.iter().map(|line| serde_json::from_slice(line)).collect();
     items.map_err(|error| {
-        tracing::error!(%error, "a line of a page is no JSON, so the page is no table");
+        tracing::error!(%error, "a line of a page is not JSON, so the page cannot be a table");
         not_written()
     })
 }

@@ -8,19 +8,10 @@ impl Classes {
     /// No class.
     pub const NONE: Self = Self(0);
 
-    /// Adds a class by its code in the register: `009` or `9`, `200`, `A`, `B`. Returns whether the code is known.
-    pub fn insert_code(&mut self, code: &str) -> bool {
-        let bit = match code.trim() {
-            "A" => 46,
-            "B" => 47,
-            "200" => 48,
-            number => match number.parse::<u64>() {
-                Ok(number @ 1..=45) => number,
-                _ => return false,
-            },
-        };
-        self.0 |= 1 << bit;
-        true
+    /// The set of the classes with the given codes of the register: `009` or `9`, `200`, `A`, `B`. Codes that are no class are ignored.
+    #[must_use]
+    pub fn of_codes<C: AsRef<str>>(codes: impl IntoIterator<Item = C>) -> Self {
+        Self(codes.into_iter().filter_map(|code| bit_of(code.as_ref())).fold(0, |set, bit| set | 1 << bit))
     }
 
     /// The set of the given numbers; numbers that are no class are ignored.
@@ -61,6 +52,16 @@ impl Classes {
     }
 }
 
+/// The bit of a class, by its code in the register; `None` if the code is not known.
+fn bit_of(code: &str) -> Option<u64> {
+    match code.trim() {
+        "A" => Some(46),
+        "B" => Some(47),
+        "200" => Some(48),
+        number => number.parse().ok().filter(|number| (1..=45).contains(number)),
+    }
+}
+
 /// Whether a trademark counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -70,4 +71,17 @@ pub enum Status {
     Unknown,
     /// Abandoned, cancelled or expired: does not count.
     Dead,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that classes are found by every spelling of their codes, and that other codes add none.
+    #[test]
+    fn codes() {
+        let classes = Classes::of_codes(["009", "9", " 45 ", "200", "A", "B"]);
+        assert_eq!((classes.numbers(), classes.letters()), (vec![9, 45, 200], vec!["A", "B"]));
+        assert_eq!(Classes::of_codes(["0", "46", "C", ""]), Classes::NONE);
+    }
 }

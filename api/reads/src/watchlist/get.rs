@@ -87,7 +87,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
         None => at.seq,
         Some(text) => match cursor::read(secrets, service, text).map_err(|problem| problem.about("after"))? {
             (seq, made_for) if made_for == own => seq.previous().min(at.seq),
-            _ => return Err(cursor::invalid("the cursor is not one of this watch").about("after")),
+            _ => return Err(cursor::invalid("the cursor does not belong to this watch").about("after")),
         },
     };
     let mut filter = S::Filter::from_canonical(&kept.filter).ok_or_else(|| {

@@ -135,7 +135,7 @@ async fn answer<S: SoldWatches>(call: Call, id: &str, token: Option<&str>, part:
         None => item.after,
         Some(text) => match cursor::read(&ctx.secrets, service, text).map_err(|problem| problem.about("cursor"))? {
             (seq, made_for) if made_for == own => seq.max(item.after),
-            _ => return Err(cursor::invalid("the cursor is not one of this watch").about("cursor")),
+            _ => return Err(cursor::invalid("the cursor does not belong to this watch").about("cursor")),
         },
     };
     let filter: S::Filter = filter(&item)?;

@@ -43,7 +43,7 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
     let watch = target(&call, config, &arguments.id).await?;
     let body = body_of(&call.context, &*(config.matcher)(), &watch, &arguments.message).await?;
     let body = serde_json::from_slice(&body).map_err(|error| {
-        tracing::error!(%error, id = watch.id, "the body of a message is no JSON");
+        tracing::error!(%error, id = watch.id, "the body of the message is not JSON");
         Problem::new(ErrorCode::Internal, "the body of the message cannot be read")
     })?;
     Answer::json(&Message { message: arguments.message, body })

@@ -64,7 +64,9 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
         (number, None) => Ok(number),
         (None, Some(text)) => match cursor::read(&ctx.secrets, config.service, text).map_err(|problem| problem.about(names[1]))? {
             // A cursor of a watch counts in the other direction.
-            (_, made_for) if made_for.starts_with("watch/") => Err(cursor::invalid("the cursor is not one of the feed").about(names[1])),
+            (_, made_for) if made_for.starts_with("watch/") => {
+                Err(cursor::invalid("the cursor does not belong to this feed").about(names[1]))
+            }
             (seq, _) => Ok(Some(seq)),
         },
     };

@@ -71,7 +71,7 @@ pub(crate) async fn resend(ctx: &Context, matcher: &dyn WatchMatcher, watch: &Sa
 /// `not-found` if this webhook never had the message, or if all of its changes were suppressed.
 pub(super) async fn body_of(ctx: &Context, matcher: &dyn WatchMatcher, watch: &SavedItem, message: &str) -> Result<Bytes, Problem> {
     let body = matcher.body(ctx, watch, &find_claim(ctx, watch, message).await?).await?;
-    body.ok_or_else(|| Problem::new(ErrorCode::NotFound, "the watch selects none of the message's changes any more").about("message"))
+    body.ok_or_else(|| Problem::new(ErrorCode::NotFound, "the watch no longer selects any change of the message").about("message"))
 }
 
 /// Finds the state that a webhook had while a message was in flight.

@@ -370,7 +370,7 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Exclusions>) -> Result<Answer, Problem> {
         let Self { ticker, fiscal_year } = self;
         if tickers(&ticker).is_empty() {
-            return Err(Problem::parameter("ticker", format!("{ticker:?} is no ticker symbol")));
+            return Err(Problem::parameter("ticker", format!("{ticker:?} is not a ticker symbol")));
         }
         let not_found = |words: String| Problem::new(ErrorCode::NotFound, words).about("ticker");
         let Some(company) = crosswalk::by_ticker(&ticker) else {

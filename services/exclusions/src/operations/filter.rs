@@ -55,7 +55,7 @@ pub fn uei(parameter: &str, text: &str) -> Result<String, Problem> {
     if uei.len() == UEI_CHARS && uei.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Ok(uei);
     }
-    Err(Problem::parameter(parameter, format!("{text:?} is no unique entity id: it has {UEI_CHARS} letters and digits")))
+    Err(Problem::parameter(parameter, format!("{text:?} is not a unique entity id, which has {UEI_CHARS} letters and digits")))
 }
 
 /// A name that can be searched for.
@@ -65,7 +65,7 @@ pub fn uei(parameter: &str, text: &str) -> Result<String, Problem> {
 pub fn name(parameter: &str, text: &str) -> Result<String, Problem> {
     let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if keys_of(&name).is_empty() {
-        return Err(Problem::parameter(parameter, format!("{text:?} is no name: it has no letter or digit, or too many words")));
+        return Err(Problem::parameter(parameter, format!("{text:?} is not a name: it has no letter or digit, or too many words")));
     }
     Ok(name)
 }

@@ -137,7 +137,7 @@ fn prefixes(text: &str) -> Result<Vec<String>, Problem> {
     let given: BTreeSet<String> = text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect();
     let is_wrong = |part: &&String| !(2..=6).contains(&part.len()) || !part.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(wrong) = given.iter().find(is_wrong) {
-        return Err(Problem::parameter("naics", format!("{wrong:?} is no beginning of an industry code: 2 to 6 digits")));
+        return Err(Problem::parameter("naics", format!("{wrong:?} is not the beginning of an industry code: 2 to 6 digits")));
     }
     if given.is_empty() || given.len() > NAICS_MAX {
         return Err(Problem::parameter("naics", format!("`naics` names 1 to {NAICS_MAX} industry codes, separated by commas")));

@@ -133,7 +133,7 @@ fn forms_query(forms: &[String]) -> Option<TermQuery> {
 pub fn padded(cik: &str) -> Result<String, Problem> {
     let digits = cik.trim();
     if digits.is_empty() || digits.len() > 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::parameter("cik", format!("cik: {cik:?} is no number of up to 10 digits")));
+        return Err(Problem::parameter("cik", format!("cik: {cik:?} is not a number of up to 10 digits")));
     }
     Ok(format!("{digits:0>10}"))
 }
@@ -156,7 +156,7 @@ pub(crate) fn trades_of_companies(companies: &[String]) -> Criteria<'_, Filing> 
 /// Checks a text that names tickers. It stays as it is given, in capitals: a cursor is bound to it.
 fn checked_ticker(parameter: &'static str, text: &str) -> Result<String, Problem> {
     if tickers(text).is_empty() {
-        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} names no ticker")));
+        return Err(Problem::parameter(parameter, format!("{parameter}: {text:?} does not name a ticker")));
     }
     Ok(text.trim().to_uppercase())
 }

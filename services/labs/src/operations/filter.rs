@@ -58,7 +58,7 @@ fn category_named(parameter: &'static str, name: &str) -> Result<String, Problem
     let names = || LEXICON.entries.iter().map(|category| category.name.as_str());
     category(name).map(str::to_owned).ok_or_else(|| {
         let known = names().collect::<Vec<_>>().join(", ");
-        Problem::parameter(parameter, format!("{name:?} is no category{}; the categories are: {known}", hint(name, names())))
+        Problem::parameter(parameter, format!("{name:?} is not a category{}; the categories are: {known}", hint(name, names())))
     })
 }
 

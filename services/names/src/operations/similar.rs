@@ -114,14 +114,8 @@ fn status_of(trademark: &Trademark) -> Status {
 
 /// The classes of a trademark as the rules take them.
 pub(crate) fn classes_of(trademark: &Trademark) -> Classes {
-    let mut classes = Classes::NONE;
-    for class in &trademark.intl_class {
-        classes.insert_code(&class.to_string());
-    }
-    for class in &trademark.other_classes {
-        classes.insert_code(class);
-    }
-    classes
+    let numbers = trademark.intl_class.iter().map(ToString::to_string);
+    Classes::of_codes(numbers.chain(trademark.other_classes.iter().cloned()))
 }
 
 /// A trademark that is similar to a name.
