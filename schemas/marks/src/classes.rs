@@ -58,7 +58,7 @@ fn bit_of(code: &str) -> Option<u64> {
         "A" => Some(46),
         "B" => Some(47),
         "200" => Some(48),
-        number => number.parse().ok().filter(|number| (1..=45).contains(number)),
+        number => number.parse::<u64>().ok().filter(|number| (1..=45).contains(number)),
     }
 }
 
