@@ -38,6 +38,17 @@ pub type FilterOf<S> = <S as WatchableFeed>::Filter;
 /// The record of a service.
 pub type RecordOf<S> = <FilterOf<S> as Filter>::Record;
 
+/// What a surface says differently of an argument that it shares with another surface.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference {
+    /// The name of the argument.
+    pub argument: &'static str,
+    /// Its default on this surface.
+    pub default: fn() -> Value,
+    /// Its description on this surface; `None` if it is that of the other one.
+    pub description: Option<&'static str>,
+}
+
 /// An operation that reads a service at one position. The type holds the arguments that only this operation has.
 pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
     /// The service.
@@ -53,6 +64,8 @@ pub trait Read: DeserializeOwned + JsonSchema + Send + 'static {
     const HAS_DAYS: bool = false;
     /// Whether the operation has the argument `after`, which continues an answer that is cut.
     const HAS_PAGES: bool = false;
+    /// How arguments of the type differ on the surface of this operation from what the type says of them.
+    const DIFFERENCES: &'static [Difference] = &[];
 
     /// What the operation is called, and what documents say about it.
     fn definition() -> Definition;

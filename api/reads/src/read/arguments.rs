@@ -10,7 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{FilterOf, Read};
+use super::{Difference, FilterOf, Read};
 
 /// The arguments that the shell declares.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -69,6 +69,13 @@ impl<T: Read> JsonSchema for Arguments<T> {
         let mut fields = filter_properties::<T::Service>(generator);
         fields.retain(|name, _| T::FILTER.contains(&name.as_str()));
         let properties = properties_of(&mut schema);
+        for Difference { argument, default, description } in T::DIFFERENCES {
+            let Some(property) = properties.get_mut(*argument) else { continue };
+            property["default"] = default();
+            if let Some(description) = description {
+                property["description"] = (*description).into();
+            }
+        }
         properties.extend(shared);
         properties.extend(fields);
         schema
@@ -81,6 +88,9 @@ impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
         let is_bound = |name: &&String| !matches!(name.as_str(), "limit" | "after");
         let bound: BTreeMap<&String, &Value> = own.iter().filter(|(name, _)| is_bound(name)).collect();
         let fingerprint = Hash32::of(serde_json::to_string(&bound).unwrap_or_default().as_bytes()).to_string();
+        for difference in T::DIFFERENCES {
+            own.entry(difference.argument).or_insert_with(difference.default);
+        }
         let fields = T::FILTER.iter().filter_map(|name| own.remove_entry(*name)).collect();
         let shared =
             ["limit", "days", "after", "asOf"].iter().filter(|name| Self::has(name)).filter_map(|name| own.remove_entry(*name)).collect();

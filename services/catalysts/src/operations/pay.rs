@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::filter::Filter;
 use super::followed::Catalysts;
 use super::list::Events;
-use super::upcoming::{Kind, NAME, PRICE_MICROS, ToolArguments, horizon_default, rows_default};
+use super::upcoming::{DIFFERENCES, NAME, PRICE_MICROS, ToolArguments};
 use operation::problem::Problem;
 use operation::{Definition, Surface};
-use reads::read::{Read, Reader};
+use reads::read::{Difference, Read, Reader};
 
 /// The paid tool, with what a call costs in millionths of a US dollar.
 pub const PRICES: &[(&str, u64)] = &[(NAME, PRICE_MICROS)];
@@ -19,45 +19,25 @@ const TOOLS: [&str; PRICES.len()] = [NAME];
 
 /// Arguments of `x402_pay`: the name of the paid tool, and its arguments.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The paid tool.
     #[serde(default = "tool_default")]
     #[schemars(length(min = 1, max = 60), extend("enum" = TOOLS))]
     pub tool: String,
-    /// How many days ahead an event's window may begin.
-    #[serde(default = "horizon_default")]
-    #[schemars(range(min = 1, max = 730))]
-    pub days: i64,
-    /// Only events of this kind.
-    pub kind: Option<Kind>,
-    /// Only trials of this phase, in any case: PHASE2, PHASE3. A trial of two phases is found under either.
-    #[schemars(length(min = 1, max = 20))]
-    pub phase: Option<String>,
-    /// How many events to return at most.
-    #[serde(default = "rows_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Where to continue: the `next` of the answer before, with the same other arguments.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
+    /// The arguments of the tool.
+    #[serde(flatten)]
+    of_tool: ToolArguments,
 }
 
 fn tool_default() -> String {
     NAME.to_owned()
 }
 
-impl Arguments {
-    /// The arguments of the tool.
-    fn of_tool(self) -> ToolArguments {
-        let Self { tool: _, days, kind, phase, limit, after } = self;
-        ToolArguments { days, kind, phase, limit, after }
-    }
-}
-
 impl Read for Arguments {
     type Service = Catalysts;
     type Answer = Events;
+
+    const DIFFERENCES: &'static [Difference] = DIFFERENCES;
 
     fn definition() -> Definition {
         Definition {
@@ -72,10 +52,37 @@ impl Read for Arguments {
     }
 
     async fn preview(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
-        self.of_tool().preview(filter, reader).await
+        self.of_tool.preview(filter, reader).await
     }
 
     async fn answer(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.of_tool().answer(filter, reader).await
+        self.of_tool.answer(filter, reader).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reads::read::operation;
+
+    use super::*;
+    use crate::operations::upcoming;
+
+    /// Proves that the route and the paid answers have the same arguments, of which only the defaults, and what is said of `days`, differ.
+    #[test]
+    fn arguments_differ_by_surface() {
+        let [route, tool, paid] = [operation::<upcoming::Arguments>(), operation::<ToolArguments>(), operation::<Arguments>()]
+            .map(|operation| operation.input["properties"].clone());
+        let defaults = |days: &Value, limit: &Value| (days["default"].as_i64(), limit["default"].as_u64());
+        assert_eq!(defaults(&route["days"], &route["limit"]), (Some(30), Some(50)));
+        for other in [&tool, &paid] {
+            assert_eq!(defaults(&other["days"], &other["limit"]), (Some(730), Some(200)));
+            assert_eq!(other["days"]["description"], "How many days ahead an event's window may begin.");
+            for same in ["kind", "phase", "after", "asOf"] {
+                assert_eq!((&other[same], other[same].is_object()), (&route[same], true), "{same}");
+            }
+            assert_eq!((&other["days"]["maximum"], &other["limit"]["maximum"]), (&json!(730), &json!(200)));
+        }
+        let names = |properties: &Value| properties.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
+        assert_eq!((names(&tool), paid["tool"]["default"].as_str()), (names(&route), Some(NAME)));
     }
 }

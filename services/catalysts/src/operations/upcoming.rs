@@ -12,7 +12,7 @@ use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, ROWS_MAX, extent, upcomin
 use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
-use reads::read::{Read, Reader};
+use reads::read::{Difference, Read, Reader};
 
 /// The name of the tool.
 pub(super) const NAME: &str = "upcoming_catalysts";
@@ -43,7 +43,6 @@ impl Kind {
 
 /// Arguments of `upcoming`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// How many days ahead an event's window may begin. Without a paid key at most 30 are served.
     #[serde(default = "days_default")]
@@ -92,50 +91,36 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let chosen = chosen(self.kind, self.phase.as_deref())?;
-        let extent = extent(reader, self.days, self.limit, false);
+        self.events(reader, false).await
+    }
+}
+
+impl Arguments {
+    /// The events that the arguments ask for. `is_preview`: an answer with few rows for callers who have not paid.
+    async fn events(self, reader: &mut Reader<Catalysts>, is_preview: bool) -> Result<Events, Problem> {
+        let phase = self.phase.as_deref().map(|text| known_value("phase", "phase", text, &PHASES)).transpose()?;
+        let chosen = Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) };
+        let extent = extent(reader, self.days, self.limit, is_preview);
         upcoming(reader, &chosen, extent, self.after.as_deref()).await
     }
 }
 
-fn chosen(kind: Option<Kind>, phase: Option<&str>) -> Result<Chosen, Problem> {
-    let phase = phase.map(|text| known_value("phase", "phase", text, &PHASES)).transpose()?.map(str::to_owned);
-    Ok(Chosen { kind: kind.map(|kind| kind.as_str().to_owned()), phase })
-}
-
 /// Arguments of the tool `upcoming_catalysts`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolArguments {
-    /// How many days ahead an event's window may begin.
-    #[serde(default = "horizon_default")]
-    #[schemars(range(min = 1, max = 730))]
-    pub days: i64,
-    /// Only events of this kind.
-    pub kind: Option<Kind>,
-    /// Only trials of this phase, in any case: PHASE2, PHASE3. A trial of two phases is found under either.
-    #[schemars(length(min = 1, max = 20))]
-    pub phase: Option<String>,
-    /// How many events to return at most.
-    #[serde(default = "rows_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Where to continue: the `next` of the answer before, with the same other arguments.
-    #[schemars(length(min = 1, max = 2000))]
-    pub after: Option<String>,
-}
+#[serde(transparent)]
+pub struct ToolArguments(Arguments);
 
-pub(super) fn horizon_default() -> i64 {
-    DAYS_MAX
-}
-
-pub(super) fn rows_default() -> usize {
-    ROWS_MAX
-}
+/// How the arguments of the paid answer differ from those of the route: they reach over the full horizon.
+pub(super) const DIFFERENCES: &[Difference] = &[
+    Difference { argument: "days", default: || DAYS_MAX.into(), description: Some("How many days ahead an event's window may begin.") },
+    Difference { argument: "limit", default: || ROWS_MAX.into(), description: None },
+];
 
 impl Read for ToolArguments {
     type Service = Catalysts;
     type Answer = Events;
+
+    const DIFFERENCES: &'static [Difference] = DIFFERENCES;
 
     fn definition() -> Definition {
         Definition {
@@ -153,14 +138,12 @@ impl Read for ToolArguments {
         }
     }
 
-    async fn preview(self, filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
-        let first = Self { after: None, ..self };
-        Ok(serde_json::to_value(first.answer(filter, reader).await?).ok())
+    async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
+        let first = Arguments { after: None, ..self.0 };
+        Ok(serde_json::to_value(first.events(reader, true).await?).ok())
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let chosen = chosen(self.kind, self.phase.as_deref())?;
-        let extent = extent(reader, self.days, self.limit, true);
-        upcoming(reader, &chosen, extent, self.after.as_deref()).await
+        self.0.events(reader, true).await
     }
 }
