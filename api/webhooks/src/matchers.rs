@@ -347,7 +347,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
 /// The messages of a service whose feed can be filtered.
 pub trait WatchMessages: WatchableFeed {
     /// The most changes that one message carries.
-    const CHANGES_MAX: usize;
+    const CHANGES_MAX: usize = 20;
     /// See [`WebhookFeed::IS_DAILY`].
     const IS_DAILY: bool = false;
 

@@ -91,8 +91,6 @@ impl WatchableFeed for Aviation {
 }
 
 impl WatchMessages for Aviation {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed<AirworthinessDirective>>) -> Value {
         let mut message = json!({ "event": "aviation.directive", "changes": changes, "disclaimer": DISCLAIMER });
         if let Some(fields) = message.as_object_mut() {

@@ -105,8 +105,6 @@ impl UpstreamRecords for Awards {
 }
 
 impl WatchMessages for Awards {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
         json!({ "event": "award_activity", "contractor": entity.contractor, "changes": changes })
     }

@@ -119,8 +119,6 @@ impl WatchableFeed for Catalysts {
 }
 
 impl WatchMessages for Catalysts {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
         json!({ "event": "catalyst", "watch": entity.entity, "changes": changes })
     }

@@ -57,8 +57,6 @@ impl WatchableFeed for Exclusions {
 }
 
 impl WatchMessages for Exclusions {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed<Exclusion>>) -> Value {
         json!({ "event": "exclusions.signal", "watch": entity, "changes": changes, "disclaimer": DISCLAIMER })
     }

@@ -81,8 +81,6 @@ impl WatchableFeed for Labs {
 }
 
 impl WatchMessages for Labs {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed<ShownLead>>) -> Value {
         json!({ "event": "lab_lead", "watch": entity.entity, "changes": changes })
     }

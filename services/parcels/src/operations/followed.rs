@@ -67,8 +67,6 @@ impl WatchableFeed for Parcels {
 }
 
 impl WatchMessages for Parcels {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed<Parcel>>) -> Value {
         let mut message = json!({ "event": "parcels.changed", "changes": changes, "disclaimer": DISCLAIMER });
         for (name, value) in [("pin", entity.pin), ("county", entity.county), ("township", entity.township), ("minTier", entity.min_tier)] {

@@ -110,8 +110,6 @@ impl UpstreamRecords for Research {
 }
 
 impl WatchMessages for Research {
-    const CHANGES_MAX: usize = 20;
-
     fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
         json!({ "event": "new_funding", "watch": entity.entity, "changes": changes })
     }
