@@ -12,6 +12,10 @@ use texts::data_file::{DataFile, Entry, ShownFile};
 
 /// The most facts that are read.
 const FACTS_MAX: usize = 500;
+/// The field of the census with the classes of a carrier's operation, separated by semicolons.
+const CLASSES: &str = "classdef";
+/// What begins a class that the carrier described in its own words: `OTHER-FARMER`.
+const OTHER_CLASS: &str = "OTHER";
 
 /// How firmly a line follows, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -133,7 +137,7 @@ impl Entry for Rule {
     }
 }
 
-/// A condition on the value of one of several fields. Values are compared in capitals.
+/// A condition on the value of one of several fields. Values are compared in the form of [`compared`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Condition {
@@ -150,6 +154,30 @@ struct Condition {
     words: Vec<String>,
     /// The value is a number of at least this.
     at_least: Option<u64>,
+    /// The value is a number of at most this, or there is none.
+    at_most: Option<u64>,
+    /// The value is no number, or there is none.
+    is_unknown: bool,
+}
+
+/// A fact with its value as conditions compare it.
+struct Known<'a> {
+    fact: &'a Fact,
+    value: String,
+}
+
+impl<'a> Known<'a> {
+    fn new(fact: &'a Fact) -> Self {
+        let value = if fact.field == CLASSES { compared_classes(&fact.value) } else { compared(&fact.value) };
+        Self { fact, value }
+    }
+
+    /// The value as a number: `2`, also written `2.0`.
+    fn number(&self) -> Option<u64> {
+        let value = self.fact.value.trim();
+        let (whole, part) = value.split_once('.').unwrap_or((value, ""));
+        whole.parse::<u64>().ok().filter(|_| part.bytes().all(|byte| byte == b'0'))
+    }
 }
 
 static RULES: LazyLock<DataFile<Rule>> = LazyLock::new(|| {
@@ -178,15 +206,15 @@ pub fn shown() -> ShownFile {
 /// Facts over the first 500 are not read.
 #[must_use]
 pub fn lines(trigger: &str, state: &str, facts: &[Fact]) -> Vec<Line> {
-    let facts = facts.get(..FACTS_MAX).unwrap_or(facts);
+    let facts: Vec<Known<'_>> = facts.iter().take(FACTS_MAX).map(Known::new).collect();
     LINES
         .iter()
-        .filter_map(|line| RULES.entries.iter().filter(|rule| rule.line == *line).find_map(|rule| rule.apply(line, trigger, state, facts)))
+        .filter_map(|line| RULES.entries.iter().filter(|rule| rule.line == *line).find_map(|rule| rule.apply(line, trigger, state, &facts)))
         .collect()
 }
 
 impl Rule {
-    fn apply(&'static self, line: &'static str, trigger: &str, state: &str, facts: &[Fact]) -> Option<Line> {
+    fn apply(&'static self, line: &'static str, trigger: &str, state: &str, facts: &[Known<'_>]) -> Option<Line> {
         let is_for = |list: &[String], value: &str| list.iter().any(|known| known == value);
         if !is_for(&self.triggers, trigger) || !(self.states.is_empty() || is_for(&self.states, state)) {
             return None;
@@ -196,7 +224,7 @@ impl Rule {
             let found = condition.holds(facts)?;
             evidence.extend(found.filter(|fact| !evidence.contains(fact)));
         }
-        let from_field = || facts.iter().find(|fact| fact.field == self.amount_field)?.value.trim().parse().ok();
+        let from_field = || facts.iter().find(|known| known.fact.field == self.amount_field)?.number();
         let mandate = Mandate {
             rule: self.text.clone(),
             citation: self.citation.clone(),
@@ -210,36 +238,56 @@ impl Rule {
 
 impl Condition {
     /// Whether the condition holds: then the fact that shows it, if one does. `None` if it does not hold.
-    fn holds(&self, facts: &[Fact]) -> Option<Option<Fact>> {
-        let mut named = facts.iter().filter(|fact| self.fields.contains(&fact.field));
-        if !(self.is_not.is_empty() && self.has_not.is_empty()) {
-            let is_refused = |fact: &Fact| {
-                let value = upper(&fact.value);
-                contains(&self.is_not, &value) || self.has_not.iter().any(|part| value.contains(part.as_str()))
-            };
+    fn holds(&self, facts: &[Known<'_>]) -> Option<Option<Fact>> {
+        let mut named = facts.iter().filter(|known| self.fields.contains(&known.fact.field));
+        let is_refused = |known: &Known<'_>| {
+            contains(&self.is_not, &known.value)
+                || self.has_not.iter().any(|part| known.value.contains(part.as_str()))
+                || known.number().is_some_and(|number| self.is_unknown || self.at_most.is_some_and(|most| number > most))
+        };
+        if self.is_unknown || self.at_most.is_some() || !(self.is_not.is_empty() && self.has_not.is_empty()) {
             let first = named.next();
-            return (!first.is_some_and(is_refused) && !named.any(is_refused)).then(|| first.cloned());
+            return (!first.is_some_and(is_refused) && !named.any(is_refused)).then(|| first.map(|known| known.fact.clone()));
         }
-        named.find_map(|fact| self.shown_by(fact)).map(Some)
+        named.find_map(|known| self.shown_by(known)).map(Some)
     }
 
-    fn shown_by(&self, fact: &Fact) -> Option<Fact> {
+    fn shown_by(&self, known: &Known<'_>) -> Option<Fact> {
         if !self.words.is_empty() {
-            let words = all_words(&fact.value);
+            let words = all_words(&known.fact.value);
             let word = words.iter().find(|word| contains(&self.words, word))?;
-            return Some(Fact { value: word.to_lowercase(), ..fact.clone() });
+            return Some(Fact { value: word.to_lowercase(), ..known.fact.clone() });
         }
-        let value = upper(&fact.value);
         let is_shown = match self.at_least {
-            Some(least) => value.parse::<u64>().is_ok_and(|number| number >= least),
-            None => contains(&self.is, &value) || self.has.iter().any(|part| value.contains(part.as_str())),
+            Some(least) => known.number().is_some_and(|number| number >= least),
+            None => contains(&self.is, &known.value) || self.has.iter().any(|part| known.value.contains(part.as_str())),
         };
-        is_shown.then(|| fact.clone())
+        is_shown.then(|| known.fact.clone())
     }
 }
 
-fn upper(value: &str) -> String {
-    value.trim().to_uppercase()
+/// Returns a value in the form in which it is compared: in capitals, with one blank for signs between words, and without periods and apostrophes
+/// (`Private(Property)` is `PRIVATE PROPERTY`, `GOV'T` is `GOVT`).
+fn compared(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars().flat_map(char::to_uppercase) {
+        match c {
+            c if c.is_alphanumeric() => text.push(c),
+            '.' | '\'' | '\u{2019}' => {}
+            _ if text.is_empty() || text.ends_with(' ') => {}
+            _ => text.push(' '),
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Returns a list of classes in the form in which it is compared, without those that the carrier described in its own words: `OTHER-GOVERNMENT CONTRACTS`
+/// is no government.
+fn compared_classes(value: &str) -> String {
+    let is_own_words = |class: &str| class.strip_prefix(OTHER_CLASS).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let classes = value.split(';').map(compared).filter(|class| !is_own_words(class));
+    classes.collect::<Vec<_>>().join(";")
 }
 
 fn contains(list: &[String], value: &str) -> bool {
