@@ -59,7 +59,7 @@ pub struct Lead {
     pub mandate: Mandate,
     /// How firmly the line follows: `MANDATED` by a cited rule and a fact, `CONDITIONAL`, `LIKELY` or `POSSIBLE`.
     pub basis: String,
-    /// The facts that the rule read.
+    /// The facts that the rule read, then those that identify the record that is the trigger: its number, its type and its day.
     pub evidence: Vec<Evidence>,
     /// The numbers of the business.
     pub ids: BusinessIds,

@@ -153,8 +153,8 @@ impl Read for Arguments {
             path: "/v1/feed",
             summary: "Businesses that have just come to need a line of insurance, with the rule and the facts, newest trigger first.",
             when: "Use it to find businesses to which insurance can be offered, and why.",
-            description: "All filters must fit. `mandate` names the rule with its citation, and `evidence` the facts that it read; the data file of \
-                rules is at `/docs`. `basis` says how firmly the line follows: `MANDATED` is only said where a federal or state rule and a fact \
+            description: "All filters must fit. `mandate` names the rule with its citation, and `evidence` the facts that it read and the record; the \
+                data file of rules is at `/docs`. `basis` says how firmly the line follows: `MANDATED` is only said where a federal or state rule and a fact \
                 of a registration demand it; a word in a name gives `LIKELY` at most. A business in several sources is one lead, and `joined` says \
                 why. Nothing here says that a business has no insurance. Triggers that were taken back are left out; `changes` has them. Unpaid calls \
                 get the payment terms with a preview of the last 7 days: 3 rows without the businesses, `total` and the counts. Page with `after`.",

@@ -68,12 +68,17 @@ pub(super) fn rule_fact(dataset: &str, field: &str, value: &str) -> Option<RuleF
     (!value.is_empty()).then(|| RuleFact { field: field.to_owned(), value: value.to_owned(), dataset: dataset.to_owned() })
 }
 
-/// The parts of a lead that follow from a line: the line, the rule and its evidence, with more facts after those that the rule read.
-pub(super) fn lead_of(line: Line, more: Vec<RuleFact>) -> (Lead, Basis) {
-    let Line { line, basis, mandate, rule_id, evidence } = line;
-    let law = if mandate.citation.is_empty() { mandate.rule.clone() } else { format!("{} ({})", mandate.citation, mandate.rule) };
+/// The parts of a lead that follow from a line: the line, the rule and its evidence, with the facts of the record that is the trigger after those that
+/// the rule read. A rule for every record of a kind reads none, so the line follows from the record itself.
+pub(super) fn lead_of(line: Line, record: Vec<RuleFact>) -> (Lead, Basis) {
+    let Line { line, basis, mandate, rule_id, mut evidence } = line;
+    let law = match mandate.citation.as_str() {
+        "" => format!("the rule \"{}\"", mandate.rule),
+        citation => format!("{citation} ({})", mandate.rule),
+    };
     let shown = |fact: &RuleFact| format!("{} {}", fact.field, fact.value);
-    let facts: Vec<String> = evidence.iter().map(shown).collect();
+    let read = if evidence.is_empty() { &record } else { &evidence };
+    let facts: Vec<String> = read.iter().map(shown).collect();
     let facts = if facts.is_empty() { "the registration".to_owned() } else { facts.join(", ") };
     let mandate = Mandate {
         follows: format!("{line} follows from {law} and {facts}"),
@@ -85,7 +90,12 @@ pub(super) fn lead_of(line: Line, more: Vec<RuleFact>) -> (Lead, Basis) {
         url: mandate.url,
     };
     let own = |fact: RuleFact| Evidence { field: fact.field, value: fact.value, dataset: fact.dataset };
-    let evidence = evidence.into_iter().chain(more).map(own).collect();
+    for fact in record {
+        if !evidence.contains(&fact) {
+            evidence.push(fact);
+        }
+    }
+    let evidence = evidence.into_iter().map(own).collect();
     let lead = Lead { coverage_line: line.to_owned(), mandate, basis: basis.as_str().to_owned(), evidence, ..Lead::default() };
     (lead, basis)
 }

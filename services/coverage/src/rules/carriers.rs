@@ -130,12 +130,12 @@ impl Carrier {
         let census = self.profiles.values().filter(|known| known.fact.stream == CENSUS_STREAM && known.fact.status != "I");
         for Known { seen, fact, .. } in census {
             let Some(day) = recent(&fact.added, *seen) else { continue };
-            let (mut facts, more) = facts_of_carrier(fact);
+            let (mut facts, record) = facts_of_carrier(fact);
             if let Some(row) = self.required(&fact.docket, "") {
                 let required = [("op_auth_type", &row.authority_type), ("min_cov_amount", &row.bipd_required)];
                 facts.extend(required.into_iter().filter_map(|(field, value)| rule_fact(ON_FILE, field, value)));
             }
-            into.push(Trigger { name: "new_carrier", day, facts, more, docket: fact.docket.clone(), url: census_url(&fact.dot) });
+            into.push(Trigger { name: "new_carrier", day, facts, record, docket: fact.docket.clone(), url: census_url(&fact.dot) });
         }
     }
 
@@ -150,13 +150,19 @@ impl Carrier {
             let required = required.and_then(|row| rule_fact(ON_FILE, "min_cov_amount", &row.bipd_required));
             let authority = rule_fact(AUTHORITIES, "op_auth_type", &fact.authority_type);
             let facts: Vec<RuleFact> = authority.into_iter().chain(hazmat).chain(required).collect();
-            let more = [("op_auth_status", &fact.authority_status), ("status_change_date", &fact.changed)];
-            let more = more.into_iter().filter_map(|(field, value)| rule_fact(AUTHORITIES, field, value)).collect();
+            let record = [
+                ("usdot_number", &fact.dot),
+                ("docket_number", &fact.docket),
+                ("op_auth_status", &fact.authority_status),
+                ("reason", &fact.reason),
+                ("status_change_date", &fact.changed),
+            ];
+            let record = record.into_iter().filter_map(|(field, value)| rule_fact(AUTHORITIES, field, value)).collect();
             into.push(Trigger {
                 name: "authority_granted",
                 day,
                 facts,
-                more,
+                record,
                 docket: fact.docket.clone(),
                 url: url(AUTHORITIES, &fact.dot),
             });
@@ -186,14 +192,14 @@ impl Carrier {
                 Subject::Cargo => ("cargo_file", "N"),
                 Subject::Bond => ("bond_file", "N"),
             };
-            let more =
-                [rule_fact(CANCELLATIONS, "cancl_effective_date", &fact.cancelled), rule_fact(ON_FILE, on_file_field.0, on_file_field.1)];
-            let more = more.into_iter().flatten().collect();
+            let record = [("usdot_number", &fact.dot), ("policy_no", &fact.policy), ("cancl_effective_date", &fact.cancelled)];
+            let record = record.into_iter().filter_map(|(field, value)| rule_fact(CANCELLATIONS, field, value));
+            let record = record.chain(rule_fact(ON_FILE, on_file_field.0, on_file_field.1)).collect();
             into.push(Trigger {
                 name: "insurance_lapse",
                 day,
                 facts,
-                more,
+                record,
                 docket: fact.docket.clone(),
                 url: url(CANCELLATIONS, &fact.dot),
             });
@@ -259,8 +265,8 @@ struct Trigger {
     name: &'static str,
     day: Date,
     facts: Vec<RuleFact>,
-    /// Facts that are evidence, but that no rule reads.
-    more: Vec<RuleFact>,
+    /// The facts of the record that is the trigger: its number and its day, and what else is evidence.
+    record: Vec<RuleFact>,
     docket: String,
     url: String,
 }
@@ -277,9 +283,11 @@ fn filing(fact: &CarrierFact) -> Option<Filing> {
     Some(Filing { subject, policy: fact.policy.clone(), effective, cancelled: fact.cancelled.parse().ok() })
 }
 
-/// The facts of a carrier that rules read, and those that are evidence only: what is implausible, and an earlier number that was revoked.
+/// The facts of a carrier that rules read, and those of its record that are evidence only: its number and its day, what is implausible, and an earlier
+/// number that was revoked.
 fn facts_of_carrier(fact: &CarrierFact) -> (Vec<RuleFact>, Vec<RuleFact>) {
-    let mut more = Vec::new();
+    let record = [("dot_number", &fact.dot), ("add_date", &fact.added)];
+    let mut record: Vec<RuleFact> = record.into_iter().filter_map(|(field, value)| rule_fact(CENSUS, field, value)).collect();
     let texts = [("carrier_operation", &fact.carrier_operation), ("classdef", &fact.classdef), ("hm_ind", &fact.hm_ind)];
     let mut facts: Vec<RuleFact> = texts.into_iter().filter_map(|(field, value)| rule_fact(CENSUS, field, value)).collect();
     let numbers = [
@@ -293,14 +301,14 @@ fn facts_of_carrier(fact: &CarrierFact) -> (Vec<RuleFact>, Vec<RuleFact>) {
         let read = capped.map_or_else(|| value.clone(), |_| FLEET_MAX.to_string());
         facts.extend(rule_fact(CENSUS, field, &read));
         if capped.is_some() {
-            more.extend(rule_fact(CENSUS, field, &format!("{value} is implausible for a new carrier and was read as {FLEET_MAX}")));
+            record.extend(rule_fact(CENSUS, field, &format!("{value} is implausible for a new carrier and was read as {FLEET_MAX}")));
         }
     }
     facts.extend(fact.cargo.iter().filter_map(|name| rule_fact(CENSUS, name, "X")));
     if fact.prior_revoked {
-        more.extend(rule_fact(CENSUS, "prior_revoke_flag", "Y"));
+        record.extend(rule_fact(CENSUS, "prior_revoke_flag", "Y"));
     }
-    (facts, more)
+    (facts, record)
 }
 
 fn census_url(dot: &str) -> String {
@@ -326,9 +334,9 @@ impl Owner for Carrier {
         let mut candidates = Candidates::new();
         // Most carriers that are looked up have no trigger.
         let company = if triggers.is_empty() { None } else { same_business::name_key(&profile.legal_name) };
-        for Trigger { name, day, facts, more, docket, url } in triggers {
+        for Trigger { name, day, facts, record, docket, url } in triggers {
             for line in mandates::lines(name, state, &facts) {
-                let (parts, basis) = lead_of(line, more.clone());
+                let (parts, basis) = lead_of(line, record.clone());
                 let docket = if docket.is_empty() { &profile.docket } else { &docket };
                 let lead = Lead {
                     id: format!("{SOURCE}:{dot}:{}:{name}:{day}", parts.coverage_line),

@@ -35,8 +35,30 @@ struct Register {
     dataset: &'static str,
     /// The name of the field with the type of entity.
     type_field: &'static str,
+    /// The name of the field with the number of the entity.
+    number_field: &'static str,
+    /// The name of the field with the day of the registration.
+    day_field: &'static str,
+    /// The name of the field with the state or country of formation; empty if the register has none.
+    place_field: &'static str,
     /// The address of the record of an entity, without its number.
     url: &'static str,
+}
+
+impl Register {
+    /// The facts that identify a record: its type and what was filed, where a company of another state was formed, its numbers and its day.
+    fn facts_of_record(&self, fact: &BusinessFact) -> Vec<RuleFact> {
+        let place = if fact.is_foreign { fact.jurisdiction.as_str() } else { "" };
+        let fields = [
+            (self.type_field, fact.entity_type.as_str()),
+            ("filing_type", fact.filing_type.as_str()),
+            (self.place_field, place),
+            (self.number_field, fact.entity.as_str()),
+            ("film_num", fact.event.as_str()),
+            (self.day_field, fact.day.as_str()),
+        ];
+        fields.into_iter().filter_map(|(field, value)| rule_fact(self.dataset, field, value)).collect()
+    }
 }
 
 const REGISTERS: &[Register] = &[
@@ -46,6 +68,9 @@ const REGISTERS: &[Register] = &[
         state: "CO",
         dataset: "4ykn-tg5h",
         type_field: "entitytype",
+        number_field: "entityid",
+        day_field: "entityformdate",
+        place_field: "jurisdictonofformation",
         url: "https://data.colorado.gov/resource/4ykn-tg5h.json?entityid=",
     },
     Register {
@@ -54,6 +79,9 @@ const REGISTERS: &[Register] = &[
         state: "CT",
         dataset: "n7gp-d28j",
         type_field: "business_type",
+        number_field: "accountnumber",
+        day_field: "date_registration",
+        place_field: "formation_place",
         url: "https://data.ct.gov/resource/n7gp-d28j.json?accountnumber=",
     },
     Register {
@@ -62,6 +90,9 @@ const REGISTERS: &[Register] = &[
         state: "IA",
         dataset: "554",
         type_field: "corporation_type",
+        number_field: "corp_number",
+        day_field: "effective_date",
+        place_field: "",
         // The register has one address for all of its records, and a record is found in it by its number.
         url: "https://idh-be.iowa.gov/api/v1/datasets/554/rows.json#corp_number=",
     },
@@ -71,6 +102,9 @@ const REGISTERS: &[Register] = &[
         state: "NY",
         dataset: "k4vb-judh",
         type_field: "entity_type",
+        number_field: "dos_id",
+        day_field: "filing_date",
+        place_field: "",
         url: "https://data.ny.gov/resource/k4vb-judh.json?dos_id=",
     },
     Register {
@@ -79,6 +113,9 @@ const REGISTERS: &[Register] = &[
         state: "OR",
         dataset: "esjy-u4fc",
         type_field: "entity_type",
+        number_field: "registry_number",
+        day_field: "registry_date",
+        place_field: "",
         url: "https://data.oregon.gov/resource/esjy-u4fc.json?registry_number=",
     },
 ];
@@ -165,13 +202,13 @@ impl Owner for Entity {
         let (Some(register), Some(trigger), Some(day)) = (register, trigger_of(fact), day) else { return Candidates::new() };
         let fields = [("name", &fact.name), (register.type_field, &fact.entity_type)];
         let facts: Vec<RuleFact> = fields.into_iter().filter_map(|(field, value)| rule_fact(register.dataset, field, value)).collect();
-        let filed = rule_fact(register.dataset, "filing_type", &fact.filing_type);
+        let record = register.facts_of_record(fact);
         // The lead is of the state of the register; an address elsewhere is that of an office.
         let address = Address::new(&fact.street, &fact.city, if fact.state.is_empty() { register.state } else { &fact.state }, &fact.zip);
         let company = same_business::name_key(&fact.name);
         let mut candidates = Candidates::new();
         for line in mandates::lines(trigger, register.state, &facts) {
-            let (parts, basis) = lead_of(line, filed.clone().into_iter().collect());
+            let (parts, basis) = lead_of(line, record.clone());
             let lead = Lead {
                 id: format!("{}:{}:{}:{trigger}:{day}", register.source, fact.entity, parts.coverage_line),
                 business: fact.name.clone(),

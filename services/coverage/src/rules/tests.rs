@@ -12,6 +12,7 @@ use super::*;
 use fold::random::Random;
 use fold::testing::{self, Folded};
 
+mod evidence;
 mod rounds;
 
 /// 2026-11-20 12:00 UTC.
