@@ -176,21 +176,35 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
     if differ(&one.state, &other.state) {
         return of(Closeness::Different, "another state");
     }
+    let is_same_zip = !one.zip.is_empty() && one.zip == other.zip;
+    let is_known = !one.is_missing() && !other.is_missing();
+    if is_known && one.is_box() != other.is_box() && !one.is_on_route() && !other.is_on_route() {
+        // A box says where mail is taken, not where the business is: its street is missing, and its ZIP code can be that of the post office.
+        return match is_same_zip || (!one.city.is_empty() && is_same_city(one, other)) {
+            true => of(Closeness::Missing, "a post office box, and a street in the same city or ZIP code"),
+            false => of(Closeness::Different, "a post office box and a street in another place"),
+        };
+    }
     if differ(&one.zip, &other.zip) {
         return of(Closeness::Different, "another ZIP code");
     }
-    if one.is_missing() || other.is_missing() {
-        return of(Closeness::Missing, "one address is missing");
+    if !is_known {
+        // Where a ZIP code is not known, only the cities speak of the place.
+        let is_elsewhere = !is_same_zip && differ(&one.city, &other.city) && !is_same_city(one, other);
+        return match is_elsewhere {
+            true => of(Closeness::Different, "another city, and one address is missing"),
+            false => of(Closeness::Missing, "one address is missing"),
+        };
     }
     if one.is_box() != other.is_box() {
-        return of(Closeness::Different, "a post office box and a street");
+        return of(Closeness::Different, "a post office box and a rural route");
     }
     let is_same_street = one.core == other.core && !one.core.is_empty();
     if one.number.is_empty() || other.number.is_empty() {
-        let is_same_text = is_same_street && one.number == other.number && one.suffix == other.suffix && one.direction == other.direction;
-        return match is_same_text && !one.zip.is_empty() && one.zip == other.zip {
-            true => of(Closeness::Near, "the same street and ZIP code; there is no house number"),
-            false => of(Closeness::Different, "a house number is missing"),
+        let is_same_text = is_same_street && !differ(&one.suffix, &other.suffix) && !differ(&one.direction, &other.direction);
+        return match is_same_text && is_same_zip {
+            true => of(Closeness::Near, "the same street and ZIP code; a house number is missing"),
+            false => of(Closeness::Different, "a house number is missing, and the streets or ZIP codes differ"),
         };
     }
     if one.is_on_route() != other.is_on_route() || (one.is_on_route() && !is_same_street) {
@@ -200,8 +214,7 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
         return of(Closeness::Different, if one.is_box() { "another post office box" } else { "another house number" });
     }
     if one.zip.is_empty() || other.zip.is_empty() {
-        let is_same_city = !one.city.is_empty() && one.city == other.city;
-        return match is_same_street && is_same_city {
+        return match is_same_street && !one.city.is_empty() && is_same_city(one, other) {
             true => of(Closeness::Near, "the same house number, street and city; a ZIP code is missing"),
             false => of(Closeness::Different, "a ZIP code is missing, and the streets or cities differ"),
         };
@@ -216,6 +229,12 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
         (true, false, true) => of(Closeness::Near, "the same house number and ZIP code; the streets have other suffixes"),
         (false, ..) => of(Closeness::Near, "the same house number and ZIP code; the streets differ"),
     }
+}
+
+/// Whether two cities have the same letters: `LA JUNTA` and `LAJUNTA`.
+fn is_same_city(one: &Address, other: &Address) -> bool {
+    let letters = |address: &Address| address.city.replace(' ', "");
+    one.city == other.city || letters(one) == letters(other)
 }
 
 /// Splits the line with a street into words in capitals. `#` is a word of its own; a hyphen remains between digits only, and a slash in numbers.

@@ -113,8 +113,16 @@ fn reasons() {
         (Address::new("", "", "IA", ""), (Missing, "one address is missing")),
         (Address::default(), (Missing, "one address is missing")),
         (Address::new("", "", "IA", "50310"), (Different, "another ZIP code")),
-        (at("PO Box 312"), (Different, "a post office box and a street")),
-        (at("Carter St"), (Different, "a house number is missing")),
+        (at("PO Box 312"), (Missing, "a post office box, and a street in the same city or ZIP code")),
+        (Address::new("PO Box 42", "DES MOINES", "IA", "50301"), (Missing, "a post office box, and a street in the same city or ZIP code")),
+        (Address::new("PO Box 42", "Ames", "IA", "50010"), (Different, "a post office box and a street in another place")),
+        (Address::new("PO Box 42", "", "IA", ""), (Different, "a post office box and a street in another place")),
+        (Address::new("", "Ames", "IA", ""), (Different, "another city, and one address is missing")),
+        (Address::new("", "DesMoines", "IA", ""), (Missing, "one address is missing")),
+        (Address::new("", "West Des Moines", "IA", "50309"), (Missing, "one address is missing")),
+        (at("Carter St"), (Near, "the same street and ZIP code; a house number is missing")),
+        (at("Carter Ave"), (Different, "a house number is missing, and the streets or ZIP codes differ")),
+        (at("Locust St"), (Different, "a house number is missing, and the streets or ZIP codes differ")),
     ] {
         assert_eq!(close(&whole, &other), expected, "{other:?}");
     }

@@ -1,34 +1,46 @@
 //! The key by which names of one business in several registers are found: registers write initials, numbers and usual words in several ways, and some add the
 //! other names under which a business is known.
 
+use std::borrow::Cow;
+
 use texts::company_names::all_words;
 
 use crate::company::CompanyName;
 
 /// Words that registers abbreviate, with the word that stands for both. Sorted.
 const USUAL: &[(&str, &str)] = &[
+    ("ASSN", "ASSOCIATION"),
     ("ASSOC", "ASSOCIATES"),
+    ("BLDG", "BUILDING"),
     ("BLDRS", "BUILDERS"),
     ("BROS", "BROTHERS"),
     ("CENTRE", "CENTER"),
     ("CONST", "CONSTRUCTION"),
+    ("CONSTR", "CONSTRUCTION"),
     ("CTR", "CENTER"),
     ("EIGHT", "8"),
     ("ELEVEN", "11"),
+    ("EQUIP", "EQUIPMENT"),
     ("FIFTH", "5TH"),
     ("FIRST", "1ST"),
     ("FIVE", "5"),
     ("FORT", "FT"),
     ("FOUR", "4"),
     ("FOURTH", "4TH"),
+    ("FRT", "FREIGHT"),
     ("GRP", "GROUP"),
+    ("HTG", "HEATING"),
     ("INTL", "INTERNATIONAL"),
     ("MFG", "MANUFACTURING"),
     ("MGMT", "MANAGEMENT"),
+    ("MGT", "MANAGEMENT"),
     ("MOUNT", "MT"),
+    ("MTN", "MOUNTAIN"),
+    ("MTNS", "MOUNTAINS"),
     ("NATL", "NATIONAL"),
     ("NINE", "9"),
     ("ONE", "1"),
+    ("PLBG", "PLUMBING"),
     ("SAINT", "ST"),
     ("SECOND", "2ND"),
     ("SEVEN", "7"),
@@ -44,18 +56,40 @@ const USUAL: &[(&str, &str)] = &[
     ("TWO", "2"),
 ];
 /// What begins another name under which a business is known.
-const OTHER_NAMES: &[&[&str]] = &[&["DBA"], &["D", "B", "A"], &["DOING", "BUSINESS", "AS"], &["AKA"], &["A", "K", "A"], &["FKA"]];
+const OTHER_NAMES: &[&[&str]] = &[
+    &["DBA"],
+    &["D", "B", "A"],
+    &["DOING", "BUSINESS", "AS"],
+    &["AKA"],
+    &["A", "K", "A"],
+    &["ALSO", "KNOWN", "AS"],
+    &["FKA"],
+    &["FORMERLY", "KNOWN", "AS"],
+    &["TRADING", "AS"],
+];
+/// What also begins another name, with a slash that words do not have.
+const TRADING_AS: &str = "T/A";
 
 /// Returns the letters of a name without its legal forms, the other names of the business, articles and words that join others. `None` for a name that is
 /// compared with none. Initials that are joined are no others: `A & B` is not `AB`.
 pub(crate) fn key(name: &str) -> Option<String> {
     // Refuses what is too long as a whole.
     CompanyName::new(name)?;
-    let mut words = all_words(&name.replace(['&', '+', '＆'], " AND "));
+    let mut words = all_words(&with_trading_as(name).replace(['&', '+', '＆'], " AND "));
     cut_other_names(&mut words);
     let words: Vec<String> = joined_initials(&words).iter().map(|word| usual(word).to_owned()).collect();
     let company = CompanyName::new(&with_usual_form(words).join(" "))?;
     Some(company.normal().replace(' ', ""))
+}
+
+/// Writes `T/A` as the words that it stands for.
+fn with_trading_as(name: &str) -> Cow<'_, str> {
+    let is_short = |word: &str| word.eq_ignore_ascii_case(TRADING_AS);
+    if !name.split_whitespace().any(is_short) {
+        return Cow::Borrowed(name);
+    }
+    let words = name.split_whitespace().map(|word| if is_short(word) { "TRADING AS" } else { word });
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
 }
 
 fn usual(word: &str) -> &str {
@@ -123,6 +157,8 @@ mod tests {
             ["Smith Bros. Const. Co.", "SMITH BROTHERS CONSTRUCTION", "Smith Brothers Construction Company, LLC"],
             ["Rock 'n' Roll Tavern", "ROCK N ROLL TAVERN LLC", "Rock and Roll Tavern, Inc."],
             ["Mesa Freight LLC DBA Mesa Xpress", "MESA FREIGHT LLC D/B/A MESA XPRESS", "Mesa Freight"],
+            ["Mesa Freight, t/a Mesa Xpress", "MESA FREIGHT TRADING AS MESA XPRESS", "Mesa Freight also known as Mesa Xpress"],
+            ["Rocky Mtn Frt & Equip", "ROCKY MOUNTAIN FREIGHT AND EQUIPMENT LLC", "Rocky Mtn. Freight & Equip., Inc."],
             ["St. Vrain Svcs", "Saint Vrain Services", "SAINT VRAIN SERVICES INCORPORATED"],
             ["Blue Bird Transport", "BLUEBIRD TRANSPORT LLC", "Blue-Bird Transport"],
             ["24/7 Towing", "24-7 TOWING LLC", "24 7 Towing"],
@@ -138,6 +174,8 @@ mod tests {
             ("Mesa Transport", "Mesa Transportation"),
             ("Three Rivers LLC", "Four Rivers LLC"),
             ("Acme East", "Acme West"),
+            ("Rocky Mtn Freight", "Rocky Mtns Freight"),
+            ("TA Freight", "Mesa TA Freight"),
         ] {
             assert_ne!(key(one), key(other), "{one} and {other}");
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::record::{BusinessIds, Lead};
 use jiff::civil::Date;
 use matching::address::Address;
+use matching::company::CompanyName;
 use matching::insurance_filings::{self, Filing, Lapse, Subject};
 use matching::mandates::{self, Fact as RuleFact};
 use matching::same_business;
@@ -30,6 +31,8 @@ const DOMESTIC: &[&str] = &["AS", "GU", "MP", "PR", "UNITED STATES", "US", "USA"
 const KEPT_MAX: usize = 60;
 /// A new carrier with more vehicles or drivers than this has reported nonsense. The number is read as this one, and the evidence says so.
 const FLEET_MAX: u64 = 1_000;
+/// The legal forms that only companies have. Others, such as `CO`, persons use too.
+const COMPANY_FORMS: &[&str] = &["CORP", "INC", "LLC", "LLLP", "LLP", "LP", "PC", "PLLC"];
 /// The stream that reads the amounts on file of dockets that were granted authority. What is on file later, its rows do not show.
 const AUTHORITY_STREAM: &str = "fmcsa.authority";
 /// The amounts of liability insurance that part 387 knows, in dollars. Another one is not read, since it can be in another unit.
@@ -311,6 +314,13 @@ fn facts_of_carrier(fact: &CarrierFact) -> (Vec<RuleFact>, Vec<RuleFact>) {
     (facts, record)
 }
 
+/// The name by which a carrier is compared with companies: its legal name; that of a company if a person does business under it.
+fn compared_name(profile: &CarrierFact) -> &str {
+    let is_company = |name: &str| CompanyName::new(name).is_some_and(|name| name.forms().any(|form| COMPANY_FORMS.contains(&form)));
+    let is_under_company = profile.is_person && !is_company(&profile.legal_name) && is_company(&profile.dba_name);
+    if is_under_company { &profile.dba_name } else { &profile.legal_name }
+}
+
 fn census_url(dot: &str) -> String {
     format!("https://data.transportation.gov/resource/{CENSUS}.json?dot_number={dot}")
 }
@@ -333,7 +343,7 @@ impl Owner for Carrier {
         self.insurance_lapse(&mut triggers);
         let mut candidates = Candidates::new();
         // Most carriers that are looked up have no trigger.
-        let company = if triggers.is_empty() { None } else { same_business::name_key(&profile.legal_name) };
+        let company = if triggers.is_empty() { None } else { same_business::name_key(compared_name(profile)) };
         for Trigger { name, day, facts, record, docket, url } in triggers {
             for line in mandates::lines(name, state, &facts) {
                 let (parts, basis) = lead_of(line, record.clone());

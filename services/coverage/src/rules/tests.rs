@@ -13,6 +13,7 @@ use fold::random::Random;
 use fold::testing::{self, Folded};
 
 mod evidence;
+mod merges;
 mod rounds;
 
 /// 2026-11-20 12:00 UTC.
