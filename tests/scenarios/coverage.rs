@@ -153,6 +153,11 @@ fn coverage_leads_follow_from_rules_and_facts() {
     assert_eq!(of("PRIVATE ORCHARD").iter().map(|lead| lead["basis"].as_str().unwrap()).collect::<Vec<_>>(), ["POSSIBLE"]);
     assert!(of("TANKER TRAIL").iter().all(|lead| lead["mandate"]["amount"] == Value::Null && lead["basis"] == "MANDATED"));
 
+    let has_evidence = |lead: &Value| lead["evidence"].as_array().is_some_and(|facts| !facts.is_empty());
+    for state in ["CO", "CT", "NY"] {
+        let of_state = leads(&server, &key, &format!("days=90&state={state}"));
+        assert!(!of_state.is_empty() && of_state.iter().all(has_evidence), "{state}: {of_state:?}");
+    }
     let lapses = leads(&server, &key, "days=90&state=CO&coverageLine=AUTO_LIABILITY_BIPD&trigger=insurance_lapse");
     let lapsed = businesses(&lapses);
     assert!(lapsed.contains("LAPSED LINES LLC"), "{lapsed:?}");
