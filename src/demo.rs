@@ -1,6 +1,7 @@
 //! `highwater demo` and `highwater simulate`: simulated upstreams, with and without an engine that polls them.
 
 mod first_signatures;
+mod rounds;
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error as StdError;
@@ -14,7 +15,7 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::clock::SimulatedClock;
+use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use simulator::{Burst, Options, Simulator, When};
 use upstreams::{Settings, Stream};
@@ -66,9 +67,11 @@ const HELD_BACK_DAYS: i64 = 5;
 const SYNCS_PER_DAY: u32 = 12;
 /// The upstreams of recalls.
 const RECALLS_UPSTREAMS: [&str; 4] = ["cpsc", "fsis", "nhtsa", "openfda"];
-/// Syncs from one round to the next. In a round a receipt is issued, and an upstream of every service publishes something, except of those that read files
-/// of whole days or count hours. A round and its syncs take less than a minute.
+/// Syncs from one round to the next. In a round a receipt is issued, and an upstream of every other service publishes something. A round and its syncs take
+/// less than a minute.
 const SYNCS_PER_ROUND: u32 = 5;
+/// A stream that is synced in each round although its own minimum interval is longer: a round adds a small file to it, and the files before are not read again.
+const STREAM_OF_FILES: &str = "uspto_trademarks.annual";
 /// Streams whose own minimum interval is shorter than this are synced in each round. The others are read whole, and some upstreams limit how often a file is
 /// downloaded on a day: they are synced when the day of the upstreams changes.
 const ROUND_EVERY_MAX: Duration = Duration::from_secs(12 * 3_600);
@@ -157,17 +160,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     }
     config.set_simulated_clock(simulated_clock);
     let clock = config.clock();
-    let simulator = Simulator::new(Options {
-        seed,
-        records,
-        today: history.first,
-        clock,
-        stories_a_day_max: STORIES_A_DAY_MAX,
-        articles_max: ARTICLES_MAX,
-        has_bad_files: false,
-        ..Options::default()
-    });
-    add_rising_phrases(&simulator, history.first);
+    let simulator = simulated_upstreams(&config, history.first, records, seed);
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move {
         let _ = stopping.await;
@@ -181,33 +174,18 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         Box::pin(async move {
             // A sync compares records with the latest-version index, which is completed from the log first.
             engine.store.served(&[ENGINE_VIEW.name]).await;
-            let mut day = history.simulate(&engine, &simulator, simulated_clock, still).await;
+            let day = history.simulate(&engine, &simulator, simulated_clock, still).await;
             first_signatures::sign(&engine).await;
             is_ready.store(true, Ordering::Relaxed);
             tracing::info!(page = %format!("{}/", public_url(&engine.config, Some(address))), "the demo is ready");
             if still {
                 return;
             }
-            let mut appended = 0;
+            let mut changing = Changing { engine, simulator, clock, day, syncs: 0, appended: 0 };
             // Records change between two syncs, as at a real upstream.
-            for syncs in 1_u32.. {
+            loop {
                 tokio::time::sleep(SYNC_INTERVAL).await;
-                let last_day = day;
-                if syncs.is_multiple_of(SYNCS_PER_DAY) {
-                    day = day.saturating_add(1.day()).min(clock.today());
-                    simulator.set_today(day);
-                    tracing::info!(seconds = (SYNC_INTERVAL * SYNCS_PER_DAY).as_secs(), appended, "the simulated upstreams changed");
-                    appended = 0;
-                }
-                simulator.advance(3);
-                let is_round = syncs.is_multiple_of(SYNCS_PER_ROUND);
-                if is_round {
-                    simulator.publish_round();
-                    first_signatures::issue_another(&engine).await;
-                }
-                let facts = sync(&engine, &due_streams(day > last_day, is_round), is_round).await;
-                tracing::debug!(appended = facts, "synced the simulated upstreams");
-                appended += facts;
+                changing.step().await;
             }
         })
     });
@@ -216,6 +194,63 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let _ = stop.send(());
     serving.await?;
     Ok(())
+}
+
+/// The upstreams of a demo whose first day is `first`, with the rounds of earlier processes.
+fn simulated_upstreams(config: &Config, first: Date, records: u64, seed: u64) -> Arc<Simulator> {
+    let simulator = Simulator::new(Options {
+        seed,
+        records,
+        today: first,
+        clock: config.clock(),
+        stories_a_day_max: STORIES_A_DAY_MAX,
+        articles_max: ARTICLES_MAX,
+        has_bad_files: false,
+        ..Options::default()
+    });
+    add_rising_phrases(&simulator, first);
+    simulator.restore_rounds(rounds::load(config));
+    simulator
+}
+
+/// A demo whose records change.
+struct Changing {
+    engine: Arc<Engine>,
+    simulator: Arc<Simulator>,
+    clock: Clock,
+    /// The last day whose dated records are published.
+    day: Date,
+    /// How often the upstreams were synced.
+    syncs: u32,
+    /// How many facts were appended since the last message.
+    appended: i64,
+}
+
+impl Changing {
+    /// Lets the upstreams change and syncs them, as in each [`SYNC_INTERVAL`].
+    async fn step(&mut self) {
+        self.syncs = self.syncs.wrapping_add(1);
+        let last_day = self.day;
+        if self.syncs.is_multiple_of(SYNCS_PER_DAY) {
+            self.day = self.day.saturating_add(1.day()).min(self.clock.today());
+            self.simulator.set_today(self.day);
+            tracing::info!(
+                seconds = (SYNC_INTERVAL * SYNCS_PER_DAY).as_secs(),
+                appended = self.appended,
+                "the simulated upstreams changed"
+            );
+            self.appended = 0;
+        }
+        self.simulator.advance(3);
+        let is_round = self.syncs.is_multiple_of(SYNCS_PER_ROUND);
+        if is_round {
+            rounds::store(&self.engine.config, self.simulator.publish_round());
+            first_signatures::issue_another(&self.engine).await;
+        }
+        let facts = sync(&self.engine, &due_streams(self.day > last_day, is_round), is_round).await;
+        tracing::debug!(appended = facts, "synced the simulated upstreams");
+        self.appended += facts;
+    }
 }
 
 /// Lets a phrase rise on each day from the first one of a demo on, as long as a demo may run.
@@ -363,7 +398,8 @@ fn due_streams(is_new_day: bool, is_round: bool) -> Vec<&'static str> {
     if is_new_day {
         streams_of(simulator::UPSTREAMS)
     } else if is_round {
-        streams(simulator::UPSTREAMS).filter(|stream| stream.every < ROUND_EVERY_MAX).map(|stream| stream.name).collect()
+        let is_read = |stream: &&Stream| stream.every < ROUND_EVERY_MAX || stream.name == STREAM_OF_FILES;
+        streams(simulator::UPSTREAMS).filter(is_read).map(|stream| stream.name).collect()
     } else {
         streams_of(&RECALLS_UPSTREAMS)
     }
@@ -427,49 +463,4 @@ async fn sync(engine: &Arc<Engine>, streams: &[&'static str], is_every_store_due
 }
 
 #[cfg(test)]
-mod tests {
-    use jiff::civil::date;
-
-    use super::*;
-    use crate::config::Flags;
-
-    /// Proves that a stream is synced on the first day of a demo, and then as often as the settings say; that stories are synced more rarely until the last
-    /// days; and that each day leaves some streams out.
-    #[test]
-    fn streams_are_synced_by_their_schedules() {
-        let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
-        let settings = [("HIGHWATER_DATA_DIR", dir.path().to_str().unwrap()), ("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "0 0 9 * * MON-FRI")];
-        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let config = Config::load(Some(empty.path()), settings, &Flags::default()).unwrap();
-        // A Friday; the first day is one as well.
-        let history = History::load(&config, date(2026, 11, 20));
-        let synced: Vec<Vec<&str>> = (0..HISTORY_DAYS).map(|days| history.synced_on(history.first.saturating_add(days.days()))).collect();
-        let days_of = |stream: &'static str| -> Vec<usize> {
-            synced.iter().enumerate().filter(|(_, streams)| streams.contains(&stream)).map(|(day, _)| day).collect()
-        };
-        let each_day: Vec<usize> = (0..28).collect();
-        assert_eq!((days_of("fsis"), days_of("edgar.current"), days_of("shopify")), (each_day.clone(), each_day.clone(), each_day));
-        assert_eq!(days_of("cpsc"), [0, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 24, 25, 26, 27]);
-        assert_eq!((days_of("sos.or"), days_of("sos.ia")), (vec![0, 7, 14, 21], vec![0, 10, 20]));
-        assert_eq!((days_of("cook.values"), days_of("usaspending.totals")), (vec![0, 14], vec![0]));
-        assert_eq!(days_of("hacker_news"), [0, 3, 6, 9, 12, 15, 18, 21, 22, 23, 24, 25, 26, 27]);
-        let (first, all) = (synced.first().unwrap(), streams_of(simulator::UPSTREAMS));
-        assert!(all.len() > 30 && all.iter().all(|stream| first.contains(stream)), "{first:?}");
-        assert!(synced.iter().skip(1).all(|streams| streams.len() < all.len()), "a stream with a rare schedule is synced every day");
-    }
-
-    /// Proves that a changing demo reads recalls most often, other streams in rounds, and whole files only when the day of the upstreams changes.
-    #[test]
-    fn whole_files_are_read_once_a_day() {
-        let all = streams_of(simulator::UPSTREAMS);
-        assert_eq!((due_streams(true, false), due_streams(true, true)), (all.clone(), all));
-        let (round, between) = (due_streams(false, true), due_streams(false, false));
-        for stream in ["cook.values", "sam_exclusions", "sos.ia", "usaspending.totals"] {
-            assert!(!round.contains(&stream), "{stream} is read in each round");
-        }
-        for stream in ["chicago.permits", "edgar.current", "hacker_news", "nih_reporter", "shopify", "sos.co", "usaspending.transactions"] {
-            assert!(round.contains(&stream) && !between.contains(&stream), "{stream}");
-        }
-        assert!(between.len() > 5 && between.iter().all(|stream| round.contains(stream)), "{between:?}");
-    }
-}
+mod tests;

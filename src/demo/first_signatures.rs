@@ -40,7 +40,7 @@ pub(super) async fn sign(engine: &Arc<Engine>) {
 }
 
 /// Waits until the signer has compared the log with its memory.
-async fn wait_until_signing(engine: &Engine) {
+pub(super) async fn wait_until_signing(engine: &Engine) {
     while SigningState::of(&engine.context).is_refused() {
         tokio::time::sleep(POLL_INTERVAL).await;
     }

@@ -2,7 +2,7 @@
 //! of a phrase, hours with more stories than an answer shows, outages, hours without stories, removed and edited stories.
 //!
 //! Of their own accord some stories are indexed late, some are dated in the future, some disappear, some get another title, and the points of
-//! all of them move. `nbHits` is an estimate now and then.
+//! all of them move. `nbHits` is an estimate now and then. A round lets stories about a phrase appear in an hour that is read again, or disappear from it.
 
 mod titles;
 mod words;
@@ -16,7 +16,7 @@ use simulated_world::random::Random;
 use simulated_world::script::Burst;
 use simulated_world::world::{World, capitalised};
 
-use titles::{name, title};
+use titles::{name, phrase_of, title};
 
 /// The path of the search.
 pub(crate) const PATH: &str = "/api/v1/search_by_date";
@@ -31,6 +31,14 @@ const IDS_PER_HOUR: u64 = 16_384;
 const FIRST_OF_FLOOD: u64 = 500;
 const FIRST_OF_BURSTS: u64 = 2_000;
 const IDS_PER_BURST: u64 = 100;
+const FIRST_OF_ROUNDS: u64 = 16_000;
+/// A round changes the stories of the hour that began so many hours before its own hour: the newest one that a reader takes as final, and reads again.
+const ROUND_HOURS_AGO: i64 = 2;
+/// How many stories about a phrase such an hour has, by turns: so many that the phrase rises, and so few that it does not. A reader believes without more
+/// proof that the difference has disappeared.
+const ROUND_STORIES: [u64; 2] = [4, 2];
+/// The first author of these stories.
+const AUTHORS_OF_ROUNDS: u64 = 900_000;
 /// How many stories a flood adds to an hour.
 const FLOOD_STORIES: u64 = 1_300;
 /// How many authors and sites there are besides those of bursts.
@@ -89,6 +97,7 @@ fn of_hour(world: &World, hour: i64, at_ms: i64) -> Vec<ShownStory> {
     for (at, burst) in script.bursts.iter().enumerate() {
         stories.extend(of_burst(world, burst, at as u64, hour, at_ms));
     }
+    stories.extend(of_rounds(world, hour, at_ms));
     stories.retain(|story| !script.removed.contains(&story.id));
     for story in &mut stories {
         if let Some(title) = script.edited.get(&story.id) {
@@ -141,18 +150,44 @@ fn of_burst(world: &World, burst: &Burst, at: u64, hour: i64, at_ms: i64) -> Vec
         let id = id(hour, FIRST_OF_BURSTS + at % 140 * IDS_PER_BURST + n % IDS_PER_BURST);
         let random = Random::new(world.seed, 302, id);
         let who = n % burst.authors.max(1);
-        let form = ["{} explained", "Why {} matters", "A first look at {}", "{} in practice", "Show HN: {} for everyone", "Ask HN: {}?"];
-        let phrase = if random.once_in(1, 2) { capitalised(&burst.phrase) } else { burst.phrase.clone() };
         ShownStory {
             id,
             created_ms,
-            title: random.pick(0, &form).replace("{}", &phrase),
+            title: about(random, &burst.phrase),
             author: author(world.seed, 10_000 + at * 1_000 + who),
             url: Some(format!("https://{}/{id}", site(world.seed, 10_000 + at * 1_000 + who))),
             points: points(random, created_ms, at_ms),
         }
     });
     stories.collect()
+}
+
+/// The stories about the phrase of an hour, as the rounds in the hour two hours later left them; none without such a round. Each of these rounds moves the
+/// phrase's label, the first one as well.
+fn of_rounds(world: &World, hour: i64, at_ms: i64) -> Vec<ShownStory> {
+    let rounds = world.rounds.iter().filter(|round| round.at_ms.div_euclid(HOUR_MS) == hour + ROUND_HOURS_AGO).count();
+    let Some(last) = rounds.checked_sub(1) else { return Vec::new() };
+    let phrase = phrase_of(hour);
+    let stories = (0..ROUND_STORIES[last % ROUND_STORIES.len()]).map(|number| {
+        let (id, who) = (id(hour, FIRST_OF_ROUNDS + number), AUTHORS_OF_ROUNDS + number);
+        let (random, created_ms) = (Random::new(world.seed, 302, id), hour * HOUR_MS + 10 * (1 + number as i64) * MINUTE_MS);
+        ShownStory {
+            id,
+            created_ms,
+            title: about(random, &phrase),
+            author: author(world.seed, who),
+            url: Some(format!("https://{}/{id}", site(world.seed, who))),
+            points: points(random, created_ms, at_ms),
+        }
+    });
+    stories.collect()
+}
+
+/// The title of a story about a phrase.
+fn about(random: Random, phrase: &str) -> String {
+    let form = ["{} explained", "Why {} matters", "A first look at {}", "{} in practice", "Show HN: {} for everyone", "Ask HN: {}?"];
+    let phrase = if random.once_in(1, 2) { capitalised(phrase) } else { phrase.to_owned() };
+    random.pick(0, &form).replace("{}", &phrase)
 }
 
 fn author(seed: u64, number: u64) -> String {

@@ -46,7 +46,8 @@ pub use simulated_world::options::{Options, When};
 use simulated_world::random::Random;
 pub use simulated_world::script::Burst;
 use simulated_world::script::Script;
-use simulated_world::world::{Feed, Round, World};
+pub use simulated_world::world::Round;
+use simulated_world::world::{Feed, World};
 
 /// The simulated upstreams whose facts a service reads, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &[
@@ -181,14 +182,22 @@ impl Simulator {
         changes::advance(&mut self.world.write().unwrap_or_else(PoisonError::into_inner), n, at_ms)
     }
 
-    /// Lets an upstream of every service that does not read a file of the day, or count hours, publish something on its current day: a filing, an award of
-    /// research money, a new date of a trial, a modification of a contract, a store that sells out or restocks, a new business, a changed permit and
-    /// a changed subject of a directive. Without rounds only the days change these upstreams.
-    pub fn publish_round(&self) {
+    /// Lets an upstream of every service publish something on its current day, except of the services of recalls ([`Self::advance`]) and receipts, which
+    /// has none: a filing, an award of research money, a new date of a trial, a modification of a contract, a store that sells out or restocks, a new business,
+    /// a changed permit, a changed subject of a directive, a new status of a trademark, and stories about a phrase that appear or disappear. Without rounds
+    /// only the days change these upstreams. Returns the round.
+    pub fn publish_round(&self) -> Round {
         let at_ms = self.clock.now_ms();
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
-        let day = world.today;
-        world.rounds.push(Round { day, at_ms });
+        let round = Round { day: world.today, at_ms };
+        world.rounds.push(round);
+        round
+    }
+
+    /// Adds the rounds of an earlier simulator with the same options, oldest first, so that this one continues after them. To be called before the first
+    /// round of its own.
+    pub fn restore_rounds(&self, rounds: Vec<Round>) {
+        self.world.write().unwrap_or_else(PoisonError::into_inner).rounds = rounds;
     }
 
     /// Moves the upstreams' day forward. New recalls get this date; data that is added by day (filings, grants, trials, awards) is there up

@@ -3,7 +3,7 @@
 //!
 //! What a file holds follows from its day: a cast of marks to which something happens on certain days, and marks with invented names of which some
 //! are filed and some change every day. Four files have a bad first day: one is not listed for two days, one is an HTML page, one declares
-//! entities that expand, and one is cut off.
+//! entities that expand, and one is cut off. A round adds a part to the yearly set, in which one mark has another status.
 
 mod cast;
 mod records;
@@ -26,8 +26,10 @@ const FILES: &str = "/api/v1/datasets/products/files/";
 const SIGNED: &str = "/simulated-signed-files/";
 const DAILY: &str = "TRTDXFAP";
 const ANNUAL: &str = "TRTYRAP";
-/// How many parts the yearly set has.
+/// How many parts the yearly set has before the first round.
 const PARTS: u64 = 2;
+/// How many parts rounds add to a set. The names of parts have at most three digits, so a later set begins after them.
+const ROUNDS_A_SET: usize = 900;
 /// Days after the first day whose file has a bad first day.
 const MISSING_DAY: i64 = 2;
 const HTML_DAY: i64 = 6;
@@ -94,7 +96,7 @@ pub fn answer(world: &World, route: Route, path: &str, key: Option<&str>) -> Ans
     let name = path.rsplit('/').next().unwrap_or_default();
     match route {
         Route::List { is_daily: true } => list(DAILY, days(world).map(|day| (daily_name(day), is_bad(world, day))).collect()),
-        Route::List { is_daily: false } => list(ANNUAL, (1..=PARTS).map(|part| (annual_name(world, part), false)).collect()),
+        Route::List { is_daily: false } => list(ANNUAL, parts(world).map(|part| (annual_name(world, part), false)).collect()),
         Route::File { is_daily } => {
             let product = if is_daily { DAILY } else { ANNUAL };
             Answer { status: 302, location: Some(format!("{SIGNED}{product}/{name}?expires=5")), ..Answer::default() }
@@ -103,7 +105,12 @@ pub fn answer(world: &World, route: Route, path: &str, key: Option<&str>) -> Ans
             Some(day) => daily(world, day, name),
             None => Answer::html(404, "Not Found"),
         },
-        Route::Signed { is_daily: false } => match (1..=PARTS).find(|part| annual_name(world, *part) == name) {
+        Route::Signed { is_daily: false } => match parts(world).find(|part| annual_name(world, *part) == name) {
+            Some(part) if part > PARTS => {
+                let records: Vec<_> =
+                    cast::of_round(world, round_of(world, part)).map(|file| ("TX", records::text(&file))).into_iter().collect();
+                archive(name, &document(&records, ""))
+            }
             Some(part) => {
                 let mut records = records::of_part(world, part, PARTS);
                 if part == 1 {
@@ -135,8 +142,24 @@ fn daily_name(day: Date) -> String {
     format!("apc{}.zip", &compact(day)[2..])
 }
 
+/// The number of the yearly set: how many sets rounds have filled before it.
+fn set(world: &World) -> usize {
+    world.rounds.len().saturating_sub(1) / ROUNDS_A_SET
+}
+
+/// The parts of the yearly set, counted from 1: those of every set, and one for each of its rounds.
+fn parts(world: &World) -> std::ops::RangeInclusive<u64> {
+    1..=PARTS + (world.rounds.len() - set(world) * ROUNDS_A_SET) as u64
+}
+
+/// The number of the round, counted from 0, that added a part.
+fn round_of(world: &World, part: u64) -> usize {
+    set(world) * ROUNDS_A_SET + usize::try_from(part.saturating_sub(PARTS + 1)).unwrap_or_default()
+}
+
 fn annual_name(world: &World, part: u64) -> String {
-    format!("apc18840407-{}1231-{part:02}.zip", world.first_today.year() - 1)
+    let last = records::cut(world).saturating_add(i64::try_from(set(world)).unwrap_or_default().days());
+    format!("apc18840407-{}-{part:02}.zip", compact(last))
 }
 
 fn list(product: &str, files: Vec<(String, bool)>) -> Answer {

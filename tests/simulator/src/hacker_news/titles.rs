@@ -100,3 +100,11 @@ pub(super) fn title(random: Random) -> String {
 pub(super) fn name(random: Random, tag: u64) -> String {
     capitalised(&[random.pick(tag, &WORDS[3]), random.pick(tag + 1, &WORDS[4])].concat())
 }
+
+/// The phrase that rounds write about in an hour. None returns within the weeks that a reader compares, or it would be usual.
+pub(super) fn phrase_of(hour: i64) -> String {
+    let (nouns, adjectives) = (&WORDS[0], &WORDS[1]);
+    let place = usize::try_from(hour).unwrap_or_default();
+    let (adjective, noun) = (adjectives[place % adjectives.len()], nouns[place / adjectives.len() % nouns.len()]);
+    format!("{adjective} {noun}")
+}

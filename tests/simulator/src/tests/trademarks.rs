@@ -4,9 +4,24 @@ use super::*;
 use crate::render::Request;
 
 const LIST: &str = "/api/v1/datasets/products/TRTDXFAP";
+const YEARLY_LIST: &str = "/api/v1/datasets/products/TRTYRAP";
+
+/// The names of the parts of the yearly set, sorted.
+pub(super) fn yearly_names(sim: &Simulator) -> BTreeSet<String> {
+    names_of(sim, YEARLY_LIST)
+}
+
+/// The document of a part of the yearly set.
+pub(super) fn yearly_text(sim: &Simulator, name: &str) -> String {
+    document(&file(sim, "TRTYRAP", name))
+}
 
 fn names(sim: &Simulator) -> BTreeSet<String> {
-    let body: Value = serde_json::from_slice(&get(sim, LIST, "").body).unwrap();
+    names_of(sim, LIST)
+}
+
+fn names_of(sim: &Simulator, list: &str) -> BTreeSet<String> {
+    let body: Value = serde_json::from_slice(&get(sim, list, "").body).unwrap();
     let files = body["bulkDataProductBag"][0]["productFileBag"]["fileDataBag"].as_array().unwrap();
     files.iter().map(|file| file["fileName"].as_str().unwrap().to_owned()).filter(|name| name.ends_with(".zip")).collect()
 }

@@ -25,13 +25,15 @@ const INSIDERS: u64 = 5;
 /// For this many days the insiders of one company buy, then those of another.
 const CLUSTER_DAYS: u64 = 14;
 
-/// The filing agents: of ordinary filings, and of those of rounds.
+/// The filing agents: of ordinary filings, and the first one of those of rounds.
 const AGENT: u64 = 1_683_168;
 
 const AGENT_OF_ROUNDS: u64 = 1_683_169;
 
-/// The most filings of rounds on a day.
-const ROUNDS_A_DAY_MAX: u64 = 2_000;
+/// The most filings of rounds on a day of one agent, whose numbers have six digits, and of all of them.
+const A_DAY_OF_AGENT: u64 = 2_000;
+
+const ROUNDS_A_DAY_MAX: u64 = 2 * A_DAY_OF_AGENT;
 
 /// Items of 8-Ks, some serious and some not, with their text.
 const EVENTS: &[(&str, &str)] = &[
@@ -90,8 +92,8 @@ impl Filing {
     }
 
     pub(super) fn accession(&self) -> String {
-        let (agent, a_day) = if self.index < A_DAY { (AGENT, 10) } else { (AGENT_OF_ROUNDS, ROUNDS_A_DAY_MAX) };
-        let number = u64::from(self.day.day_of_year().unsigned_abs()) * a_day + self.index;
+        let (agent, a_day) = if self.index < A_DAY { (AGENT, 10) } else { (AGENT_OF_ROUNDS + self.index / A_DAY_OF_AGENT, A_DAY_OF_AGENT) };
+        let number = u64::from(self.day.day_of_year().unsigned_abs()) * a_day + self.index % a_day;
         format!("{agent:010}-{:02}-{number:06}", self.day.year() % 100)
     }
 
@@ -135,10 +137,12 @@ pub(super) fn symbol(world: &World, number: u64) -> String {
 pub(super) fn place(accession: &str) -> Option<(Date, u64)> {
     let mut parts = accession.split('-').map(|part| part.parse::<u64>().ok());
     let (agent, year, number) = (parts.next()??, parts.next()??, parts.next()??);
-    let (a_day, indexes) = if agent == AGENT_OF_ROUNDS { (ROUNDS_A_DAY_MAX, A_DAY..ROUNDS_A_DAY_MAX) } else { (10, 0..A_DAY) };
+    let agent = agent.checked_sub(AGENT_OF_ROUNDS);
+    let (a_day, indexes) = if agent.is_some() { (A_DAY_OF_AGENT, A_DAY..ROUNDS_A_DAY_MAX) } else { (10, 0..A_DAY) };
     let first = Date::new(2000 + i16::try_from(year).ok()?, 1, 1).ok()?;
     let day = first.checked_add(i64::try_from(number / a_day).ok()?.checked_sub(1)?.days()).ok()?;
-    indexes.contains(&(number % a_day)).then_some((day, number % a_day))
+    let index = agent.unwrap_or_default().checked_mul(a_day)?.checked_add(number % a_day)?;
+    indexes.contains(&index).then_some((day, index))
 }
 
 pub(super) fn has_filings(world: &World, day: Date) -> bool {

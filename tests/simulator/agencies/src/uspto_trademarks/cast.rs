@@ -1,7 +1,7 @@
 //! Marks to which something happens on certain days. Tests and the demo name them.
 
 use jiff::civil::Date;
-use simulated_world::world::compact;
+use simulated_world::world::{World, compact, day_before};
 
 use super::records::CaseFile;
 
@@ -69,6 +69,19 @@ pub const CAST: &[CastMark] = &[
     mark(98_900_101, "VELTRAXEN", "NORTHFORK LABS LLC", &["009"], 630, &[(1, Event::Filed)]),
     mark(98_900_102, "TRU ONE", "TRUONE HOLDINGS LLC", &["009"], 630, &[(-7, Event::Filed)]),
 ];
+
+/// The mark whose status each round moves, its statuses in turn, and how many days before the start it was filed.
+const OF_ROUNDS: CastMark = mark(98_900_201, "OXBERRIN", "OXBERRIN LLC", &["009"], 630, &[]);
+const STATUSES_OF_ROUNDS: [u16; 4] = [630, 638, 641, 680];
+const FILED_DAYS_BEFORE: i64 = 10;
+
+/// The trademark of rounds as a round leaves it, the rounds being counted from 0; `None` if there is no such round.
+pub(super) fn of_round(world: &World, number: usize) -> Option<CaseFile> {
+    let round = world.rounds.get(number)?;
+    let filed = compact(day_before(world.first_today, FILED_DAYS_BEFORE));
+    let status = STATUSES_OF_ROUNDS[number % STATUSES_OF_ROUNDS.len()];
+    Some(CaseFile { status, filed, ..begun(&OF_ROUNDS, round.day) })
+}
 
 /// The cast of the yearly set.
 pub(super) fn of_set(cut: Date) -> Vec<CaseFile> {

@@ -1,0 +1,119 @@
+//! The pace of a demo: which streams are read when, and that every service changes within a minute.
+
+use jiff::civil::date;
+use schemas::position::Seq;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::config::Flags;
+use crate::hardening;
+
+/// Proves that a stream is synced on the first day of a demo, and then as often as the settings say; that stories are synced more rarely until the last
+/// days; and that each day leaves some streams out.
+#[test]
+fn streams_are_synced_by_their_schedules() {
+    let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let settings = [("HIGHWATER_DATA_DIR", dir.path().to_str().unwrap()), ("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "0 0 9 * * MON-FRI")];
+    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Config::load(Some(empty.path()), settings, &Flags::default()).unwrap();
+    // A Friday; the first day is one as well.
+    let history = History::load(&config, date(2026, 11, 20));
+    let synced: Vec<Vec<&str>> = (0..HISTORY_DAYS).map(|days| history.synced_on(history.first.saturating_add(days.days()))).collect();
+    let days_of = |stream: &'static str| -> Vec<usize> {
+        synced.iter().enumerate().filter(|(_, streams)| streams.contains(&stream)).map(|(day, _)| day).collect()
+    };
+    let each_day: Vec<usize> = (0..28).collect();
+    assert_eq!((days_of("fsis"), days_of("edgar.current"), days_of("shopify")), (each_day.clone(), each_day.clone(), each_day));
+    assert_eq!(days_of("cpsc"), [0, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 24, 25, 26, 27]);
+    assert_eq!((days_of("sos.or"), days_of("sos.ia")), (vec![0, 7, 14, 21], vec![0, 10, 20]));
+    assert_eq!((days_of("cook.values"), days_of("usaspending.totals")), (vec![0, 14], vec![0]));
+    assert_eq!(days_of("hacker_news"), [0, 3, 6, 9, 12, 15, 18, 21, 22, 23, 24, 25, 26, 27]);
+    let (first, all) = (synced.first().unwrap(), streams_of(simulator::UPSTREAMS));
+    assert!(all.len() > 30 && all.iter().all(|stream| first.contains(stream)), "{first:?}");
+    assert!(synced.iter().skip(1).all(|streams| streams.len() < all.len()), "a stream with a rare schedule is synced every day");
+}
+
+/// Proves that a changing demo reads recalls most often, other streams in rounds, and whole files only when the day of the upstreams changes.
+#[test]
+fn whole_files_are_read_once_a_day() {
+    let all = streams_of(simulator::UPSTREAMS);
+    assert_eq!((due_streams(true, false), due_streams(true, true)), (all.clone(), all));
+    let (round, between) = (due_streams(false, true), due_streams(false, false));
+    for stream in ["cook.values", "sam_exclusions", "sos.ia", "usaspending.totals"] {
+        assert!(!round.contains(&stream), "{stream} is read in each round");
+    }
+    for stream in [
+        "chicago.permits",
+        "edgar.current",
+        "hacker_news",
+        "nih_reporter",
+        "shopify",
+        "sos.co",
+        "usaspending.transactions",
+        "uspto_trademarks.annual",
+    ] {
+        assert!(round.contains(&stream) && !between.contains(&stream), "{stream}");
+    }
+    assert!(between.len() > 5 && between.iter().all(|stream| round.contains(stream)), "{between:?}");
+}
+
+/// The seq of the last change of each service.
+async fn last_changes(engine: &Engine) -> Vec<(&'static str, Seq)> {
+    let mut seqs = Vec::new();
+    for name in services::names() {
+        seqs.push((name, engine.projector.service(name).unwrap().checkpoint().await.unwrap().seq));
+    }
+    seqs
+}
+
+/// Proves that each of the services changes in each minute of a demo, on a day on which the upstreams' own day does not move. A minute is as many steps as
+/// the demo makes in one; the pauses between them are left out. A demo that is started again, whose upstreams are made again, continues in the same way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_service_changes_in_each_minute() {
+    hardening::raise_descriptor_limit().unwrap();
+    let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let settings = [
+        ("HIGHWATER_DATA_DIR", path("data")),
+        ("HIGHWATER_CHECKPOINTS__MEMORY", path("memory")),
+        // A Saturday, shortly after the beginning of an hour.
+        ("HIGHWATER_CLOCK__START", "2026-11-21T11:00:00Z".to_owned()),
+    ];
+    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let mut config = Config::load(Some(empty.path()), settings, &Flags::default()).unwrap();
+    let today = config.clock().today();
+    // A short history, but so long that labels of phrases have something to compare with.
+    let first = today.saturating_sub(8.days());
+    let history = History { first, next: first, scheduled: scheduled(&config, first, today), ..History::load(&config, today) };
+    let simulated_clock = SimulatedClock::new(snapshot_time(first).unwrap(), config.clock());
+    config.set_simulated_clock(simulated_clock);
+    let (clock, before_start) = (config.clock(), config.clone());
+    let simulator = simulated_upstreams(&config, first, 60, 1);
+    let (_stop, stopping) = tokio::sync::oneshot::channel::<()>();
+    let shutdown = async move { drop(stopping.await) };
+    let (bound, serving) = Arc::clone(&simulator).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await.unwrap();
+    tokio::spawn(serving);
+    adapt(&mut config, bound);
+    let engine = Engine::open(config, None, Some(Records::Simulated), Role::All).await.unwrap();
+    let projecting = engine.start_projector();
+    engine.store.served(&[ENGINE_VIEW.name]).await;
+    let day = history.simulate(&engine, &simulator, simulated_clock, true).await;
+    assert_eq!(day, today);
+    first_signatures::wait_until_signing(&engine).await;
+
+    let mut changing = Changing { engine: Arc::clone(&engine), simulator: Arc::clone(&simulator), clock, day, syncs: 0, appended: 0 };
+    for minute in 0..2 {
+        let before = last_changes(&engine).await;
+        for _ in 0..SYNCS_PER_DAY {
+            changing.step().await;
+        }
+        let after = last_changes(&engine).await;
+        let unchanged: Vec<&str> = before.iter().zip(&after).filter(|(one, other)| one.1 >= other.1).map(|(one, _)| one.0).collect();
+        assert!(unchanged.is_empty() && after.len() > 13, "minute {minute}: no change of {unchanged:?}");
+    }
+    // The upstreams of a demo that is started again have the rounds of before.
+    let again = simulated_upstreams(&before_start, first, 60, 1);
+    let list = |simulator: &Simulator| simulator.answer("/api/v1/datasets/products/TRTYRAP", "").unwrap().body;
+    assert!(list(&again) == list(&simulator) && !list(&again).is_empty());
+    engine.close(JoinSet::new(), projecting).await.unwrap();
+}
