@@ -39,6 +39,7 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Se
         },
         cache_dir: None,
         tiers: Tiers::new(|tier| config.sections.tiers.limits(tier)),
+        keys_contact: config.sections.keys_contact.clone(),
         // A newcomer's calls, unless the limits themselves are tried out.
         is_loopback_unlimited: config.is_demo()
             && config.is_default("tiers.free.calls_per_day")

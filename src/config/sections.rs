@@ -21,6 +21,9 @@ use tracing_subscriber::EnvFilter;
 
 use super::stores::{NicheEntry, StoreEntry};
 
+/// The longest text that says where keys of paid tiers come from.
+const CONTACT_CHARS_MAX: usize = 200;
+
 /// All settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +35,8 @@ pub(crate) struct Sections {
     pub(crate) operator_listen: Option<SocketAddr>,
     #[serde(deserialize_with = "optional_url")]
     pub(crate) public_url: Option<String>,
+    #[serde(deserialize_with = "contact")]
+    pub(crate) keys_contact: String,
     #[serde(deserialize_with = "optional_url")]
     pub(crate) upstreams_base_url: Option<String>,
     pub(crate) user_agent: String,
@@ -552,6 +557,15 @@ fn optional_text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, 
 /// A path; `None` if it is empty.
 fn optional_path<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
     optional_text(value).map(|text| text.map(PathBuf::from))
+}
+
+/// A text for callers, of one line.
+fn contact<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    let text = String::deserialize(value)?.trim().to_owned();
+    if text.chars().count() > CONTACT_CHARS_MAX || text.contains(char::is_control) {
+        return Err(D::Error::custom(format!("must be one line of at most {CONTACT_CHARS_MAX} characters")));
+    }
+    Ok(text)
 }
 
 /// An http or https URL without slashes at its end; `None` if it is empty.

@@ -137,6 +137,7 @@ fn unusable_values_are_refused() {
         ("CLOCK__FIXED", "noon", "clock.fixed", "noon"),
         ("CLOCK__START", "noon", "clock.start", "noon"),
         ("PUBLIC_URL", "records.example.org", "public_url", "does not begin with http:// or https://"),
+        ("KEYS_CONTACT", "sales@example.com\nX-Other: 1", "keys_contact", "one line"),
         ("UPSTREAMS_BASE_URL", "127.0.0.1:9000", "upstreams_base_url", "does not begin with http:// or https://"),
         ("SERVICES__RECALLS__BASE_URL", "//recalls", "services.recalls.base_url", "\"//recalls\" does not begin with"),
     ] {

@@ -126,8 +126,8 @@ impl Access {
         if let Price::Tier(least) = operation.price
             && caller.tier < least
         {
-            let detail =
-                format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
+            let (own, origin) = (caller.tier.as_str(), ctx.settings.origin_of_keys(least));
+            let detail = format!("{} needs a key of tier {} or above; this call is {own}; {origin}", operation.name, least.as_str());
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
         if let Price::PerCall { free_from, .. } = operation.price

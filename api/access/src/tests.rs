@@ -120,7 +120,9 @@ async fn refusals() {
     for key in ["x", "hw_live_", unknown.reveal(), mistyped.as_str()] {
         assert_eq!(admit(&ctx, key, &free).await.unwrap_err().code, ErrorCode::KeyInvalid, "{key}");
     }
-    assert_eq!(admit(&ctx, "", &business).await.unwrap_err().code, ErrorCode::TierTooLow);
+    let refused = admit(&ctx, "", &business).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::TierTooLow);
+    assert!(refused.detail.ends_with("a key of that tier comes from the operator of this server"), "{}", refused.detail);
     let pro = Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap();
     assert_eq!(admit(&ctx, pro.key.reveal(), &business).await.unwrap_err().code, ErrorCode::TierTooLow);
     let owner = Access::of(&ctx).mint(&ctx, Tier::Business, "").await.unwrap();

@@ -31,6 +31,7 @@ pub fn document(service: &Service, own: &ServiceSettings, settings: &Settings) -
             "newKeysPerAccountAndDay": NEW_KEYS_PER_DAY_MAX,
             "keysOfAnAccountEver": KEYS_EVER_MAX,
             "hoursOfARotatedKey": KEY_OVERLAP_HOURS_MAX,
+            "paidKeys": settings.origin_of_keys(Tier::Pro),
         },
         "payments": {
             "unpaidCallsPerAddress": window(UNPAID),

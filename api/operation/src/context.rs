@@ -12,6 +12,7 @@ use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key, Table, ViewDef};
+use schemas::views::accounts::Tier;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use view_store::suppression::SuppressingStore;
@@ -126,9 +127,21 @@ pub struct Settings {
     pub tiers: Tiers,
     /// Whether callers on this machine that have no key may make any number of calls, as in a demo.
     pub is_loopback_unlimited: bool,
+    /// Where somebody gets a key of a paid tier, as the operator says it; may be empty.
+    pub keys_contact: String,
 }
 
 impl Settings {
+    /// Where a key of a tier comes from, as a part of a sentence.
+    #[must_use]
+    pub fn origin_of_keys(&self, tier: Tier) -> String {
+        if tier <= Tier::Free {
+            return "a key of that tier is free, from `POST …/api/keys` of any service or from the page `/account`".to_owned();
+        }
+        let from = "a key of that tier comes from the operator of this server";
+        if self.keys_contact.is_empty() { from.to_owned() } else { format!("{from}: {}", self.keys_contact) }
+    }
+
     /// The public URL of the listener, without a slash at the end: that of a service without its prefix. If every service has another address, that of a
     /// service; empty without services.
     #[must_use]
@@ -164,6 +177,7 @@ impl Settings {
             cache_dir: None,
             tiers,
             is_loopback_unlimited: false,
+            keys_contact: String::new(),
         }
     }
 }

@@ -19,6 +19,7 @@ use operation::context::{Context, Part, Settings};
 use operation::problem::Problem;
 use operation::redaction::PREFIX;
 use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
 use serde_json::Value;
 use site::account::{Arguments, Calls, KEYS, Route, SIGN_IN, SIGN_OUT, Screen, SignIn, Usage, WEBHOOKS};
 use site::{ACCOUNT, Pairs, Shown, url};
@@ -335,6 +336,10 @@ impl Calls for Caller<'_> {
             let (answer, _) = mounted.call(self.context, index, arguments, incoming).await?;
             value_of(answer)
         })
+    }
+
+    fn paid_keys(&self) -> String {
+        self.context.settings.origin_of_keys(Tier::Pro)
     }
 
     fn nonce(&self) -> String {

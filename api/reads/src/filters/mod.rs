@@ -64,9 +64,10 @@ pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S:
     let Some(name) = name else { return Ok(given) };
     if call.caller.tier < SAVED_ITEMS_MIN_TIER {
         let detail = format!(
-            "saved filters need a key of tier {} or above; this call is {}",
+            "saved filters need a key of tier {} or above; this call is {}; {}",
             SAVED_ITEMS_MIN_TIER.as_str(),
-            call.caller.tier.as_str()
+            call.caller.tier.as_str(),
+            call.context.settings.origin_of_keys(SAVED_ITEMS_MIN_TIER)
         );
         return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
     }

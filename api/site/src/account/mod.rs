@@ -79,6 +79,9 @@ pub trait Calls: Send + Sync {
         once: &'a str,
     ) -> BoxFuture<'a, Result<Value, Problem>>;
 
+    /// Where keys of paid tiers come from, as a part of a sentence.
+    fn paid_keys(&self) -> String;
+
     /// A random text of letters and digits, by which a form that is sent twice is recognized.
     fn nonce(&self) -> String;
 }

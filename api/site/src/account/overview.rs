@@ -6,7 +6,7 @@ use schemas::error_code::ErrorCode;
 
 use super::{ACCOUNT, Calls, KEYS, Outcome, SAVED, Screen, Usage, WEBHOOKS, forms, keys, page};
 use crate::fields::grouped;
-use crate::{Pairs, url};
+use crate::{Pairs, guides, url};
 
 /// The operation that creates a free key.
 const CREATE: &str = "create_key";
@@ -50,9 +50,14 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// The form that creates a free key; empty if no service creates keys.
+/// Where keys come from: the form that creates a free key, if a service creates keys, and where to get one of a paid tier.
 pub(super) fn key_form(calls: &dyn Calls) -> Markup {
     html! {
+        h2 { "A paid tier" }
+        p {
+            "Paid tiers have higher limits, saved filters, watches and webhooks: " (calls.paid_keys()) ". What is sold by the call needs no key ("
+            a href={ (guides::PATH) "/payments" } { "payments" } "); what a tier may do is in the " a href={ (guides::PATH) "/api-keys" } { "guide to API keys" } "."
+        }
         @if keys::service_with(calls, CREATE).is_some() {
             h2 { "A new account" }
             p { "A free key needs only an e-mail address, of which a hash is stored. It belongs to a new account of its own." }

@@ -142,6 +142,10 @@ impl Calls for Made {
         async { answer }.boxed()
     }
 
+    fn paid_keys(&self) -> String {
+        format!("a key of that tier comes from {HOSTILE}")
+    }
+
     fn nonce(&self) -> String {
         "nonce1".to_owned()
     }
@@ -202,6 +206,11 @@ fn pages_are_inert_and_accessible() {
     }
     pages.push(("registered".to_owned(), made.submit("/account/webhooks/new", "service=made&url=https%3A%2F%2Fx.example")));
     pages.push(("sign in".to_owned(), sign_in(&made, ACCOUNT, SignIn::Asked)));
+    for (path, screen) in pages.iter().filter(|(path, _)| [ACCOUNT, "sign in"].contains(&path.as_str())) {
+        let (says_where, is_linked) =
+            (screen.html.contains("a key of that tier comes from"), screen.html.contains("href=\"/guides/payments\""));
+        assert!(says_where && is_linked, "{path}: {}", screen.html);
+    }
     for (path, screen) in &pages {
         assert_eq!(screen.status, 200, "{path}");
         check(path, &screen.html);

@@ -231,6 +231,8 @@ impl Arguments {
 /// Finds an item by its id, in the niche of its store.
 async fn by_id(reader: &mut Reader<Cadence>, id: &str) -> Result<Matches, Problem> {
     let nothing = || Problem::new(ErrorCode::NotFound, format!("no item has the id {id:?}")).about("item");
+    // Host names have no case; the numbers of products have no letters.
+    let id = id.to_lowercase();
     let host = id.split_once('/').map(|(host, _)| host).ok_or_else(nothing)?;
     let niches = known(reader.context(), &reader.at).await?;
     let (niche, _) = niches.into_iter().find(|(_, known)| known.stores.iter().any(|store| store == host)).ok_or_else(nothing)?;
@@ -239,7 +241,7 @@ async fn by_id(reader: &mut Reader<Cadence>, id: &str) -> Result<Matches, Proble
         let notes: String = catalog.notes().map(|note| format!("; {note}")).collect();
         Problem::new(ErrorCode::NotFound, format!("the item {id:?} is not at its store now{notes}")).about("item")
     };
-    let entry = catalog.entries.get(id).cloned().ok_or_else(gone)?;
+    let entry = catalog.entries.get(&id).cloned().ok_or_else(gone)?;
     Ok(Matches { catalog, entries: vec![entry] })
 }
 

@@ -154,7 +154,8 @@ pub(super) fn check_tier(call: &Call, operation: &Operation) -> Result<(), Probl
     if call.caller.tier >= least {
         return Ok(());
     }
-    let detail = format!("{} needs a key of the tier {} or above", operation.name, least.as_str());
+    let origin = call.context.settings.origin_of_keys(least);
+    let detail = format!("{} needs a key of the tier {} or above; {origin}", operation.name, least.as_str());
     Err(Problem::new(ErrorCode::TierTooLow, detail))
 }
 
