@@ -563,7 +563,7 @@ fn optional_path<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>,
 fn contact<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
     let text = String::deserialize(value)?.trim().to_owned();
     if text.chars().count() > CONTACT_CHARS_MAX || text.contains(char::is_control) {
-        return Err(D::Error::custom(format!("must be one line of at most {CONTACT_CHARS_MAX} characters")));
+        return Err(serde::de::Error::custom(format!("must be one line of at most {CONTACT_CHARS_MAX} characters")));
     }
     Ok(text)
 }

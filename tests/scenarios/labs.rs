@@ -209,7 +209,10 @@ async fn free_callers_see_signals_and_terms() {
     }
 
     for (query, parameter, part) in [
-        ("state=Mass", "state", ""),
+        ("state=Mass", "state", " MA,"),
+        ("state=Colorado", "state", " CO,"),
+        ("state=New%20York", "state", " NY,"),
+        ("state=O", "state", " OH,"),
         ("state=ZZ", "state", "ZZ"),
         ("category=foo", "category", "Computing"),
         ("category=computin", "category", "did you mean"),

@@ -237,13 +237,19 @@ impl Checker {
     }
 }
 
-/// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`.
+/// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`. Between day and time there may be a blank, too.
 fn with_plus(text: Cow<'_, str>) -> Cow<'_, str> {
-    let is_time =
-        |text: &str| text.len() > 11 && text.as_bytes().get(10) == Some(&b'T') && text.bytes().take(4).all(|byte| byte.is_ascii_digit());
-    let is_offset = |text: &str| matches!(text.len(), 4 | 5) && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let is_time = |text: &str| match text.as_bytes() {
+        [year @ .., _, _, _, _, _, _, b'T' | b't' | b' '] if year.len() == 4 => year.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let begins_with_time = |text: &str| {
+        let (day, time) = text.split_at_checked(11).unwrap_or(("", ""));
+        is_time(day) && time.contains(':') && !time.contains(' ')
+    };
+    let is_offset = |text: &str| matches!(text.len(), 2 | 4 | 5) && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     match text.rsplit_once(' ') {
-        Some((time, offset)) if is_time(time) && !time.contains(' ') && is_offset(offset) => Cow::Owned(format!("{time}+{offset}")),
+        Some((time, offset)) if begins_with_time(time) && is_offset(offset) => Cow::Owned(format!("{time}+{offset}")),
         _ => text,
     }
 }

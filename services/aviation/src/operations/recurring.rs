@@ -52,8 +52,8 @@ pub struct Arguments {
     #[serde(default)]
     #[schemars(length(max = 500))]
     pub last_done: Vec<LastDone>,
-    /// The day for which to answer, YYYY-MM-DD; by default the day of the answer.
-    #[schemars(length(min = 10, max = 10))]
+    /// The day for which to answer, YYYY-MM-DD, or an RFC 3339 time of it; by default the day of the answer.
+    #[schemars(length(min = 1, max = 40))]
     pub date: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Read for Arguments {
         let Self { make, model, hours_tis, last_done, date } = self;
         let today = match &date {
             None => reader.today(),
-            Some(date) => date.parse().map_err(|_| Problem::parameter("date", format!("date: {date:?} is not a day YYYY-MM-DD")))?,
+            Some(date) => feed::position::day_argument("date", date.trim())?,
         };
         let record = |done: LastDone| ComplianceRecord { ad: done.ad, hours: done.hours, date: done.date, ..ComplianceRecord::default() };
         let item = FleetItem {

@@ -21,7 +21,7 @@ pub struct Filter {
     pub category: Option<String>,
     /// State of the organisation, two letters in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 2))]
+    #[schemars(length(min = 1, max = 40))]
     pub state: Option<String>,
     /// Part of the organisation's name.
     #[serde(skip_serializing_if = "Option::is_none")]
