@@ -12,6 +12,7 @@ use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use operation::known::{find_known, spell_known_fields, unknown_value};
 use operation::problem::Problem;
+use operation::tracking::counts_visitors;
 use operation::{Method, Operation};
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
@@ -23,9 +24,6 @@ use values::{Reader, is_list};
 
 /// Parameters of every REST operation that carry the API key. They are removed before validation.
 pub const ACCESS_PARAMETERS: [&str; 2] = ["api_key", "key"];
-
-/// The beginning of the parameters that links and campaigns add to a URL. Operations ignore them.
-pub const CAMPAIGN_PREFIX: &str = "utm_";
 
 /// Fields that workflow hosts (n8n) add to the arguments of every tool.
 pub const HOST_FIELDS: [&str; 5] = ["toolCallId", "tool", "sessionId", "action", "chatInput"];
@@ -103,10 +101,10 @@ impl Checker {
         self.check_sold(&pairs)?;
         let mut arguments = Map::new();
         for (given, text) in pairs {
-            if given.starts_with(CAMPAIGN_PREFIX) && !self.has(&given) {
+            if counts_visitors(&given) && !self.has(&given) {
                 continue;
             }
-            let parameter = self.find(&given)?;
+            let parameter = self.find_in_query(&given)?;
             let name = &parameter.name;
             if text.contains('\u{FFFD}') {
                 return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 after percent-decoding")));
@@ -212,6 +210,14 @@ impl Checker {
         })
     }
 
+    /// Finds the parameter of a query. Programs of some languages write a list as `form[]=…` or `form[0]=…`.
+    fn find_in_query(&self, given: &str) -> Result<&Parameter, Problem> {
+        self.find(given).or_else(|problem| {
+            let named = list_name(given).and_then(|name| self.find(name).ok());
+            named.filter(|parameter| parameter.list).ok_or(problem)
+        })
+    }
+
     /// Runs the validator. Known values may be given in any case; the result has the spelling of the schema.
     fn check(&self, mut arguments: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
         spell_known_fields(&mut arguments, &self.schema);
@@ -235,6 +241,12 @@ impl Checker {
         let is_secret = parameter.is_some_and(|parameter| parameter.schema.get("writeOnly") == Some(&Value::Bool(true)));
         explain(error, is_secret, &self.schema)
     }
+}
+
+/// The name before brackets that are empty or hold an index: `form` of `form[]` and `form[12]`.
+fn list_name(given: &str) -> Option<&str> {
+    let (name, index) = given.strip_suffix(']')?.split_once('[')?;
+    index.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
 }
 
 /// Writes the plus of an offset again that form decoding replaced with a blank: `2026-01-31T12:00:00 00:00`. Between day and time there may be a blank, too.

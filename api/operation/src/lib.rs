@@ -15,6 +15,7 @@ pub mod secrets;
 pub mod signing_state;
 mod stream_body;
 pub mod tiers;
+pub mod tracking;
 
 use std::future::Future;
 use std::net::IpAddr;

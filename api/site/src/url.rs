@@ -1,39 +1,18 @@
 //! Parts of URLs: queries, path segments, and which links of records are followed.
 
 use form_urlencoded::Serializer;
+use operation::tracking::counts_visitors;
 
 use crate::Pairs;
 
 /// The longest link that is shown as one, in bytes.
 const LINK_BYTES_MAX: usize = 2_000;
 
-/// Parameters that other sites add to links in order to count visitors.
-const TRACKING: [&str; 18] = [
-    "fbclid",
-    "gclid",
-    "dclid",
-    "gbraid",
-    "wbraid",
-    "msclkid",
-    "mc_cid",
-    "mc_eid",
-    "igshid",
-    "ref_src",
-    "yclid",
-    "ttclid",
-    "twclid",
-    "li_fat_id",
-    "srsltid",
-    "_hsenc",
-    "_hsmi",
-    "_ga",
-];
-
 /// The pairs of a query with a value: a form sends empty fields, too. Parameters that count visitors are left out.
 #[must_use]
 pub fn pairs(query: &str) -> Pairs {
     let all = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
-    all.filter(|(name, value)| !value.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())).collect()
+    all.filter(|(name, value)| !value.is_empty() && !counts_visitors(name)).collect()
 }
 
 /// The value of a field of a query or form; empty if it has none.

@@ -6,23 +6,31 @@
 
 use std::net::IpAddr;
 
+use http::HeaderMap;
 use http::header::HOST;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue};
 
 /// In `api.allowed_hosts`: any host.
 pub(crate) const ANY: &str = "*";
 /// Domains of which nobody owns a name in the public DNS.
-const LOCAL_DOMAINS: [&str; 4] = [".internal", ".local", ".localhost", ".home.arpa"];
+const LOCAL_DOMAINS: [&str; 5] = [".internal", ".local", ".localhost", ".home.arpa", ".test"];
 
-/// The authority in the header `Host`; `None` if it is missing or none.
+/// The authority in the header `Host`, without the dot that may end a complete name (`localhost.:8080`); `None` if it is missing or none.
 pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
-    headers.get(HOST).map(HeaderValue::as_bytes).and_then(|host| Authority::try_from(host).ok())
+    let given = headers.get(HOST)?.to_str().ok()?;
+    let (name, port) = given.rsplit_once(':').filter(|(name, _)| name.ends_with('.')).unwrap_or((given, ""));
+    match name.strip_suffix('.') {
+        Some(name) if port.is_empty() => name.parse().ok(),
+        Some(name) => format!("{name}:{port}").parse().ok(),
+        None => given.parse().ok(),
+    }
 }
 
 /// Whether no other site can own the name.
 pub(crate) fn is_local(authority: &Authority) -> bool {
     let name = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    // An address of a link names the link after a percent sign.
+    let name = name.split('%').next().unwrap_or_default();
     let is_inside = LOCAL_DOMAINS.iter().any(|domain| name.ends_with(domain));
     name.parse::<IpAddr>().is_ok() || is_inside || (!name.is_empty() && !name.contains(['.', ':']))
 }
@@ -35,7 +43,29 @@ pub(crate) fn is_configured(authority: &Authority, configured: &[String]) -> boo
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
+
+    /// Proves that the dot at the end of a complete name is left out, with a port and without, and that other hosts stay as they are.
+    #[test]
+    fn complete_names() {
+        for (given, expected) in [
+            ("localhost.:8080", Some("localhost:8080")),
+            ("localhost.", Some("localhost")),
+            ("own.example.", Some("own.example")),
+            ("own.example.:443", Some("own.example:443")),
+            ("own.example:443", Some("own.example:443")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("127.0.0.1", Some("127.0.0.1")),
+            ("a b", None),
+            ("", None),
+        ] {
+            let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(given))]);
+            assert_eq!(host(&headers).as_ref().map(Authority::as_str), expected, "{given}");
+        }
+        assert_eq!(host(&HeaderMap::new()), None);
+    }
 
     /// Proves which names no other site can own, and which are configured.
     #[test]
@@ -49,6 +79,9 @@ mod tests {
             ("highwater:8080", true, false),
             ("host.docker.internal:8080", true, false),
             ("Machine.LOCAL", true, false),
+            ("highwater.default.svc.cluster.local:8080", true, false),
+            ("records.test", true, false),
+            ("my_service:8080", true, false),
             ("own.example:8080", false, true),
             ("OWN.example", false, true),
             ("port.example:81", false, true),

@@ -30,6 +30,7 @@ mod tests;
 mod visitors;
 mod witness;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -149,8 +150,10 @@ impl Site {
         B: Buf,
     {
         let _answering = metrics::RequestInFlight::begin();
-        // A path with a slash at the end is the same path, answered without a redirect, which many clients do not follow for POST.
-        let path = request.path.trim_end_matches('/');
+        // A path with a slash at the end is the same path, answered without a redirect, which many clients do not follow for POST. So is one with several
+        // slashes in a row, as of a base URL with a slash at its end and a path that begins with one.
+        let path = single_slashes(request.path);
+        let path = path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
         let is_for_browser = visitors::accepts_html(&request.headers);
@@ -351,6 +354,20 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                 }
             },
         )
+}
+
+/// A path with one slash where it has several in a row.
+fn single_slashes(path: &str) -> Cow<'_, str> {
+    if !path.contains("//") {
+        return Cow::Borrowed(path);
+    }
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c != '/' || !out.ends_with('/') {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// The response for an unknown path. Such requests count against the limit of the address before anything else is done.

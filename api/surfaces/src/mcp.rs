@@ -254,7 +254,11 @@ fn message(request: &Request<'_>, body: Bytes, arguments: Option<Result<Map<Stri
     *message.method_mut() = http::Method::POST;
     *message.headers_mut() = request.headers.clone();
     // The library knows a list of hosts. A name that no other site can own is as good as one of the list, for scripts of its own pages, too.
-    if let Some(host) = hosts::host(&request.headers).filter(hosts::is_local) {
+    let host = hosts::host(&request.headers);
+    if let Some(host) = host.as_ref().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
+        message.headers_mut().insert(HOST, host);
+    }
+    if let Some(host) = host.filter(hosts::is_local) {
         let own = ["http", "https"].map(|scheme| format!("{scheme}://{host}"));
         if request.headers.get(ORIGIN).is_some_and(|origin| own.iter().any(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()))) {
             message.headers_mut().remove(ORIGIN);

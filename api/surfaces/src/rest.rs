@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Access;
-use arguments::{CAMPAIGN_PREFIX, echo};
+use arguments::echo;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Buf;
@@ -16,6 +16,7 @@ use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderName};
 use operation::context::{Context, Part as _};
 use operation::problem::Problem;
+use operation::tracking::counts_visitors;
 use operation::{Form, Method, Operation};
 use payments::goods::GivenPayment;
 use payments::signed::PAYLOAD_BYTES_MAX;
@@ -28,6 +29,9 @@ use crate::mounted_service::{Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::tables::{self, Table};
 use crate::{Request, accept, atom, body, credentials, durable, events, if_none_match, reply};
+
+/// The parameter by which `event-source-polyfill` sends the last event that it has.
+const LAST_EVENT_PARAMETER: &str = "lastEventId";
 
 /// Answers a request to an operation. `is_atom`: a feed is answered with an Atom document, whatever the caller accepts.
 pub(crate) async fn operate<S, B>(
@@ -74,10 +78,11 @@ where
     let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(request.query.as_bytes()).collect();
     let credentials = credentials::take(&request.headers, &mut pairs)?;
     let read = operation.method == Method::Get;
+    let (form, table) = if is_atom { (Form::Atom, None) } else { form(operation, &request.headers) };
+    let last_event = if form == Form::Events { last_event_id(&request.headers, &mut pairs)? } else { None };
     let resource = format!("{}{}", mounted.settings.base_url, request.below);
     let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
     let if_none_match = if_none_match(&request.headers).filter(|_| read);
-    let (form, table) = if is_atom { (Form::Atom, None) } else { form(operation, &request.headers) };
     let incoming = Incoming {
         credentials,
         address: request.address,
@@ -96,8 +101,7 @@ where
         return read.answer(arguments?).await;
     }
     if form == Form::Events {
-        let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
-        return events::begin(context, mounted, index, arguments?, last, incoming).await;
+        return events::begin(context, mounted, index, arguments?, last_event.as_deref(), incoming).await;
     }
     // A range of a HEAD request has no meaning.
     let has_parts = request.method == http::Method::GET && !operation.files.is_empty();
@@ -147,7 +151,7 @@ where
     if !mounted.service.operations[index].method.has_body() {
         return mounted.checkers[index].strings(path.into_iter().chain(pairs));
     }
-    if let Some((name, _)) = pairs.iter().find(|(name, _)| !name.starts_with(CAMPAIGN_PREFIX)) {
+    if let Some((name, _)) = pairs.iter().find(|(name, _)| !counts_visitors(name)) {
         let name = echo(name);
         return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
     }
@@ -237,6 +241,14 @@ fn part(headers: &HeaderMap) -> (Option<&str>, Option<&str>) {
     }
 }
 
+/// The last event that the reader of a stream has: of the header `Last-Event-ID`, or of the parameter by which programs that replace a browser's own
+/// `EventSource` send it. The parameter is taken out of the pairs.
+fn last_event_id(headers: &HeaderMap, pairs: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Option<String>, Problem> {
+    let of_query = pairs.iter().position(|(name, _)| &**name == LAST_EVENT_PARAMETER).map(|at| pairs.remove(at).1.into_owned());
+    let of_header = text(headers, &HeaderName::from_static("last-event-id"))?.map(str::to_owned);
+    Ok(of_header.or(of_query))
+}
+
 /// A header that must occur at most once.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
@@ -255,6 +267,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Proves that the last event of a reader comes from the header, or from a parameter, which the operation does not see then.
+    #[test]
+    fn last_events() {
+        let given = |text: &str| vec![(Cow::from("limit"), Cow::from("3")), (Cow::from("lastEventId"), Cow::from(text.to_owned()))];
+        let (mut headers, mut pairs) = (HeaderMap::new(), given("c1"));
+        assert_eq!(last_event_id(&headers, &mut pairs).unwrap().as_deref(), Some("c1"));
+        assert_eq!(pairs, [(Cow::from("limit"), Cow::from("3"))]);
+        assert_eq!(last_event_id(&headers, &mut pairs).unwrap(), None);
+        headers.insert("last-event-id", HeaderValue::from_static("c2"));
+        let mut pairs = given("c1");
+        assert_eq!((last_event_id(&headers, &mut pairs).unwrap().as_deref(), pairs.len()), (Some("c2"), 1));
+        headers.append("last-event-id", HeaderValue::from_static("c3"));
+        assert_eq!(last_event_id(&headers, &mut pairs).unwrap_err().code, ErrorCode::RequestInvalid);
+    }
 
     /// Proves that a payment is read in both alphabets of base64, with padding and without, and that anything else names its header and what is expected.
     #[test]

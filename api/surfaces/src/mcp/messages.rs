@@ -13,17 +13,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The objects within the parameters of a message that clients write as an empty list.
-const OBJECTS: [&[&str]; 9] = [
-    &["_meta"],
-    &["arguments"],
-    &["capabilities"],
-    &["capabilities", "elicitation"],
-    &["capabilities", "experimental"],
-    &["capabilities", "extensions"],
-    &["capabilities", "roots"],
-    &["capabilities", "sampling"],
-    &["_meta", "io.modelcontextprotocol/clientCapabilities"],
-];
+const OBJECTS: [&[&str]; 2] = [&["_meta"], &["arguments"]];
+
+/// The objects within the parameters that hold nothing but objects and truth values, whatever a later version of the protocol adds.
+const CAPABILITIES: [&[&str]; 2] = [&["capabilities"], &["_meta", "io.modelcontextprotocol/clientCapabilities"]];
 
 /// What the parameters of a method must have: the path, the type, and whether it is required.
 type Rule = (&'static [&'static str], Type, bool);
@@ -91,10 +84,25 @@ pub(super) fn repair(message: &mut Value) -> bool {
         has_changed = true;
     }
     for path in OBJECTS {
-        let found = path.iter().try_fold(&mut *params, |value, name| value.get_mut(name));
-        has_changed |= found.is_some_and(to_object);
+        has_changed |= at(params, path).is_some_and(to_object);
+    }
+    for path in CAPABILITIES {
+        has_changed |= at(params, path).is_some_and(to_objects);
     }
     has_changed
+}
+
+/// The value at a path.
+fn at<'a>(value: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
+    path.iter().try_fold(value, |value, name| value.get_mut(name))
+}
+
+/// Replaces an empty list with an empty object, also in the fields of an object.
+fn to_objects(value: &mut Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.values_mut().fold(false, |has_changed, field| to_objects(field) | has_changed),
+        value => to_object(value),
+    }
 }
 
 /// Replaces an empty list with an empty object.

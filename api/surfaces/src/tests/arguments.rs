@@ -73,6 +73,9 @@ async fn good_queries() {
         ("?minAmount=2.5", json!({"min_amount": 2.5})),
         ("?&limit=7&", json!({"limit": 7})),
         ("?limit=7&utm_source=a&utm_campaign=b&utm_source=c", json!({"limit": 7})),
+        ("?limit=7&gclid=a&fbclid=b&srsltid=c&_gl=d&mc_cid=e&gad_source=1", json!({"limit": 7})),
+        ("?ids[]=1&ids[]=2", json!({"ids": [1, 2]})),
+        ("?ids%5B0%5D=1&ids%5B1%5D=2&ids=3", json!({"ids": [1, 2, 3]})),
         ("?limit=%227%22&live='true'&ids=[1,2]&ids=%5B3%5D", json!({"limit": 7, "live": true, "ids": [1, 2, 3]})),
         ("?category=FOOD&live=True", json!({"category": "food", "live": true})),
     ];

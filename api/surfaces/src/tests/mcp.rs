@@ -199,8 +199,14 @@ async fn empty_lists() {
     let at_slash = |body: Value| message(&body).path("/fake/mcp/");
     let hello = result(&fixture, at_slash(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}))).await;
     assert_eq!(hello["serverInfo"]["name"], "fake");
-    let nested = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": [], "sampling": []}, "clientInfo": {"name": "php", "version": "1"}});
-    assert_eq!(result(&fixture, old("initialize", nested)).await["serverInfo"]["name"], "fake");
+    for capabilities in [
+        json!({"roots": [], "sampling": []}),
+        json!({"elicitation": {"form": [], "url": []}, "experimental": {"ours": []}}),
+        json!({"tasks": {"requests": {"sampling": []}}, "extensions": {"io.example/ui": []}}),
+    ] {
+        let nested = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "php", "version": "1"}});
+        assert_eq!(result(&fixture, old("initialize", nested)).await["serverInfo"]["name"], "fake");
+    }
     for method in ["tools/list", "ping"] {
         assert!(result(&fixture, old(method, json!([]))).await.is_object(), "{method}");
     }
@@ -383,6 +389,10 @@ async fn hosts_and_origins() {
         ("host.docker.internal:8080", "", 200),
         ("highwater:8080", "http://highwater:8080", 200),
         ("192.168.1.20:8080", "", 200),
+        ("localhost.:8080", "", 200),
+        ("fake.example.", "", 200),
+        ("records.test:8080", "http://records.test:8080", 200),
+        ("evil.example.", "", 403),
         ("highwater:8080", "http://evil.example", 403),
         ("highwater:8080", "http://other:8080", 403),
         ("evil.example", "", 403),

@@ -143,7 +143,17 @@ async fn pages_and_validators() {
             assert_eq!(read.status, status, "{path}: {first}, {second}");
         }
     }
-    for path in ["/fake/api/items/?limit=2", "/fake/api/items//", "/fake/api/items/7/", "/fake/openapi.json/", "/fake/", "/healthz/"] {
+    for path in [
+        "/fake/api/items/?limit=2",
+        "/fake/api/items//",
+        "/fake/api/items/7/",
+        "/fake//api/items?limit=2",
+        "/fake/api///items//7",
+        "/fake/openapi.json/",
+        "/fake//openapi.json",
+        "/fake/",
+        "/healthz/",
+    ] {
         assert_eq!(get(&fixture, path).await.status, 200, "{path}");
     }
     // Only files have parts: elsewhere the headers are ignored, whatever they are.
