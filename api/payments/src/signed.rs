@@ -114,6 +114,17 @@ struct Authorization {
     nonce: String,
 }
 
+/// The fields that are texts.
+const TEXTS: [&str; 7] = [
+    "/payload/signature",
+    "/payload/authorization/from",
+    "/payload/authorization/to",
+    "/payload/authorization/value",
+    "/payload/authorization/validAfter",
+    "/payload/authorization/validBefore",
+    "/payload/authorization/nonce",
+];
+
 /// Parses a payload and compares it with an offer, at a time (seconds since 1970).
 ///
 /// # Errors
@@ -124,6 +135,12 @@ pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> 
         if payload.pointer(path).is_some_and(Value::is_array) {
             let field = if path.is_empty() { "the payment".to_owned() } else { path.trim_start_matches('/').replace('/', ".") };
             return Err(InvalidPayment::Unreadable(format!("{field} is a list")));
+        }
+    }
+    // Some clients write the numbers of the authorization as numbers. The facilitator gets the payload as it is, and takes texts alone.
+    for path in TEXTS {
+        if payload.pointer(path).is_some_and(|value| !value.is_string()) {
+            return Err(InvalidPayment::Unreadable(format!("{} is not a text", path.trim_start_matches('/').replace('/', "."))));
         }
     }
     let read: Payload = Payload::deserialize(&payload).map_err(|error| InvalidPayment::Unreadable(error.to_string()))?;
@@ -373,6 +390,10 @@ mod tests {
             ("/payload/authorization/validAfter", json!((NOW_S + 1).to_string()), "validAfter"),
             ("/payload/signature", json!("0x"), "signature"),
             ("/payload", json!([]), "cannot be parsed"),
+            ("/payload/authorization/value", json!(10_000), "payload.authorization.value is not a text"),
+            ("/payload/authorization/validAfter", json!(0), "payload.authorization.validAfter is not a text"),
+            ("/payload/authorization/validBefore", json!(NOW_S + 60), "payload.authorization.validBefore is not a text"),
+            ("/payload/signature", Value::Null, "payload.signature is not a text"),
         ] {
             let said = wrong(pointer, value);
             assert!(said.contains(named), "{pointer}: {said}");
