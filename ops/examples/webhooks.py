@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows webhooks of a running demo: registers some on each service, then verifies and prints every message that arrives.
+"""Shows webhooks of a running demo: registers some on most services, then verifies and prints every message that arrives.
 
   HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS=true highwater demo
   python3 ops/examples/webhooks.py "$(highwater keys mint --tier business)" [http://127.0.0.1:8080] [messages]
@@ -71,19 +71,42 @@ def delete(paths):
     print(f"{len(paths)} webhooks are deleted", flush=True)
 
 
+def changed_last(service, field, most):
+    """Returns the values of a field in the records that changed last, each once, the newest first."""
+    changes = call("GET", f"/{service}/v1/changes?start=newest&limit=200")["changes"]
+    values = [change["record"].get(field) for change in reversed(changes)]
+    return list(dict.fromkeys(filter(None, values)))[:most]
+
+
+def watches():
+    """Returns what is watched: a service, and the fields of the watch."""
+    yield "research", {"entity": {"type": "institution", "value": "university"}}
+    for category in call("GET", "/labs/categories")["categories"]:
+        yield "labs", {"entity": {"type": "category", "value": category["name"]}}
+    for recipient in changed_last("awards", "recipient", 20):
+        yield "awards", {"contractor": recipient}
+    companies = {f["cik"] for f in call("GET", "/filings/v1/whats_new_since?start=earliest&limit=200")["filings"]}
+    for cik in sorted(companies)[:20]:
+        yield "filings", {"cik": cik}
+    for item in changed_last("cadence", "id", 20):
+        yield "cadence", {"item": item}
+    yield "catalysts", {"entity": {"type": "kind", "value": "readout"}}
+    yield "aviation", {"make": "Piper", "model": "PA-24-250"}
+    yield "parcels", {"county": "cook-il"}
+    for phrase in changed_last("phrases", "phrase", 20):
+        yield "phrases", {"phrase": phrase}
+
+
 def main():
     server = HTTPServer(("127.0.0.1", 0), Receiver)
     here = f"http://127.0.0.1:{server.server_port}"
-    companies = [f["cik"] for f in call("GET", "/filings/v1/whats_new_since?start=earliest&limit=200")["filings"]]
     targets = [
         ("recalls", "/recalls/api/webhook", {"webhook_url": f"{here}/recalls"}),
-        ("research", "/research/v1/watchlist", {"entity": {"type": "institution", "value": "university"}, "webhook": f"{here}/research"}),
+        ("names", "/names/api/watch", {"name": "Oxberrin", "webhook": f"{here}/names"}),
     ]
-    recipients = {c["record"]["recipient"] for c in call("GET", "/awards/v1/changes?start=earliest&limit=200")["changes"]}
-    for number, recipient in enumerate(sorted(filter(None, recipients))[:20]):
-        targets.append((f"awards/{number}", "/awards/v1/watchlist", {"contractor": recipient, "webhook": f"{here}/awards/{number}"}))
-    for cik in sorted(set(companies))[:20]:
-        targets.append((f"filings/{cik}", "/filings/v1/watchlist", {"cik": cik, "webhook": f"{here}/filings/{cik}"}))
+    for number, (service, fields) in enumerate(watches()):
+        name = f"{service}/{number}"
+        targets.append((name, f"/{service}/v1/watchlist", {**fields, "webhook": f"{here}/{name}"}))
     registered = []
     try:
         for name, path, body in targets:
