@@ -132,6 +132,15 @@ async fn directives_of_a_model() {
     let due = &answer["result"]["structuredContent"];
     assert!(due["directives"].as_array().unwrap().iter().all(|one| one["recurring"] == "yes"), "{due}");
     assert_eq!(directive(&due["directives"], SEAT_RAILS)["due"]["status"], "OVERDUE");
+    // A day is named by a time of it, too.
+    let on = |date: &str| {
+        let mut call = call.clone();
+        call["params"]["arguments"]["date"] = json!(date);
+        day.ask(200, "POST", "/mcp", "", &call)["result"]["structuredContent"]["directives"].clone()
+    };
+    let due = on("2026-11-20");
+    assert!(!due.as_array().unwrap().is_empty(), "{due}");
+    assert_eq!((&on("2026-11-20T23:30:00Z"), &on("2026-11-21T00:30:00+02:00")), (&due, &due));
     day.end().await;
 }
 
