@@ -20,10 +20,3 @@ pub mod suppression;
 pub mod tables;
 pub mod topics;
 pub mod views;
-
-// For the crates that do not name `proofs` and `texts` themselves.
-pub use proofs::{evidence, hash, i_json, json_type, receipt, tree};
-pub use texts::{
-    allegheny, company_forms, company_names, cook, crosswalk, data_file, dates, dollars, folding, masked_text, numbers, phrases,
-    plain_words, tickers, values,
-};

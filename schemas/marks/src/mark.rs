@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use schemas::company_names::folded;
+use texts::company_names::folded;
 
 use crate::sound;
 use crate::words::{is_descriptive, is_function_word, is_legal, meaning};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use schemas::data_file::{DataFile, ShownFile, WordGroup};
+use texts::data_file::{DataFile, ShownFile, WordGroup};
 
 /// The words of this version of the program.
 pub static WORDS: LazyLock<DataFile<WordGroup>> = LazyLock::new(|| {

@@ -60,7 +60,7 @@ pub fn service() -> Registration {
     .with(keys::operations())
     .with(history::operations::<Exclusion>(SOURCE))
     .with_data(matching::shown_company_forms())
-    .with_data(schemas::crosswalk::shown())
+    .with_data(texts::crosswalk::shown())
     .with_preparation(|ctx| Box::pin(recipients::prepare(ctx)))
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(recipients::keep_names(given)) }])
 }

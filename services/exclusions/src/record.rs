@@ -72,10 +72,10 @@ pub struct Exclusion {
     /// Type of the exclusion.
     pub exclusion_type: String,
     /// Day since which it is active.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub active_date: String,
     /// Day on which it was entered.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub creation_date: String,
     /// Day on which it ends, or `Indefinite`.
     pub termination_date: String,
@@ -93,7 +93,7 @@ pub struct Exclusion {
     /// Of a hit: the ids of its exclusions, those with its UEI before those with its CAGE code alone, each the earliest first.
     pub exclusions: Vec<String>,
     /// Of a hit: day of the latest known action on an award of the entity.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub latest_action: String,
     /// Of a candidate: the contract.
     pub contract: Option<Box<Contract>>,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use schemas::details::ChangeRecord;
 use schemas::news::{News, TRADEMARK_NEWS_DAYS};
-use schemas::plain_words::plain_words;
 use schemas::views::records::{Record, Term};
+use texts::plain_words::plain_words;
 
 /// The status of a mark that is registered or pending.
 pub const LIVE: &str = "live";
@@ -46,7 +46,7 @@ pub struct Trademark {
     /// Status code of the register: 3 digits.
     pub status_code: String,
     /// Day of the application, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filing_date: String,
 }
 

@@ -1,7 +1,7 @@
 //! What the rules and operations need to know of a county: how its parcels are classed, and at which level they are assessed.
 
 use operation::problem::Problem;
-use schemas::{allegheny, cook};
+use texts::{allegheny, cook};
 
 /// A county that is covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

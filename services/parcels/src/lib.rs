@@ -9,8 +9,8 @@ mod source;
 
 use crate::operations::{check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled};
 use crate::record::Parcel;
-use schemas::{cook, masked_text};
 use serde_json::json;
+use texts::{cook, masked_text};
 
 use self::source::{DISCLAIMER, FLAGS_MICROS, LEADS_MICROS, LIENS_MICROS, PERMITS_MICROS, rule};
 pub use self::source::{FEED, SOURCE};

@@ -17,7 +17,7 @@ use schemas::details::{ChangeRecord, NoDetails};
 use schemas::suppression::{Hides, KeyKind, RECORD};
 use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
-use schemas::{allegheny, cook};
+use texts::{allegheny, cook};
 
 use self::permit::{Permit, RedactedPermit};
 
@@ -143,7 +143,7 @@ pub struct Basis {
     /// The price in dollars.
     pub sale_price: Option<i64>,
     /// The day of the sale, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub sale_date: String,
     /// The number of the deed.
     pub doc_no: String,

@@ -2,8 +2,8 @@
 
 use feed::Source;
 use feed::query::Feed;
-use schemas::cook;
 use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES};
+use texts::cook;
 
 use crate::record::{Parcel, RULE, TABLES};
 

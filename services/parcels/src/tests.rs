@@ -153,7 +153,7 @@ fn the_schema_of_redacted_rows_has_no_protected_field() {
 #[test]
 fn answers_name_their_rule() {
     let rule = super::rule();
-    let version = schemas::cook::shown_classes().version;
+    let version = texts::cook::shown_classes().version;
     assert_eq!(rule, format!("over-assessment/1, cook_classes/{version}"));
 }
 

@@ -97,7 +97,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("projector/table-file/", "table-file", &[]),
     ("schemas/", "schemas", &["proofs", "texts"]),
     ("schemas/directives/", "directives", &["schemas", "texts"]),
-    ("schemas/marks/", "marks", &["schemas"]),
+    ("schemas/marks/", "marks", &["texts"]),
     ("schemas/matching/", "matching", &["texts"]),
     ("schemas/proofs/", "proofs", &[]),
     ("schemas/texts/", "texts", &[]),

@@ -72,7 +72,7 @@ pub struct Answer {
     /// In how many directives the texts leave each point open.
     pub cannot_decide: BTreeMap<String, usize>,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The rules and the version of the data file of makes and models, which `/docs` shows.
     pub rule: String,

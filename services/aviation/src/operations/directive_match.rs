@@ -31,7 +31,7 @@ pub struct DirectiveMatch {
     /// `aircraft`, `engine`, `propeller` or `appliance`.
     pub product: String,
     /// Effective date, YYYY-MM-DD; empty if unknown.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub effective_date: String,
     /// `current`, `corrected` or `superseded`.
     pub status: String,

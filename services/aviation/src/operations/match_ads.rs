@@ -65,7 +65,7 @@ pub struct Answer {
     #[schemars(with = "Vec<DirectiveMatch>")]
     pub directives: RowTexts,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The rules and the version of the data file of makes and models, which `/docs` shows.
     pub rule: String,

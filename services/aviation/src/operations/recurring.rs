@@ -69,7 +69,7 @@ pub struct Answer {
     /// How make and model were understood.
     pub resolved: ResolvedNames,
     /// The day for which the answer holds.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub date: String,
     /// The number of directives in this answer.
     pub count: usize,
@@ -79,7 +79,7 @@ pub struct Answer {
     #[schemars(with = "Vec<AssessedDirective>")]
     pub directives: RowTexts,
     /// The last day for which the journal has been read completely; empty before the first complete reading.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
     /// The rules and the version of the data file of makes and models, which `/docs` shows.
     pub rule: String,

@@ -52,10 +52,10 @@ pub struct Fleet {
     /// The tail numbers of the aircraft, in their order.
     pub tails: Vec<String>,
     /// When the name was first stored, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub made_at: String,
     /// When the aircraft were last changed, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub changed_at: String,
 }
 

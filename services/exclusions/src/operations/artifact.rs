@@ -8,9 +8,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
-use schemas::dollars::Dollars;
 use schemas::views::awards::Award;
 use serde::Serialize;
+use texts::dollars::Dollars;
 
 use crate::{DISCLAIMER, award_url, source_url};
 
@@ -122,7 +122,7 @@ pub struct ShownExclusion {
     /// Type of the exclusion.
     pub exclusion_type: String,
     /// Day since which it is active, or the day on which it was entered if the list gives none.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub active_date: String,
     /// Where to verify it.
     pub source_url: String,
@@ -155,10 +155,10 @@ pub struct FederalAward {
 #[schemars(rename = "PeriodOfPerformance")]
 pub struct Period {
     /// First day of the period.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day of the periods exercised so far.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
 }
 

@@ -28,10 +28,10 @@ pub struct Calibration {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// The first day of the ends: whole months, 12 to 36 months ago.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The last day of the ends.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
     /// The number of contracts, of all industries.
     pub contracts: i64,

@@ -52,7 +52,7 @@ pub struct ExclusionCheck {
     /// How many more active exclusions match, and are hidden on request.
     pub hidden: usize,
     /// The last day for which the index is complete; empty before the first complete sync run.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub index_as_of: String,
     /// What the answer is not.
     pub disclaimer: &'static str,
@@ -82,7 +82,7 @@ pub struct Matched {
     /// Type of the exclusion.
     pub exclusion_type: String,
     /// Day since which it is active.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub active_date: String,
     /// Day on which it ends, or `Indefinite`.
     pub termination_date: String,

@@ -4,13 +4,13 @@
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::crosswalk;
-use schemas::dollars::Dollars;
 use schemas::error_code::ErrorCode;
 use schemas::facts::company_facts::{CONTRACTS, VEHICLES};
-use schemas::tickers::tickers;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::crosswalk;
+use texts::dollars::Dollars;
+use texts::tickers::tickers;
 
 use super::filter::Filter;
 use super::findings::hits_of_all_days;
@@ -102,7 +102,7 @@ pub struct Answer {
     /// The fiscal year, as the report names it.
     pub fiscal_year: i64,
     /// Last day of the fiscal year.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub period_end: String,
     /// What the report says about revenue from the government.
     pub gov: GovernmentRevenue,
@@ -159,7 +159,7 @@ pub struct GovernmentRevenue {
     /// Form type of the report.
     pub form: String,
     /// Day on which the report was filed.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filed: String,
     /// The instance, or the page of the filing if it has none.
     pub source_url: String,
@@ -195,13 +195,13 @@ pub struct GroupAwards {
     #[serde(rename = "obligationsDoD")]
     pub obligations_dod: Option<Dollars>,
     /// First day of the years that are compared.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub window_start: String,
     /// Last day of the years that are compared.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub window_end: String,
     /// The day since which the obligations of the fiscal year are recorded as they are.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub as_of: String,
     /// How the obligations can be asked for again.
     pub query: AwardQuery,

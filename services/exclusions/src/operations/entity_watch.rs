@@ -4,9 +4,9 @@ use operation::document_receipt::{self, Documented, ShownReceipt};
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
+use proofs::evidence;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::evidence;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -205,7 +205,7 @@ impl Read for ToolArguments {
 
 #[cfg(test)]
 mod tests {
-    use schemas::receipt::Receipt;
+    use proofs::receipt::Receipt;
 
     use super::super::artifact::{Entity, Findings};
     use super::*;

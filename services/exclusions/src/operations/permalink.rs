@@ -2,9 +2,9 @@
 
 use operation::problem::Problem;
 use operation::{Definition, Surface};
+use proofs::evidence::{Artifact, HashPrefix};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::evidence::{Artifact, HashPrefix};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -7,10 +7,10 @@ use crate::record::{Contract, Exclusion, Signal, naics_list, score, signals};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemars::JsonSchema;
-use schemas::dollars::Dollars;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::dollars::Dollars;
 
 use super::calibration::Calibration;
 use super::filter::Filter;
@@ -90,10 +90,10 @@ pub struct Candidate {
     /// Product or service code (PSC).
     pub psc: String,
     /// The end with all options.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub end: String,
     /// The end of the periods exercised so far.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub current_end: String,
     /// The obligated amount in dollars.
     pub obligated: Dollars,

@@ -46,26 +46,26 @@ pub struct Contract {
     /// Product or service code (PSC).
     pub psc: String,
     /// Day of the base action.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub signed: String,
     /// First day of performance.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day of the periods exercised so far.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub current_end: String,
     /// Last day if all options are used.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub potential_end: String,
     /// The obligated amount.
     pub obligated_cents: i64,
     /// Value with all options.
     pub ceiling_cents: Option<i64>,
     /// Day of the latest action that exercised an option.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub last_option: String,
     /// Day of the latest action.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub last_action: String,
     /// What its data shows, one of each kind at most, in the order of kinds.
     pub signals: Vec<ContractSignal>,
@@ -80,7 +80,7 @@ pub struct ContractSignal {
     /// The award that shows it, which can be another one.
     pub award_id: String,
     /// The day on which the signal began to hold.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// What the data says.
     pub detail: String,

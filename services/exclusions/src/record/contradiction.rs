@@ -48,14 +48,14 @@ pub struct Contradiction {
     /// The fiscal year, as the report names it.
     pub fiscal_year: i64,
     /// Last day of the fiscal year.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub period_end: String,
     /// Accession number of the report.
     pub accession: String,
     /// Form type of the report.
     pub form: String,
     /// Day on which the report was filed.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filed: String,
     /// File name of the report's instance; empty if it has none.
     pub file: String,
@@ -84,13 +84,13 @@ pub struct Contradiction {
     /// Payments of the fiscal year.
     pub outlays_cents: Option<i64>,
     /// The day since which the obligations of the year are recorded as they are.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub obligated_since: String,
     /// First day of the years that are compared.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub window_start: String,
     /// Last day of the years that are compared.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub window_end: String,
     /// How many years are compared: up to three, those of which both sides are known.
     pub years: i64,

@@ -44,7 +44,7 @@ pub struct Signal {
     /// The award that shows it, which can be another one.
     pub award_id: String,
     /// The day that the signal is about, such as that of the action, of the end or of the exclusion.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub date: String,
     /// What the data says.
     pub detail: String,

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use crate::record::{CONTRADICTION, Contradiction, Exclusion, reason, verdict};
 use jiff::civil::Date;
 use schemas::clock::day_of;
-use schemas::crosswalk::{self, Company, Confidence};
 use schemas::facts::company_facts::{CompanyFact, GROUPS, REPORT, TOTAL};
 use serde::{Deserialize, Serialize};
+use texts::crosswalk::{self, Company, Confidence};
 
 use self::select::{Selected, select};
 use super::Decision;

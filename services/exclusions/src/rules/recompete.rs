@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::record::{CANDIDATE, Contract, ContractSignal, Exclusion, signal};
 use jiff::ToSpan;
 use jiff::civil::Date;
-use schemas::dollars::Dollars;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
+use texts::dollars::Dollars;
 
 pub(super) use self::outcome::index;
 use self::outcome::{Outlook, Step, is_near, rate};

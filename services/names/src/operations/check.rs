@@ -80,7 +80,7 @@ pub struct ComparedCorpus {
     /// The number of live marks.
     pub live_marks: u64,
     /// The last day of the register that is recorded completely; empty before the first.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::record::{STATUSES, Trademark};
 use schemars::JsonSchema;
-use schemas::plain_words::plain_words;
 use serde::{Deserialize, Serialize};
+use texts::plain_words::plain_words;
 
 use super::asked::{ClassList, read_name};
 use super::similar::{MinTier, Wanted};

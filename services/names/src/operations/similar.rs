@@ -142,7 +142,7 @@ pub struct SimilarMark {
     /// Status code of the register: 3 digits.
     pub status_code: String,
     /// Day of the application, `YYYY-MM-DD`; empty if unknown.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// URL of the mark's page in the register.
     pub url: String,

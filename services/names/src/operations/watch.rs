@@ -34,7 +34,7 @@ pub struct SimilarChange {
     /// The number of the change within the service.
     pub seq: Seq,
     /// When the change was recorded, RFC 3339 in UTC.
-    #[schemars(with = "schemas::json_type::Time")]
+    #[schemars(with = "proofs::json_type::Time")]
     pub recorded_at: String,
 }
 

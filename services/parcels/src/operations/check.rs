@@ -4,10 +4,10 @@ use crate::record::{Parcel, ParcelYear, id};
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::cook;
 
 use super::filter::{Filter, pin};
 use super::followed::Parcels;

@@ -7,11 +7,11 @@ use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use reads::read::{Read, Reader};
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::cook;
 
 use super::filter::Filter;
 use super::followed::Parcels;

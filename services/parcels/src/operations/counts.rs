@@ -11,10 +11,10 @@ use futures_util::future::try_join_all;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::position::Seq;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use texts::cook;
 
 use super::filter::Filter;
 use reads::last_entry::last_entry;

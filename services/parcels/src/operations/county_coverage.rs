@@ -5,9 +5,9 @@ use futures_util::future::try_join_all;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
-use schemas::{allegheny, cook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::{allegheny, cook};
 
 use super::filter::Filter;
 use super::followed::Parcels;
@@ -57,7 +57,7 @@ pub struct County {
     /// Under which terms the data is published.
     pub licence: &'static str,
     /// The last day up to which all streams were read completely; empty before the first sync run of each.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub through_date: String,
 }
 

@@ -5,10 +5,10 @@ use feed::places::{Segment, Walk};
 use operation::problem::Problem;
 use operation::{Definition, Surface};
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use texts::cook;
 
 use super::counts;
 use super::filter::Filter;
@@ -67,7 +67,7 @@ pub struct Delta {
     /// The current cycle, `2026-mailed`; empty before the first.
     pub cycle: String,
     /// The day on which the first neighbourhood reached it; empty before the first.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub since: String,
     /// How many parcels are new and resolved.
     pub counts: DeltaCounts,

@@ -7,11 +7,11 @@ use operation::known::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::cook;
 
 use super::counts;
 use super::filter::Filter;
@@ -61,7 +61,7 @@ pub struct FlagRow {
     /// The city and state of the mailing address; empty if the rule is not about them.
     pub mailing: String,
     /// The first day on which the homestead exclusion was read; empty without one.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub exempt_since: String,
     /// True if fields are hidden on request; only then present.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

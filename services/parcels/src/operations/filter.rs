@@ -3,8 +3,8 @@
 use crate::county::{self, County};
 use crate::record::{COUNTIES, Parcel, TIERS, strength};
 use schemars::JsonSchema;
-use schemas::cook;
 use serde::{Deserialize, Serialize};
+use texts::cook;
 
 use feed::filter::{self, Fields, Named, TermQuery};
 use feed::text_field;

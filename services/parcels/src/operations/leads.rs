@@ -92,7 +92,7 @@ impl Read for RouteArguments {
         let counts = Counts::read(reader.context(), &reader.at, &filter).await?;
         let found =
             if is_redacted { redacted(reader, &filter, limit).await? } else { page(reader, &filter, limit, self.after.as_deref()).await? };
-        let county = filter.county().unwrap_or(schemas::cook::COUNTY);
+        let county = filter.county().unwrap_or(texts::cook::COUNTY);
         let base_url = reader.context().settings.services.get("parcels").map_or("", |own| own.base_url.as_str());
         Ok(Leads {
             updated: reader.updated().await?,

@@ -10,12 +10,12 @@ use jiff::civil::Date;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use schemars::JsonSchema;
-use schemas::allegheny::{COUNTY, parse_pin};
-use schemas::dollars::Dollars;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::allegheny::{COUNTY, parse_pin};
+use texts::dollars::Dollars;
 
 use super::filter::Filter;
 use super::followed::Parcels;
@@ -56,7 +56,7 @@ pub struct BundledLien {
     /// The tax year.
     pub tax_year: Option<i64>,
     /// The day of filing; empty if it is not known.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filed: String,
     /// The amount in dollars, without interest and costs; null if it is not known, or not known how much of it is left.
     pub amount: Option<f64>,
@@ -135,7 +135,7 @@ pub struct LienBundle {
     /// Liens without a PIN whose block and lot can mean the parcel. They count nowhere else.
     pub unmatched: Vec<BundledLien>,
     /// The day of the answer.
-    #[schemars(with = "schemas::json_type::Day")]
+    #[schemars(with = "proofs::json_type::Day")]
     pub as_of: String,
     /// The rule by which the status of a lien follows from its docket.
     pub rule: &'static str,

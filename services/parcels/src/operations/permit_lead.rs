@@ -10,8 +10,8 @@ use jiff::civil::Date;
 use operation::problem::Problem;
 use reads::last_entry::last_entry;
 use schemars::JsonSchema;
-use schemas::cook;
 use serde::Serialize;
+use texts::cook;
 
 use crate::record::{TABLES, masked_pin};
 use reads::read::Reader;
@@ -34,10 +34,10 @@ const NO_MEDIANS: &str = "no job code has 30 finished projects yet, so every win
 #[schemars(rename = "ConstructionWindow")]
 pub struct Window {
     /// The day of issue.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub from: String,
     /// The day of issue and `months` later.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub to: String,
     /// How many months: the median from the issue to the first rise of the value of the building, or 24.
     pub months: i64,
@@ -64,7 +64,7 @@ pub struct PermitLead {
     /// The reported cost in dollars; null if it is unknown.
     pub amount: Option<i64>,
     /// The day of issue.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub issued: String,
     /// When construction is expected.
     pub window: Window,

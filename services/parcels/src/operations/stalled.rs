@@ -8,11 +8,11 @@ use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use reads::read::{Read, Reader};
 use schemars::JsonSchema;
-use schemas::cook;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use texts::cook;
 
 use super::filter::Filter;
 use super::followed::Parcels;
@@ -53,7 +53,7 @@ pub struct StalledPermit {
     #[serde(flatten)]
     pub permit: PermitLead,
     /// The day six months after its window ended.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub past_since: String,
     /// What the row is not.
     pub statement: &'static str,

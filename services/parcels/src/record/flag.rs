@@ -31,7 +31,7 @@ pub struct Flag {
     /// The city and state of the mailing address; empty if no rule is about them.
     pub mailing: String,
     /// The first day on which the homestead exclusion was read; empty without one.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub exempt_since: String,
     /// Whether the rule no longer flags the parcel.
     pub is_over: bool,

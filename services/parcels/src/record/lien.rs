@@ -1,8 +1,8 @@
 //! Tax liens in the records of the service.
 
 use schemars::JsonSchema;
-use schemas::allegheny::pins_of_block_lot;
 use serde::{Deserialize, Serialize};
+use texts::allegheny::pins_of_block_lot;
 
 use schemas::views::records::Place;
 
@@ -29,7 +29,7 @@ pub struct Lien {
     /// The tax year.
     pub tax_year: Option<i64>,
     /// The day of filing, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub filed: String,
     /// The amount in cents, without interest and costs; null if it is unknown, and if it is unknown how much of it is left.
     pub amount_cents: Option<i64>,

@@ -38,7 +38,7 @@ pub struct Permit {
     /// Whether it is new construction or a major improvement, by its codes or the type of the city.
     pub major: bool,
     /// The day of issue, `YYYY-MM-DD`.
-    #[schemars(with = "schemas::json_type::DayOrEmpty")]
+    #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub issued: String,
     /// The reported cost in dollars.
     pub amount: Option<i64>,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CurrentCycle, current_cycle};
-use schemas::allegheny::COUNTY;
 use schemas::tables::Datum;
 use schemas::views::records::Record;
+use texts::allegheny::COUNTY;
 
 use super::*;
 use fold::testing::{self, Folded};

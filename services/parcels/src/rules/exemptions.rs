@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::record::Parcel;
 use crate::record::flag::{Flag, flag_counts};
-use schemas::allegheny::COUNTY;
-use schemas::cook;
 use serde::{Deserialize, Serialize};
+use texts::allegheny::COUNTY;
+use texts::cook;
 
 use super::roll::{Details, Roll};
 use super::{ParcelsRules, State, roll_key};

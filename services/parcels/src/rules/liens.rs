@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use crate::record::Parcel;
 use crate::record::lien::{Lien, OPEN, PARTIAL, SATISFIED, STRUCK};
-use schemas::allegheny::{COUNTY, pins_of_block_lot};
+use proofs::hash::Hash32;
 use schemas::facts::liens::LienFact;
-use schemas::hash::Hash32;
-use schemas::masked_text::masked_entry;
 use serde::{Deserialize, Serialize};
+use texts::allegheny::{COUNTY, pins_of_block_lot};
+use texts::masked_text::masked_entry;
 
 use super::roll::Roll;
 use super::{ParcelsRules, State, roll_key};

@@ -9,8 +9,8 @@ use crate::record::permit::{Building, Permit};
 use jiff::civil::Date;
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::permits::PermitFact;
-use schemas::masked_text::masked_work;
 use serde::{Deserialize, Serialize};
+use texts::masked_text::masked_work;
 
 /// The projects that are kept of a parcel, those that were issued last.
 const PROJECTS_MAX: usize = 50;

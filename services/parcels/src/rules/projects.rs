@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::Parcel;
 use crate::record::permit::{Median, medians_name, permit_id};
-use schemas::cook;
 use schemas::facts::permits::PermitFact;
-use schemas::masked_text::masked_work;
+use texts::cook;
+use texts::masked_text::masked_work;
 
 use super::permits::{CITY, number};
 use super::roll::Roll;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::county::County;
 use crate::record::{Appeal, Basis, INSUFFICIENT, Parcel, ParcelYear, STAGES, YEARS_MAX, id};
-use schemas::cook;
 use schemas::facts::parcels::ParcelFact;
 use schemas::facts::sales::SaleFact;
 use serde::{Deserialize, Serialize};
+use texts::cook;
 
 use super::permits::{Permits, drop_earliest};
 use super::ratio::{self, SALES_MIN, Stats};

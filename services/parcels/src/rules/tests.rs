@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CurrentCycle, RULE, current_cycle};
-use schemas::cook;
 use schemas::tables::Datum;
 use schemas::views::records::Record;
+use texts::cook;
 
 use super::*;
 use fold::random::Random;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::record::EXCLUSION;
-use schemas::evidence;
+use proofs::evidence;
 use serde_json::{Value, json};
 
 use super::*;

@@ -11,7 +11,7 @@ use feed::follower::Follower;
 use marks::index::{Change, Entry, Index};
 use operation::context::Part;
 use operation::metrics;
-use schemas::hash::Hash32;
+use proofs::hash::Hash32;
 use schemas::position::Seq;
 use serde::Deserialize;
 use view_store::feed::{FeedBlock, FeedReader, block_of};
