@@ -12,10 +12,12 @@ pub mod fleets;
 pub mod guard;
 pub mod keys;
 mod open;
+mod open_tallies;
 pub mod quota;
 pub mod saved;
 pub mod session;
 pub mod sign;
+mod subjects;
 pub mod suppressed_records;
 pub mod suppression;
 pub mod token;
@@ -43,7 +45,9 @@ pub use self::commands::{MintOutcome, MintedKey, RotatedKey};
 pub use self::erase::ErasedAccount;
 use self::keys::Key;
 pub use self::open::Open;
-use self::quota::{Quotas, Spent, address_subject, site_subject};
+use self::open_tallies::OpenTallies;
+use self::quota::{Quotas, Spent, address_subject};
+use self::subjects::{Subject, subjects_of, times, used_up};
 
 /// How long the row of a key is cached.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
@@ -103,7 +107,7 @@ pub struct Access {
     /// Ids of keys whose use in this hour is not recorded yet.
     used: Mutex<BTreeSet<String>>,
     /// Answers without a key.
-    open: open::Tallies,
+    open: OpenTallies,
 }
 
 impl Part for Access {}
@@ -380,28 +384,6 @@ fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
     stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
 }
 
-/// The problem of a window without calls, which ends in so many seconds.
-fn used_up(window: Window, reset_s: u64) -> Problem {
-    let detail = format!("the quota of {} calls per {} is used up; it resets in {reset_s} s", window.calls_max, window.name);
-    let rate_limit = format!("\"{}\";r=0;t={reset_s}", window.name);
-    Problem::new(ErrorCode::RateLimited, detail).retry_after(reset_s).header("ratelimit", rate_limit)
-}
-
-/// A subject of quotas, and how many times the limit of one caller it has.
-type Subject = (String, i64);
-
-/// The subjects of an address, the narrowest first. `kind` says what its calls are counted for.
-fn subjects_of(kind: &str, address: IpAddr) -> Vec<Subject> {
-    let own = (format!("{kind}{}", address_subject(address)), 1);
-    let site = site_subject(address).map(|site| (format!("{kind}{site}"), tiers::NETWORKS_PER_SITE));
-    std::iter::once(own).chain(site).collect()
-}
-
-/// A window with so many times its calls.
-fn times(window: Window, factor: i64) -> Window {
-    Window { calls_max: window.calls_max.saturating_mul(factor), ..window }
-}
-
 /// Reads a key.
 ///
 /// # Errors
@@ -413,6 +395,7 @@ pub fn parse_key(text: &str) -> Result<Key, Problem> {
 fn invalid(detail: &str) -> Problem {
     Problem::new(ErrorCode::KeyInvalid, detail)
 }
+
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -11,7 +11,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use schemas::clock::Clock;
 use serde_json::json;
 use surfaces::server::Server;
 
@@ -130,9 +129,4 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
 /// Serves the same questions from PostgreSQL.
 pub(crate) async fn serve_peer() -> Result<(), Failure> {
     peer::serve(std::path::Path::new(&std::env::var(SOCKET)?)).await
-}
-
-/// Now, in milliseconds since 1970.
-fn now_ms() -> i64 {
-    Clock::System.now().as_millisecond()
 }

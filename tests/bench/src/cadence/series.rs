@@ -6,13 +6,12 @@ use cadence::operations::niches::Niches;
 use cadence::record::{DAY_MS, TABLES};
 use event_log::Append;
 use schemas::avro::Encoder;
-use schemas::clock::rfc3339;
+use schemas::clock::{Clock, rfc3339};
 use schemas::event::Head;
 use schemas::facts::FactData;
 use schemas::facts::stock::{StockFact, kind};
 use schemas::topics::STOCK;
 
-use super::now_ms;
 use crate::engine::Engine;
 use crate::filters::scattered;
 use crate::{Failure, Settings, facts};
@@ -97,7 +96,7 @@ pub(super) async fn fill(engine: &Engine, settings: &Settings, dir: &Path) -> Re
         return Err(format!("{} is incomplete: remove it", dir.display()).into());
     }
     let items = items(settings);
-    let first_ms = now_ms() - DAYS * DAY_MS;
+    let first_ms = Clock::System.now_ms() - DAYS * DAY_MS;
     let mut encoder = Encoder::new(STOCK.name)?;
     let mut heads = vec![Head::default(); usize::try_from(items)?];
     let mut poll_heads = vec![Head::default(); usize::try_from(niches(items))?];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simulated_world::json::joined;
 use simulated_world::world::{World, compact};
 
-use super::{Register, stamp};
+use super::register::{Register, stamp};
 
 /// The rows of a dataset that are published by now.
 pub(super) fn rows(world: &World, register: Register) -> Vec<Value> {
