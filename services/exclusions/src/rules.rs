@@ -10,6 +10,7 @@
 
 mod contradiction;
 mod recompete;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,19 +28,17 @@ use schemas::tables::Write;
 use schemas::topics::{CHANGES_AWARDS, CHANGES_EXCLUSIONS, COMPANY_FACTS, EXCLUSIONS, Topic};
 use schemas::views::awards::Award;
 use schemas::views::records::RecordTables;
-use serde::{Deserialize, Serialize};
 
 use fold::changes_read::read_change;
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
 
+pub use self::state::ExclusionsRules;
+use self::state::{Cage, Decision, Entity, Remembered, cage_key, uei_key};
 pub(crate) use contradiction::{FIRST_DAY, names_the_us};
 
 /// The service's two folds.
 pub type Exclusions = Records<ExclusionsRules>;
-
-/// The rules of the service.
-pub struct ExclusionsRules;
 
 /// A fact of one of the service's topics.
 #[derive(Clone)]
@@ -56,74 +55,6 @@ pub enum ExclusionInput {
 const EXCLUSIONS_MAX: usize = 100;
 /// The most entities that are remembered of one CAGE code.
 const ENTITIES_MAX: usize = 20;
-/// The most awards that are remembered of one entity: those with the latest actions.
-const AWARDS_MAX: usize = 5;
-
-/// What is remembered of an exclusion that can be a hit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Remembered {
-    name: String,
-    classification: String,
-    cage: String,
-    agency: String,
-    exclusion_type: String,
-    active_date: String,
-    creation_date: String,
-    termination_date: String,
-}
-
-/// What is remembered of an entity with a UEI.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Entity {
-    /// Exclusions with the UEI of the entity, by id.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    by_uei: BTreeMap<String, Remembered>,
-    /// Exclusions without a UEI that have its CAGE code.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    by_cage: BTreeMap<String, Remembered>,
-    /// The awards with the latest known actions, each with the day of it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    awards: BTreeMap<String, String>,
-    /// Day of the latest known action on any other award of the entity; empty if it has none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    latest_action: String,
-}
-
-impl Entity {
-    /// Day of the latest known action on an award; empty if the entity has no award. Days in this form are in the order of their texts.
-    fn latest_action(&self) -> &str {
-        self.awards.values().chain([&self.latest_action]).max().map_or("", String::as_str)
-    }
-
-    /// Remembers an award with the day of its latest action; without a day the award is withdrawn. Of awards that are not among the latest only the
-    /// day is remembered, so that it remains if one of them is withdrawn.
-    fn set_award(&mut self, id: &str, day: Option<&str>) {
-        match day {
-            Some(day) => drop(self.awards.insert(id.to_owned(), day.to_owned())),
-            None => drop(self.awards.remove(id)),
-        }
-        while self.awards.len() > AWARDS_MAX {
-            let earliest = self.awards.iter().min_by_key(|(id, day)| (*day, *id)).map(|(id, _)| id.clone()).unwrap_or_default();
-            let Some(day) = self.awards.remove(&earliest) else { break };
-            self.latest_action = std::mem::take(&mut self.latest_action).max(day);
-        }
-    }
-}
-
-/// What is remembered of a CAGE code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Cage {
-    /// The UEIs that exclusions give with the code, each with the ids of these exclusions.
-    entities: BTreeMap<String, BTreeSet<String>>,
-    /// Exclusions that have the code and no UEI, by id.
-    exclusions: BTreeMap<String, Remembered>,
-}
-
-/// The decision state of the service.
-type Decision<'a, 'b> = &'a mut State<'b, ExclusionsRules>;
 
 impl Rules for ExclusionsRules {
     type Fact = ExclusionInput;
@@ -190,14 +121,6 @@ impl Rules for ExclusionsRules {
 /// The id of the record of a row, whose fact has this key.
 fn exclusion_id(key: &str) -> String {
     format!("sam:{}", key.split_once('/').map_or(key, |(_, row)| row))
-}
-
-fn uei_key(uei: &str) -> String {
-    format!("uei/{uei}")
-}
-
-fn cage_key(cage: &str) -> String {
-    format!("cage/{cage}")
 }
 
 /// The keys by which a name is found: the whole name of a person, or the spellings of the name of anything else that match exactly.

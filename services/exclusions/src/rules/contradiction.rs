@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use texts::crosswalk::{self, Company, Confidence};
 
 use self::select::{Selected, select};
-use super::Decision;
+use super::state::Decision;
 use crate::record::CustomerPart;
 use fold::records::Read;
 use fold::undecided::Undecided;

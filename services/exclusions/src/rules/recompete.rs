@@ -4,6 +4,7 @@
 //! recipient shows momentum of a rival, an earlier one of the same recipient that it won before. Of a need the newest awards are remembered; older ones
 //! remain candidates, and keep what was found when they changed last.
 
+mod awards;
 mod outcome;
 
 use std::collections::btree_map::Entry;
@@ -13,12 +14,12 @@ use crate::record::{CANDIDATE, Contract, ContractSignal, Exclusion, signal};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use schemas::views::awards::Award;
-use serde::{Deserialize, Serialize};
 use texts::dollars::Dollars;
 
+use self::awards::{Action, KnownAward, Need, NeedAward, YEAR_DAYS, award_key, day, days_between, is_same};
 pub(super) use self::outcome::index;
-use self::outcome::{Outlook, Step, is_near, rate};
-use super::Decision;
+use self::outcome::{Step, is_near, rate};
+use super::state::Decision;
 use fold::records::Read;
 use fold::undecided::{Undecided, all};
 
@@ -30,8 +31,6 @@ const ACTIONS_MAX: usize = 12;
 const TYPES: [&str; 4] = ["BPA CALL", "PURCHASE ORDER", "DELIVERY ORDER", "DEFINITIVE CONTRACT"];
 /// The smallest obligation of a candidate: 250,000 dollars.
 const CENTS_MIN: i64 = 25_000_000;
-/// A year in days, for rates.
-const YEAR_DAYS: i32 = 365;
 /// The actions after which a contract is terminated.
 const TERMINATIONS: [&str; 4] = ["E", "F", "X", "N"];
 /// An exercised option.
@@ -46,69 +45,6 @@ const TRANSFERS: [&str; 2] = ["J", "P"];
 const NOT_COMPETED: [&str; 4] = ["B", "C", "G", "NDO"];
 /// The part of the value with all options from which the ceiling is reached, in percent.
 const CEILING_PERCENT: i128 = 95;
-
-/// What is remembered of an award.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct KnownAward {
-    /// The key of its need; empty without one.
-    need: String,
-    recipient: String,
-    parent_uei: String,
-    /// The day since which the recipient has another parent.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    parent_changed: String,
-    /// The newest actions of the award, in the order of day and number.
-    actions: Vec<Action>,
-    /// The contract, if it can be a candidate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contract: Option<Contract>,
-    /// The day on which its candidate was decided as it is.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    decided: String,
-    /// The score that it had before its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outlook: Option<Outlook>,
-    /// Where its outcome is counted: the month of its end, and the cell.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counted: Option<(String, String)>,
-}
-
-/// An action on an award.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Action {
-    date: String,
-    number: String,
-    kind: String,
-    cents: i64,
-    /// The end of the award when the action was seen.
-    end: String,
-}
-
-/// What is remembered of an award among those of its need.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NeedAward {
-    signed: String,
-    uei: String,
-    parent_uei: String,
-    /// Whether it can be a candidate, which changes with the others.
-    is_contract: bool,
-    /// What is obligated for a year, in cents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<i64>,
-    /// The end of a contract with all options.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    end: String,
-}
-
-/// The awards of a need by id.
-type Need = BTreeMap<String, NeedAward>;
-
-fn award_key(id: &str) -> String {
-    format!("award/{id}")
-}
 
 fn candidate_id(award: &str) -> String {
     format!("contract:{award}")
@@ -205,20 +141,6 @@ fn change_need(state: Decision<'_, '_>, key: &str, id: &str, entry: Option<NeedA
     // The size of an award decides what became of the contracts that end about when it was signed.
     let is_concerned = |other: &NeedAward| is_compared || is_resized && is_near(&signed, &other.end);
     Ok(need.into_iter().filter(|(other, one)| other != id && one.is_contract && is_concerned(one)).map(|(other, _)| other).collect())
-}
-
-/// Whether the recipient of an award is that of a contract, or of the same parent.
-fn is_same(contract: &Contract, other: &NeedAward) -> bool {
-    other.uei == contract.recipient_uei || !contract.parent_uei.is_empty() && other.parent_uei == contract.parent_uei
-}
-
-fn day(text: &str) -> Option<Date> {
-    text.parse().ok()
-}
-
-/// The days from one day to another; `None` if one of them is unknown.
-fn days_between(from: &str, to: &str) -> Option<i32> {
-    Some((day(to)? - day(from)?).get_days())
 }
 
 impl KnownAward {

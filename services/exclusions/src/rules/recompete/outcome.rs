@@ -14,25 +14,15 @@ use schemas::position::Seq;
 use schemas::tables::Write;
 use schemas::views::awards::Award;
 use schemas::views::records::month_number;
-use serde::{Deserialize, Serialize};
 
-use super::super::{Decision, Entity, uei_key};
-use super::{KnownAward, Need, YEAR_DAYS, award_key, day, days_between, is_same};
+use super::super::state::{Decision, Entity, uei_key};
+use super::awards::{KnownAward, Need, Outlook, YEAR_DAYS, award_key, day, days_between, is_same};
 use fold::undecided::Undecided;
 
 /// The next award of a need is signed at most so many days before or after the end of a contract.
 const NEXT_DAYS_MAX: i32 = 180;
 /// The next award has between 4 and 25 tenths of the obligations for a year that the contract has.
 const SIZE_TENTHS: (i128, i128) = (4, 25);
-
-/// The score of a contract 180 days before its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Outlook {
-    /// The end. If it moves, the score is no longer that of 180 days before.
-    end: String,
-    score: i32,
-}
 
 /// A decision about one contract.
 pub(super) struct Step<'a> {
