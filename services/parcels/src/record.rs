@@ -1,5 +1,6 @@
 //! The parcels service's rows: one record per parcel, with its assessment compared to those of its peers, and one per permit, tax lien and flag.
 
+mod counts;
 pub mod flag;
 pub mod lien;
 pub mod permit;
@@ -19,6 +20,7 @@ use schemas::views::accounts::Tier;
 use schemas::views::records::{Place, Record, Redact, Term};
 use texts::{allegheny, cook};
 
+pub use self::counts::{COUNTS, CurrentCycle, DeltaCounts, current_cycle, delta_counts, township_counts};
 use self::permit::{Permit, RedactedPermit};
 
 /// The tiers of over-assessment, the strongest first.
@@ -37,8 +39,6 @@ pub const STAGES: [&str; 3] = ["mailed", "certified", "board"];
 pub const MEDIUM_R: i64 = 11_000;
 /// See [`MEDIUM_R`].
 pub const LOW_R: i64 = 10_500;
-/// What the names of counts in the decision state, and of their terms in the index, begin with.
-pub const COUNTS: &str = "counts/";
 /// The longest list of years of a record.
 pub const YEARS_MAX: usize = 3;
 
@@ -256,45 +256,6 @@ const fn rank(r: i64, is_low: bool) -> i64 {
     if is_low { -2 * r } else { -2 * r - 1 }
 }
 
-/// The name of the counts of a township: a map from `CLASS/TIER` to a number, as JSON.
-#[must_use]
-pub fn township_counts(county: &str, township: &str) -> String {
-    format!("{COUNTS}{county}/{township}")
-}
-
-/// The name of the counts of a cycle, see [`DeltaCounts`].
-#[must_use]
-pub fn delta_counts(county: &str, cycle: &str) -> String {
-    format!("{COUNTS}delta/{county}/{cycle}")
-}
-
-/// The name of the current cycle of a county, see [`CurrentCycle`].
-#[must_use]
-pub fn current_cycle(county: &str) -> String {
-    format!("{COUNTS}cycle/{county}")
-}
-
-/// How many parcels a cycle made over-assessed, and how many no more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(rename = "ParcelDeltaCounts")]
-pub struct DeltaCounts {
-    /// Parcels that are over-assessed now and were not when the cycle before closed.
-    pub new: i64,
-    /// Parcels that were over-assessed when the cycle before closed and are not now.
-    pub resolved: i64,
-}
-
-/// The latest cycle of a county.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CurrentCycle {
-    /// Year and stage: `2026-mailed`.
-    pub cycle: String,
-    /// The day on which the first neighbourhood reached it.
-    pub since: String,
-}
-
 impl Parcel {
     /// Whether it is assessed higher than its peers.
     #[must_use]
@@ -352,7 +313,7 @@ impl Record for Parcel {
 
     fn places(&self) -> Vec<Place> {
         if let Some(permit) = &self.permit {
-            return permit.places(self);
+            return permit.places(&self.county, &self.township_code);
         }
         if let Some(lien) = &self.lien {
             return lien.places(&self.pin);

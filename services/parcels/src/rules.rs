@@ -7,13 +7,14 @@
 mod cycle;
 mod exemptions;
 mod liens;
+mod parcel;
 mod permits;
 mod projects;
 mod ratio;
 mod roll;
+mod state;
 
-use crate::county::County;
-use crate::record::{COUNTS, DeltaCounts, Parcel, TABLES, delta_counts, id, township_counts};
+use crate::record::{COUNTS, Parcel, TABLES};
 use bytes::Bytes;
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -27,16 +28,16 @@ use schemas::tables::Write;
 use schemas::topics::{CHANGES_PARCELS, LIENS, PARCELS, PERMITS, SALES, Topic};
 use schemas::views::records::RecordTables;
 
-use self::cycle::{Closing, remember_neighborhood, sold_key, stats_key};
-use self::roll::{Area, Frozen, Roll};
+use self::cycle::Closing;
+use self::parcel::change;
+use self::roll::{Area, Roll};
+pub use self::state::ParcelsRules;
+use self::state::{record_id, roll_key, stats_key, township_key};
 use fold::records::{Read, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The parcels service.
 pub type Parcels = Records<ParcelsRules>;
-
-/// The rules of the parcels service.
-pub struct ParcelsRules;
 
 /// A fact of one of the service's topics.
 #[derive(Clone)]
@@ -77,7 +78,7 @@ impl Rules for ParcelsRules {
         match &fact.data {
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::CYCLE => {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
-                vec![Read::Source(cycle::township_key(&data.township)), Read::Source(stats_key(&area))]
+                vec![Read::Source(township_key(&data.township)), Read::Source(stats_key(&area))]
             }
             // Decisions ignore it.
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::UNIVERSE => Vec::new(),
@@ -95,7 +96,7 @@ impl Rules for ParcelsRules {
                 of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
             }
             Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
-            Some(ParcelsFact::Sale(data)) => vec![Read::Source(cycle::township_key(&data.township))],
+            Some(ParcelsFact::Sale(data)) => vec![Read::Source(township_key(&data.township))],
             None => match projects::pin_of(&fact.key) {
                 Some(pin) => of_parcel(pin),
                 None => vec![Read::Source(owner_key(&fact.key))],
@@ -129,7 +130,7 @@ impl Rules for ParcelsRules {
                 parcels::UNIVERSE => Ok(()),
                 kind => Err(Undecided::Poison(format!("a record of the kind {kind:?}"))),
             },
-            (FactKind::Observed, Some(ParcelsFact::Permit(data))) => projects::observe(state, &fact.key, data),
+            (FactKind::Observed, Some(ParcelsFact::Permit(data))) => observe_permit(state, &fact.key, data),
             (FactKind::Observed, Some(ParcelsFact::Sale(data))) if data.kind == sales::READ => {
                 cycle::sales_read(state, &data.township, fact.observed_at)
             }
@@ -148,7 +149,7 @@ impl Rules for ParcelsRules {
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
                 if let Some(pin) = projects::pin_of(&fact.key) {
-                    return projects::withdraw(state, &fact.key, pin);
+                    return change(state, pin, |roll| roll.permits.remove(&fact.key));
                 }
                 let owner = owner_key(&fact.key);
                 let Some(Owner { pin, sale }) = state.source(&owner)? else { return Ok(()) };
@@ -171,16 +172,6 @@ fn owner_key(key: &str) -> String {
     format!("owner/{key}")
 }
 
-/// The key of what is known of a parcel.
-fn roll_key(pin: &str) -> String {
-    format!("parcel/{pin}")
-}
-
-/// The id of the record of a parcel.
-fn record_id(pin: &str) -> String {
-    id(County::of_pin(pin).name(), pin)
-}
-
 /// Takes the values of a year of Cook County: the record of the parcel, and what its exemption is flagged for.
 fn value(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), Undecided> {
     let mut is_exempt = false;
@@ -192,6 +183,14 @@ fn value(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact) -> Result<(), U
     if is_exempt { exemptions::decide_of_cook(state, &fact.pin) } else { Ok(()) }
 }
 
+/// Takes a fact about a permit. One without a parcel is in no record.
+fn observe_permit(state: &mut State<'_, ParcelsRules>, key: &str, fact: &PermitFact) -> Result<(), Undecided> {
+    if fact.pin.is_empty() {
+        return Ok(());
+    }
+    change(state, &fact.pin, |roll| roll.permits.take(key, fact))
+}
+
 /// Takes a row of Allegheny County: the record of the parcel, the liens that waited for its PIN, and what its exemption is flagged for.
 fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) -> Result<(), Undecided> {
     let before: Roll = state.source(&roll_key(&fact.pin))?.unwrap_or_default();
@@ -200,90 +199,6 @@ fn assess(state: &mut State<'_, ParcelsRules>, fact: &ParcelFact, at_ms: i64) ->
         liens::decide_waiting(state, &fact.pin)?;
     }
     exemptions::decide(state, &fact.pin, before.details.as_deref())
-}
-
-/// Changes what is known of a parcel, and decides its record again.
-fn change(state: &mut State<'_, ParcelsRules>, pin: &str, change: impl FnOnce(&mut Roll)) -> Result<(), Undecided> {
-    let before: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
-    let mut now = before.clone();
-    change(&mut now);
-    if now == before {
-        return Ok(());
-    }
-    // The next cycle also decides a parcel whose record has a cycle and whose sales no longer count: it can resolve the record.
-    now.is_listed = now.is_sold() || (before.is_listed && has_cycle(state, pin)?);
-    let place = |roll: &Roll| roll.area().filter(|_| roll.is_listed);
-    let (old, new) = (place(&before), place(&now));
-    if old != new {
-        for (area, is_in) in [(old, false), (new, true)] {
-            let Some(area) = area else { continue };
-            let row = sold_key(&area, pin);
-            let mut pins: Vec<String> = state.source(&row)?.unwrap_or_default();
-            if is_in && pins.is_empty() {
-                remember_neighborhood(state, &area)?;
-            }
-            pins.retain(|known| known != pin);
-            if is_in {
-                pins.push(pin.to_owned());
-            }
-            pins.sort_unstable();
-            state.remember(&row, Some(&pins).filter(|pins| !pins.is_empty()))?;
-        }
-    }
-    state.remember(&roll_key(pin), Some(&now))?;
-    decide_again(state, pin)?;
-    projects::decide(state, pin, &before, &now)
-}
-
-/// Whether a parcel has a record that was compared in a cycle.
-fn has_cycle(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<bool, Undecided> {
-    Ok(state.record(&record_id(pin))?.is_some_and(|record| !record.cycle.is_empty()))
-}
-
-/// Decides the record of a parcel again.
-fn decide_again(state: &mut State<'_, ParcelsRules>, pin: &str) -> Result<(), Undecided> {
-    let roll: Roll = state.source(&roll_key(pin))?.unwrap_or_default();
-    let Some(area) = roll.area() else { return Ok(()) };
-    let township = Area { neighborhood: String::new(), ..area.clone() };
-    // All rows that are missing are named before the decision is repeated.
-    let (near, far, before) =
-        (state.source::<Frozen>(&stats_key(&area)), state.source::<Frozen>(&stats_key(&township)), state.record(&record_id(pin)));
-    let (near, far, before) = (near?.unwrap_or_default(), far?.unwrap_or_default(), before?);
-    match roll.record(pin, &near, &far, before.as_ref()) {
-        Some(parcel) => put(state, before.as_ref(), parcel),
-        None => Ok(()),
-    }
-}
-
-/// Sets the record of a parcel, and counts it.
-fn put(state: &mut State<'_, ParcelsRules>, before: Option<&Parcel>, parcel: Parcel) -> Result<(), Undecided> {
-    let cell = |parcel: &Parcel| parcel.is_over().then(|| (parcel.township_code.clone(), format!("{}/{}", parcel.class, parcel.tier)));
-    let (old, new, county) = (before.and_then(cell), cell(&parcel), parcel.county.clone());
-    if old != new {
-        for (place, change) in [(old, -1), (new, 1)] {
-            let Some((township, cell)) = place else { continue };
-            let mut keys = vec![township_counts(&county, &township)];
-            // Of this county the townships are not listed, so all of it is counted, too.
-            if County::of_name(&county) == County::Allegheny {
-                keys.push(township_counts(&county, ""));
-            }
-            for key in keys {
-                state.count(&key, [(cell.clone(), change)])?;
-            }
-        }
-    }
-    let delta = |parcel: &Parcel| parcel.delta().map(|is_new| (parcel.cycle.clone(), is_new));
-    let (old, new) = (before.and_then(delta), delta(&parcel));
-    if old != new {
-        for (place, change) in [(old, -1), (new, 1)] {
-            let Some((cycle, is_new)) = place else { continue };
-            let key = delta_counts(&county, &cycle);
-            let mut counts: DeltaCounts = state.source(&key)?.unwrap_or_default();
-            *(if is_new { &mut counts.new } else { &mut counts.resolved }) += change;
-            state.remember(&key, Some(&counts))?;
-        }
-    }
-    state.put(parcel)
 }
 
 #[cfg(test)]

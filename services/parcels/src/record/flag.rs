@@ -1,6 +1,6 @@
 //! Flags of exemptions in the records of the service.
 
-use super::COUNTS;
+use super::counts::COUNTS;
 use schemars::JsonSchema;
 use schemas::views::records::Place;
 use serde::{Deserialize, Serialize};

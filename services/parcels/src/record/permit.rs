@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use schemas::views::records::Place;
 
-use super::{COUNTS, Parcel};
+use super::counts::COUNTS;
 
 /// The name of the rule by which projects in their window are found, with its version.
 pub const WINDOW_RULE: &str = "construction-window/1";
@@ -142,17 +142,17 @@ impl Permit {
     }
 
     /// The places of the record of a permit.
-    pub(super) fn places(&self, record: &Parcel) -> Vec<Place> {
+    pub(super) fn places(&self, county: &str, township_code: &str) -> Vec<Place> {
         if !self.is_unfinished() {
             return Vec::new();
         }
-        let township = Some(&*record.township_code).filter(|code| !code.is_empty());
+        let township = Some(township_code).filter(|code| !code.is_empty());
         let scopes = [None].into_iter().chain(township.map(Some));
         let is_large = self.amount.is_some_and(|amount| amount >= LARGE_AMOUNT);
         let places = scopes.flat_map(|township| {
-            let window = self.major.then(|| Place::newest_first(window_list(&record.county, township), &self.issued));
-            let large = is_large.then(|| Place::soonest_first(stalled_list(&record.county, township, true), &self.issued));
-            [window, large, Some(Place::soonest_first(stalled_list(&record.county, township, false), &self.issued))]
+            let window = self.major.then(|| Place::newest_first(window_list(county, township), &self.issued));
+            let large = is_large.then(|| Place::soonest_first(stalled_list(county, township, true), &self.issued));
+            [window, large, Some(Place::soonest_first(stalled_list(county, township, false), &self.issued))]
         });
         places.flatten().flatten().collect()
     }
@@ -176,8 +176,7 @@ mod tests {
     fn record(change: impl FnOnce(&mut Permit)) -> Vec<String> {
         let mut permit = Permit { issued: "2026-03-02".into(), amount: Some(300_000), assessable: true, major: true, ..Permit::default() };
         change(&mut permit);
-        let record = Parcel { county: "cook-il".into(), township_code: "77".into(), ..Parcel::default() };
-        permit.places(&record).into_iter().map(|place| place.list).collect()
+        permit.places("cook-il", "77").into_iter().map(|place| place.list).collect()
     }
 
     /// Proves which lists a project is in, and that one that is closed, finished, withdrawn, without a day or not assessable is in none.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CurrentCycle, current_cycle};
+use crate::record::{CurrentCycle, DeltaCounts, current_cycle, delta_counts, id, township_counts};
 use schemas::tables::Datum;
 use schemas::views::records::Record;
 use texts::allegheny::COUNTY;

@@ -5,33 +5,19 @@
 //! A cycle waits until the sales of its township were read once: without them there would be nothing to compare with. So the topics of values and of
 //! sales can be read in any order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::county::County;
 use crate::record::{CurrentCycle, STAGES, current_cycle};
 use schemas::clock::day_of;
 use schemas::facts::parcels::ParcelFact;
-use serde::{Deserialize, Serialize};
 
+use super::parcel::decide_again;
 use super::ratio::trimmed_stats;
 use super::roll::{Area, Cycle, Frozen, Roll};
-use super::{ParcelsRules, State, decide_again, roll_key};
+use super::state::{ParcelsRules, Township, roll_key, sold_pins, stats_key, township_key};
+use fold::records::State;
 use fold::undecided::{Undecided, all};
-
-/// How many rows the sold parcels of a neighbourhood are spread over.
-const SOLD_PARTS: u32 = 16;
-
-/// What is known of a township.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct Township {
-    /// Whether all of its sales were read once.
-    is_sold_read: bool,
-    /// The neighbourhoods that have, or had, sold parcels.
-    neighborhoods: BTreeSet<String>,
-    /// The cycles that wait for the sales, by neighbourhood; the one of the whole township is under the empty name.
-    waiting: BTreeMap<String, Cycle>,
-}
 
 /// Ratios by class.
 type Ratios = BTreeMap<String, Vec<i64>>;
@@ -50,26 +36,6 @@ impl Closing {
         let area = Area { township: fact.township.clone(), neighborhood: fact.neighborhood.clone() };
         Some(Self { area, cycle: Cycle { year: fact.year, stage } })
     }
-}
-
-/// The key of what is known of a township.
-pub(super) fn township_key(township: &str) -> String {
-    format!("township/{township}")
-}
-
-/// The key of the frozen statistics of a neighbourhood, or of a township.
-pub(super) fn stats_key(area: &Area) -> String {
-    format!("stats/{}/{}", area.township, area.neighborhood)
-}
-
-/// The key of the row with the sold parcels of a neighbourhood that a parcel is in.
-pub(super) fn sold_key(area: &Area, pin: &str) -> String {
-    let part = pin.bytes().fold(0_u32, |sum, byte| (sum * 31 + u32::from(byte)) & 0xffff) % SOLD_PARTS;
-    sold_part_key(area, part)
-}
-
-fn sold_part_key(area: &Area, part: u32) -> String {
-    format!("sold/{}/{}/{part}", area.township, area.neighborhood)
 }
 
 /// Closes a cycle, or lets it wait for the sales of its township.
@@ -114,19 +80,6 @@ fn close_now(state: &mut State<'_, ParcelsRules>, township: &Township, closing: 
     };
     set_current(state, County::of_township(&area.township).name(), *cycle, at_ms)?;
     all(pins.iter().map(|pin| decide_again(state, pin))).map(drop)
-}
-
-/// Remembers that a township has a neighbourhood with sold parcels.
-pub(super) fn remember_neighborhood(state: &mut State<'_, ParcelsRules>, area: &Area) -> Result<(), Undecided> {
-    state.change(&township_key(&area.township), |township: &mut Township| _ = township.neighborhoods.insert(area.neighborhood.clone()))
-}
-
-/// The sold parcels of a neighbourhood, by PIN.
-fn sold_pins(state: &mut State<'_, ParcelsRules>, area: &Area) -> Result<Vec<String>, Undecided> {
-    let parts = all((0..SOLD_PARTS).map(|part| state.source::<Vec<String>>(&sold_part_key(area, part))))?;
-    let mut pins: Vec<String> = parts.into_iter().flatten().flatten().collect();
-    pins.sort_unstable();
-    Ok(pins)
 }
 
 /// Adds the ratio of a parcel to those of its class.

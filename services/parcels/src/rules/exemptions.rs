@@ -9,7 +9,8 @@ use texts::allegheny::COUNTY;
 use texts::cook;
 
 use super::roll::{Details, Roll};
-use super::{ParcelsRules, State, roll_key};
+use super::state::{ParcelsRules, roll_key};
+use fold::records::State;
 use fold::undecided::{Undecided, all};
 
 /// The most parcels of a mailing address that are remembered. Those beyond are flagged when their own rows change, not when others do.

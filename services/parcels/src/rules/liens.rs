@@ -14,8 +14,8 @@ use texts::allegheny::{COUNTY, pins_of_block_lot};
 use texts::masked_text::masked_entry;
 
 use super::roll::Roll;
-use super::{ParcelsRules, State, roll_key};
-use fold::records::Read;
+use super::state::{ParcelsRules, roll_key};
+use fold::records::{Read, State};
 use fold::undecided::{Undecided, all};
 
 /// What entries begin with that satisfy a lien, in capitals.

@@ -13,8 +13,8 @@ use texts::masked_text::masked_work;
 
 use super::permits::{CITY, number};
 use super::roll::Roll;
-use super::{ParcelsRules, State, change};
-use fold::records::Read;
+use super::state::ParcelsRules;
+use fold::records::{Read, State};
 use fold::service::Undecided;
 
 /// The median of a job code needs so many cases.
@@ -56,24 +56,11 @@ pub(super) fn read(fact: &PermitFact) -> Read {
     Read::Record(permit_id(cook::COUNTY, &fact.pin, &number(fact)))
 }
 
-/// Takes a fact about a permit. One without a parcel is in no record.
-pub(super) fn observe(state: &mut State<'_, ParcelsRules>, key: &str, fact: &PermitFact) -> Result<(), Undecided> {
-    if fact.pin.is_empty() {
-        return Ok(());
-    }
-    change(state, &fact.pin, |roll| roll.permits.take(key, fact))
-}
-
 /// The parcel of a fact about a permit, by its key: `STREAM/PIN/NUMBER`.
 pub(super) fn pin_of(key: &str) -> Option<&str> {
     let (stream, rest) = key.split_once('/')?;
     let (pin, _) = rest.split_once('/').filter(|_| stream.ends_with(".permits"))?;
     (pin.len() == cook::PIN_DIGITS).then_some(pin)
-}
-
-/// Forgets a fact about a permit that is withdrawn.
-pub(super) fn withdraw(state: &mut State<'_, ParcelsRules>, key: &str, pin: &str) -> Result<(), Undecided> {
-    change(state, pin, |roll| roll.permits.remove(key))
 }
 
 /// Decides the records of the projects of a parcel again, and counts those that are finished.
