@@ -9,7 +9,9 @@
 //! snapshot; a damaged or outdated one is refused and must be built again.
 
 mod by_letters;
+mod changes;
 mod columns;
+mod hits;
 mod keys;
 mod lists;
 mod near_keys;
@@ -21,8 +23,10 @@ mod timeline;
 
 use std::sync::Arc;
 
-use crate::rules::{RuleSet, similar_by};
-use crate::{Classes, Mark, Rule, distance};
+pub use self::changes::{Change, Corpus, Entry};
+pub use self::hits::{Hit, RuleWork, Work};
+use crate::rules::RuleSet;
+use crate::{Mark, Rule};
 use by_letters::ByLetters;
 use columns::Columns;
 use segment::Segment;
@@ -32,78 +36,6 @@ use timeline::Timeline;
 const SMALL_SEGMENT_VERSIONS: usize = 256;
 /// Versions of the largest segment. It bounds the memory that building one takes.
 const SEGMENT_VERSIONS_MAX: usize = 1 << 21;
-
-/// What is compared of a mark that is not dead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The text of the mark.
-    pub text: String,
-    /// The register's own spellings of the mark.
-    pub pseudo_marks: Vec<String>,
-    /// Its classes.
-    pub classes: Classes,
-    /// Whether its status is known to be live; otherwise it is unknown.
-    pub is_live: bool,
-}
-
-/// A change of the register: what it made of one mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// The position of the change.
-    pub seq: u32,
-    /// The serial number of the mark.
-    pub serial: u32,
-    /// Whether the mark was not in the register before.
-    pub is_new: bool,
-    /// Whether the mark was live before.
-    pub was_live: bool,
-    /// The mark after the change; `None` if it is dead.
-    pub after: Option<Entry>,
-}
-
-/// A mark that is similar to a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// The serial number.
-    pub serial: u32,
-    /// The rule.
-    pub rule: Rule,
-    /// Its classes.
-    pub classes: Classes,
-    /// Whether its status is known to be live; otherwise the hit counts one tier lower.
-    pub is_live: bool,
-    /// The distance of name and mark in letters.
-    pub distance: u32,
-}
-
-/// What a check compares, for measurements.
-#[derive(Clone, Debug)]
-pub struct Work {
-    /// The marks that were compared.
-    pub candidates: usize,
-    /// What each rule had, in the order of the rules.
-    pub by_rule: Vec<RuleWork>,
-}
-
-/// What a check compares by one rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RuleWork {
-    /// The rule.
-    pub rule: Rule,
-    /// The marks that keys of the rule found. Keys of several rules may find a mark.
-    pub candidates: usize,
-    /// The marks that are similar by the rule.
-    pub hits: usize,
-}
-
-/// How many marks the register has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Corpus {
-    /// All marks, dead ones and pure designs included.
-    pub marks: u64,
-    /// Marks that are known to be live.
-    pub live_marks: u64,
-}
 
 /// The index of names.
 #[derive(Clone, Debug, Default)]
@@ -250,17 +182,6 @@ impl Index {
         hits.sort_by_key(|hit| hit.serial);
         hits
     }
-}
-
-/// The first of the given rules by which a name and a mark with its pseudo marks are alike, and their distance. Each text is in the normal form, and rules
-/// that are `known` to hold are not tried.
-fn compare<'a>(name: &Mark, mut texts: impl Iterator<Item = &'a str>, rules: RuleSet, known: RuleSet) -> Option<(Rule, u32)> {
-    let mark = Mark::from_normal(texts.next()?);
-    let mut rule = similar_by(name, &mark, rules, known);
-    if rule != Some(Rule::E1) && texts.any(|text| Mark::from_normal(text).compact() == name.compact()) {
-        rule = Some(Rule::E2);
-    }
-    Some((rule?, u32::try_from(distance(name, &mark)).unwrap_or(u32::MAX)))
 }
 
 /// The keys of a watched name: every mark that a rule makes similar to the name has one of them among its [`mark_keys`].

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Entry;
+use super::changes::Entry;
 use crate::{Classes, Mark};
 
 /// The end of a version that stands.

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use super::by_letters::{ByLetters, Compared};
 use super::columns::{Columns, Standing, Texts};
+use super::hits::{Hit, compare};
 use super::keys::{self, Asked};
 use super::postings::{Postings, RowKeys};
-use super::{Hit, compare};
 use crate::mark::write_spelled;
 use crate::near::{NearLetters, are_near};
 use crate::rules::{RuleSet, distance_of_normal};

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::rules::tests::random_name;
-use crate::similar;
+use crate::{Classes, distance, similar};
 
 /// Marks of the tests that run each time.
 const MARKS: u32 = 3_000;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Change, Corpus};
+use super::changes::{Change, Corpus};
 
 /// Positions of a chunk.
 const CHUNK_POSITIONS: usize = 1 << 14;
