@@ -12,6 +12,7 @@
 mod apply;
 mod chain;
 mod parked_facts;
+mod positions;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use bytes::Bytes;
 use event_log::EventLog;
 use proofs::receipt::SigningKeys;
 use schemas::avro::{self, Encoder};
-use schemas::change::{Change, ChangeKind, Input, Through};
+use schemas::change::{ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
 use schemas::position::{LogOffset, PositionError, Seq};
@@ -30,7 +31,8 @@ use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
 use view_store::{Awaited, Checkpoint, View};
 
-use self::chain::{Decided, Logged, PendingDraft};
+pub use self::chain::ChangeOf;
+use self::chain::{Decided, Logged, PendingDraft, value_error};
 pub use self::parked_facts::ParkedRow;
 use crate::Error;
 use crate::confirmations::Confirmations;
@@ -45,9 +47,6 @@ const BATCH_FACTS: usize = 500;
 const FACTS_BETWEEN_YIELDS: usize = 32;
 /// The most bytes of facts that one read returns from a partition.
 const BATCH_BYTES: usize = 4 << 20;
-
-/// A change of service `S`.
-pub type ChangeOf<S> = Change<<S as Service>::Record, <S as Service>::Note>;
 
 /// Decides for one service and applies its changes.
 pub struct Decider<S: Service> {
@@ -451,8 +450,4 @@ fn input_at(topic: &'static Topic, partition: u32, offset: LogOffset) -> Result<
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {
     topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)))
-}
-
-fn value_error<S: Service>(source: avro::Error) -> Error {
-    Error::Value { topic: S::CHANGES.name.to_owned(), source }
 }

@@ -1,21 +1,23 @@
-//! Turns drafts into changes: assigns each its position in the chain, encodes it and computes the rows that it writes.
+//! The changes of a chain: how each is encoded, read back, and which rows it writes.
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record, Stored};
 use proofs::hash::Hash32;
 use schemas::avro;
-use schemas::change::{Change, Input, Through};
+use schemas::change::{Change, Through};
 use schemas::clock::{day_of, rfc3339};
 use schemas::position::Seq;
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::{ChangeOf, Decider, value_error};
 use crate::Error;
 use fold::service::{Draft, Service};
 
 /// The size of most records as JSON, in bytes.
 const RECORD_BYTES: usize = 2_048;
+
+/// A change of service `S`.
+pub type ChangeOf<S> = Change<<S as Service>::Record, <S as Service>::Note>;
 
 /// A draft with the two parts that only the decider adds: the content of a `through` change, and the reason of a parked input.
 pub(super) type PendingDraft<S> = (Draft<<S as Service>::Record, <S as Service>::Note>, Option<Through>, String);
@@ -57,74 +59,6 @@ impl<S: Service> Decided<S> {
         let headers = Headers::cloud_event(&hash.to_string(), &kind, &format!("/{}", S::NAME), &rfc3339(change.recorded_at));
         let record = Record { key: Bytes::from(change.id.clone()), value: value.clone(), headers, at_ms: change.recorded_at };
         Append { topic: S::CHANGES, partition: 0, record }
-    }
-}
-
-impl<S: Service> Decider<S> {
-    /// Assigns a group of drafts their positions in the chain, after `last` or the checkpoint. For a group that a crash interrupted,
-    /// `logged` are the changes that the log already has.
-    pub(super) fn chain(
-        &mut self,
-        last: Option<Link>,
-        input: &Input,
-        group: Vec<PendingDraft<S>>,
-        logged: &[Logged<S>],
-    ) -> Result<Vec<Decided<S>>, Error> {
-        let Link { mut seq, mut hash, mut recorded_at } = match last {
-            Some(last) => last,
-            None => Link { seq: self.checkpoint.seq, hash: last_hash::<S>(&self.checkpoint)?, recorded_at: self.checkpoint.recorded_at_ms },
-        };
-        // The system clock may go back; recorded times never decrease.
-        recorded_at = recorded_at.max(self.clock.now_ms());
-        let mut following = i32::try_from(group.len()).unwrap_or(i32::MAX);
-        let mut out = Vec::with_capacity(group.len());
-        for (draft, through, reason) in group {
-            let Draft { event, id, after, before, before_seq, before_since, note } = draft;
-            seq = seq.next();
-            following -= 1;
-            let (prev_hash, input) = (hash, input.clone());
-            let mut change = Change {
-                seq,
-                prev_hash,
-                event,
-                id,
-                recorded_at,
-                input,
-                following,
-                before_seq,
-                before_since,
-                after,
-                before,
-                note,
-                through,
-                reason,
-            };
-            let value;
-            (value, hash) = match logged.get(out.len()) {
-                // Only the recorded time may differ.
-                Some(logged) => {
-                    recorded_at = logged.change.recorded_at;
-                    change.recorded_at = recorded_at;
-                    if change != logged.change {
-                        let (name, seq) = (S::NAME, change.seq);
-                        return Err(Error::Refused(format!(
-                            "{name} decides change {seq} differently from the log: a crash interrupted its group under other rules; \
-                             let the version that started the group complete it, then continue with this one"
-                        )));
-                    }
-                    (logged.value.clone(), logged.hash)
-                }
-                None => {
-                    let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
-                    let hash = avro::datum_hash(S::CHANGES.name, &value).map_err(value_error::<S>)?;
-                    (value, hash)
-                }
-            };
-            let record = record_json::<S>(&change)?;
-            let writes = writes_of::<S>(&change, &record);
-            out.push(Decided { change, value, hash, record, writes });
-        }
-        Ok(out)
     }
 }
 
@@ -196,6 +130,10 @@ pub(super) fn last_hash<S: Service>(checkpoint: &Checkpoint) -> Result<Hash32, E
         "" => Ok(Hash32::ZERO),
         hash => Hash32::from_hex(hash).ok_or_else(|| Error::CheckpointHash { view: S::VIEW.name, hash: hash.to_owned() }),
     }
+}
+
+pub(super) fn value_error<S: Service>(source: avro::Error) -> Error {
+    Error::Value { topic: S::CHANGES.name.to_owned(), source }
 }
 
 #[cfg(test)]
