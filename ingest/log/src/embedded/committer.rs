@@ -14,9 +14,11 @@ use schemas::position::LogOffset;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::ends::{Ends, EndsFile};
-use super::packed::{self, Encoded, Packer};
+use super::open;
+use super::options::Options;
+use super::packed::{self, Encoded, PackLimits, Packer};
+use super::state::{PartitionState, Shared, Stopped, TopicTable};
 use super::store_error::locked;
-use super::{Options, PackLimits, PartitionState, Shared, Stopped, TopicTable, open};
 use crate::Error;
 
 /// The `ends` file is synced after this time without appends, and after this many commits in any case.

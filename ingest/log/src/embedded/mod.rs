@@ -15,228 +15,28 @@ mod ends;
 mod format;
 mod journal_backup;
 mod open;
+mod options;
 mod packed;
 mod precheck;
 mod read;
+mod state;
 mod store_error;
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
-use disk_files::space::{DiskFull, SpaceWatch};
 use schemas::position::LogOffset;
-use schemas::topics::{self, Topic};
-use tokio::sync::{Semaphore, oneshot, watch};
+use schemas::topics::Topic;
+use tokio::sync::{Semaphore, oneshot};
 
+pub use self::options::Options;
+use self::state::{Shared, Stopped};
 use crate::{Append, Error, EventLog, Stored};
 use committer::{Job, Work};
-use packed::{Encoded, PackLimits, Packed};
-
-/// Limits of the log, and its topics.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The topics; [`topics::ALL`] except in tests. A topic that is no longer named keeps its records.
-    pub topics: &'static [Topic],
-    /// The largest record accepted, in bytes of its key, value and headers; at most 256 MiB.
-    pub record_bytes_max: usize,
-    /// The size of the store's cache, in bytes.
-    pub cache_bytes: u64,
-    /// The largest size of the store's journals on disk, in bytes; at least 64 MiB. They are replayed when the log is opened after a crash.
-    pub journal_bytes_max: u64,
-    /// The size of a topic's write buffer in memory, in bytes. When it is full it is written to a table. The size is fixed when the topic
-    /// is created.
-    pub memtable_bytes: u64,
-    /// How many files the store keeps open; at least 10.
-    pub files_open_max: usize,
-    /// How many bytes of encoded records may wait for the committer; further appends wait. At most 4 GiB.
-    pub queue_bytes_max: usize,
-    /// How many bytes of encoded records are written with one sync. A single larger append is still written in one commit.
-    pub commit_bytes_max: usize,
-    /// The largest packed value, in bytes of encoded records; at most 256 MiB.
-    pub packed_bytes_max: usize,
-    /// The most records in one packed value.
-    pub packed_records_max: usize,
-    /// Measures the free space of the disk. While it is full, appends fail.
-    pub space: Option<Arc<SpaceWatch>>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        const MIB: usize = 1024 * 1024;
-        Self {
-            topics: topics::ALL,
-            record_bytes_max: MIB,
-            cache_bytes: 16 * MIB as u64,
-            journal_bytes_max: 128 * MIB as u64,
-            memtable_bytes: 8 * MIB as u64,
-            files_open_max: 128,
-            queue_bytes_max: 32 * MIB,
-            commit_bytes_max: 8 * MIB,
-            packed_bytes_max: MIB,
-            packed_records_max: 2000,
-            space: None,
-        }
-    }
-}
-
-impl Options {
-    fn limits(&self) -> PackLimits {
-        PackLimits { bytes_max: self.packed_bytes_max, records_max: self.packed_records_max.max(1) }
-    }
-}
-
-/// How far a partition can be read, and whether more can be appended.
-#[derive(Clone, Copy, Debug, Default)]
-struct Readable {
-    end: LogOffset,
-    is_final: bool,
-}
-
-/// The table of a topic, which its partitions share.
-#[derive(Clone)]
-enum TopicTable {
-    /// It is created with the first record of the topic: creating one costs about twenty syncs, and many topics stay empty.
-    Missing,
-    Open(fjall::Keyspace),
-    /// The log is being opened again, because the disk was full.
-    Reopening,
-}
-
-/// The state of one partition.
-struct PartitionState {
-    topic: &'static Topic,
-    partition: u16,
-    table: RwLock<TopicTable>,
-    readable: watch::Sender<Readable>,
-    /// The packed value in which the last read stopped, so that the next page does not load and check it again.
-    unfinished: Mutex<Option<Packed>>,
-}
-
-impl PartitionState {
-    fn table(&self) -> TopicTable {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns the keyspace of the topic's table; `None` if the topic has no records.
-    fn keyspace(&self) -> Result<Option<fjall::Keyspace>, Error> {
-        match self.table() {
-            TopicTable::Missing => Ok(None),
-            TopicTable::Open(keyspace) => Ok(Some(keyspace)),
-            TopicTable::Reopening => {
-                Err(Error::Unavailable { what: "the log is being opened again, because the disk was full".to_owned(), source: None })
-            }
-        }
-    }
-
-    /// Replaces the table. The value that the last read loaded may belong to the previous one.
-    fn set_table(&self, table: TopicTable) {
-        *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let previous = std::mem::replace(&mut *self.table.write().unwrap_or_else(PoisonError::into_inner), table);
-        // Releasing the last handle takes time and must not happen under the lock.
-        drop(previous);
-    }
-}
-
-/// Why appends are refused.
-#[derive(Clone)]
-enum Stopped {
-    Closed,
-    Failed(Arc<fjall::Error>),
-    /// The disk is full. Appends continue when it has space again.
-    Full(Arc<fjall::Error>),
-}
-
-/// State that callers and the committer share.
-struct Shared {
-    /// All partitions of all topics, in the order of `topics`.
-    partitions: Vec<PartitionState>,
-    /// For each topic, the index of its first partition in `partitions`.
-    firsts: Vec<(&'static str, usize)>,
-    stopped: RwLock<Option<Stopped>>,
-}
-
-impl Shared {
-    /// Sets the table of a topic's partitions.
-    fn set_table_of(&self, topic: &'static Topic, keyspace: &fjall::Keyspace) {
-        for state in self.partitions.iter().filter(|state| state.topic.name == topic.name) {
-            state.set_table(TopicTable::Open(keyspace.clone()));
-        }
-    }
-
-    fn partition_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
-        let first = self.firsts.iter().find(|(name, _)| *name == topic.name).map(|(_, first)| *first);
-        let index = first.and_then(|first| first.checked_add(usize::try_from(partition).ok()?));
-        index
-            .filter(|index| self.partitions.get(*index).is_some_and(|state| state.topic.name == topic.name))
-            .ok_or(Error::NoPartition { topic: topic.name, partition })
-    }
-
-    /// The ends of all partitions, in their order. They are of one moment only if no commit runs.
-    fn ends(&self) -> Vec<LogOffset> {
-        self.partitions.iter().map(|state| state.readable.borrow().end).collect()
-    }
-
-    /// The ends of one topic among those of all partitions.
-    fn ends_of(&self, topic: &'static Topic, ends: &[LogOffset]) -> Result<Vec<LogOffset>, Error> {
-        let of = |partition| {
-            let index = self.partition_index(topic, partition)?;
-            ends.get(index).copied().ok_or(Error::NoPartition { topic: topic.name, partition })
-        };
-        (0..topic.partitions).map(of).collect()
-    }
-
-    fn state(&self, topic: &'static Topic, partition: u32) -> Result<&PartitionState, Error> {
-        let index = self.partition_index(topic, partition)?;
-        self.partitions.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })
-    }
-
-    /// Refuses all later appends. Unless they continue when the disk has space again, all waits end.
-    fn stop(&self, why: Stopped) {
-        let is_final = !matches!(why, Stopped::Full(_));
-        {
-            let mut stopped = self.stopped.write().unwrap_or_else(PoisonError::into_inner);
-            // The first reason is the cause; later ones are consequences.
-            if matches!(*stopped, None | Some(Stopped::Full(_))) {
-                *stopped = Some(why);
-            }
-        }
-        if is_final {
-            for state in &self.partitions {
-                state.readable.send_modify(|readable| readable.is_final = true);
-            }
-        }
-    }
-
-    /// Accepts appends again after the disk was full.
-    fn resume(&self) {
-        let mut stopped = self.stopped.write().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*stopped, Some(Stopped::Full(_))) {
-            *stopped = None;
-        }
-    }
-
-    fn stopped(&self) -> Option<Stopped> {
-        self.stopped.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn stopped_error(&self) -> Error {
-        match self.stopped() {
-            Some(Stopped::Failed(source)) => Error::Unavailable {
-                what: "the log accepts no more records, because a commit failed and it is unknown which of its records are durable; restart the process"
-                    .to_owned(),
-                source: Some(Box::new(source)),
-            },
-            Some(Stopped::Full(source)) => Error::Unavailable {
-                what: "the log accepts no records until the disk has space".to_owned(),
-                source: Some(DiskFull::cause(&source).map_or_else(|| Box::new(source) as _, |full| Box::new(full) as _)),
-            },
-            Some(Stopped::Closed) | None => Error::Unavailable { what: "the log is closed".to_owned(), source: None },
-        }
-    }
-}
+use packed::Encoded;
 
 /// An [`EventLog`] in a local directory, for one process.
 pub struct EmbeddedLog {
@@ -391,6 +191,8 @@ impl Drop for EmbeddedLog {
 
 #[cfg(test)]
 mod tests {
+    use schemas::topics;
+
     use super::*;
     use crate::Record;
 

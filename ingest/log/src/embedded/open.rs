@@ -15,10 +15,11 @@ use tokio::sync::watch;
 use super::ends::{self, Ends, EndsFile, Found};
 use super::format;
 use super::journal_backup::{BACKUP_DIR, JournalBackup};
+use super::options::Options;
 use super::precheck;
 use super::read::{damaged, verified_end};
+use super::state::{PartitionState, Readable, Shared, TopicTable};
 use super::store_error::{locked, unavailable};
-use super::{Options, PartitionState, Readable, Shared, TopicTable};
 use crate::Error;
 
 /// The minimum that fjall accepts.

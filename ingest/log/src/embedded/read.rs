@@ -8,7 +8,8 @@ use schemas::position::LogOffset;
 use schemas::reason::reason;
 
 use super::packed::{self, Packed};
-use super::{Error, PartitionState, Stored};
+use super::state::PartitionState;
+use crate::{Error, Stored};
 
 /// Reads records from offset `from` on: at least one if there is one, at most `records_max`, and none that would exceed `bytes_max`. If a
 /// later record is damaged, the records before it are returned; the next read then fails with the damage.
