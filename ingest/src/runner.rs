@@ -1,5 +1,5 @@
-//! Chooses which streams are synced, holds the lease of their upstream, and retries rejected records. The loop of one sync run is in
-//! `sync`.
+//! Chooses which streams are synced, and holds the lease of their upstream. `stream_sync` syncs one stream, `retry` maps rejected records again. The
+//! loop of one sync run is in `sync`.
 //!
 //! Guarantee: only one process requests an upstream at a time, one stream after another, so that the upstream's rate limits hold for all
 //! processes together. When an upstream asks for a pause, the pause applies to all of its streams in all processes.
@@ -8,6 +8,8 @@ mod downloads;
 mod fetch;
 mod held;
 mod parts;
+mod retry;
+mod stream_sync;
 mod sync;
 mod window;
 
@@ -17,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::EventLog;
-use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::event::Run;
 use schemas::key;
@@ -25,14 +26,11 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use schemas::views::engine::{RUNS, RunRow};
 use tokio::sync::{Mutex, watch};
-use upstreams::http::{Client, FetchError, Validators};
-use upstreams::{Answer, Settings, Stream, Upstream, Window};
+use upstreams::http::{Client, Validators};
+use upstreams::{Settings, Stream, Upstream};
 use view_store::lease::Lease;
 use view_store::{View, ViewStore, engine};
 
-use self::fetch::map;
-use self::sync::SyncRun;
-use crate::facts::{Hashed, Writer};
 use crate::{Error, metrics, reason};
 
 /// How often a warning is logged while a sync run waits for the projector.
@@ -42,8 +40,6 @@ const PROJECTION_WAIT_AT_STOP_MAX: Duration = Duration::from_secs(5);
 
 /// A stream counts as due when it is due within this time, because scheduled syncs do not start on the exact millisecond.
 const DUE_SLACK_MS: i64 = crate::schedule::DUE_SLACK_S * 1_000;
-/// The longest pause after an upstream asked to back off. A longer request is shortened to this.
-const BACK_OFF_MAX: Duration = Duration::from_secs(3_600);
 
 /// The result of a sync run that finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,114 +216,6 @@ impl Runner {
             out.push(result);
         }
         Ok(out)
-    }
-
-    /// Runs one sync of one stream to its end.
-    ///
-    /// # Errors
-    /// Why the sync did not finish. A `run_failed` event in the log records the same reason.
-    pub async fn sync_stream(
-        &self,
-        upstream: &'static dyn Upstream,
-        stream: &'static Stream,
-        client: &Client,
-        settings: &Settings,
-    ) -> Result<Outcome, Error> {
-        // Waits for a sync run of this upstream in this process to end; the requested sync runs after it.
-        let state = self.state(upstream).await;
-        let mut state = state.lock().await;
-        let last_validators = state.entry(stream.name).or_default();
-        let back_off = upstreams::back_off_lease(upstream.manifest().name);
-        if self.store.coordination().holder(&back_off).await?.is_some() {
-            return Err(Error::BackingOff { stream: stream.name });
-        }
-        let mut lease = self.acquire_lease(upstream, stream).await?;
-        let mut run = SyncRun::new(self, upstream, stream, client, settings, last_validators.clone())?;
-        let result = tokio::select! {
-            biased;
-            result = run.run_to_end() => result,
-            () = lease.lost() => Err(Error::Overtaken { stream: stream.name }),
-        };
-        let result = match result {
-            Err(error @ Error::Stopped { .. }) => {
-                if let Err(error) = run.append_pending_checkpoint().await {
-                    tracing::warn!(
-                        stream = stream.name,
-                        error = reason(&error),
-                        "the checkpoint of a stopped run could not be appended; its last pages will be read again"
-                    );
-                }
-                Err(error)
-            }
-            Err(error @ (Error::Overtaken { .. } | Error::Unprojected { .. } | Error::Log(_) | Error::Store(_))) => Err(error),
-            Err(error) => run.fail(error).await,
-            Ok(outcome) => Ok(outcome),
-        };
-        let validators = std::mem::take(&mut run.validators);
-        if let Err(Error::Fetch { source: FetchError::Later { pause, .. }, .. }) = &result {
-            // Stored where every process sees it and for longer than this sync run: requests of other streams would be refused too, or
-            // extend the pause.
-            self.store.coordination().lease(&back_off, upstreams::BACK_OFF_HOLDER, (*pause).min(BACK_OFF_MAX)).await?;
-        }
-        if result.is_ok() {
-            run.delete_downloads().await;
-            // Not earlier: after a crash before this point the answers must be read again.
-            last_validators.extend(validators);
-        }
-        lease.release().await;
-        result
-    }
-
-    /// Maps rejected records again with the mapping of this version and appends those that succeed. `rejected` holds the time of rejection
-    /// and the raw bytes, oldest first. Returns how many records were accepted. A record that the upstream has shown readable since its
-    /// rejection is skipped, because the newer content counts.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] while another process syncs the upstream; otherwise when the log or the store fails.
-    pub async fn retry_rejected(
-        &self,
-        upstream: &'static dyn Upstream,
-        stream: &'static Stream,
-        settings: &Settings,
-        rejected: Vec<(i64, Vec<u8>)>,
-    ) -> Result<u64, Error> {
-        let state = self.state(upstream).await;
-        let _one = state.lock().await;
-        let mut lease = self.acquire_lease(upstream, stream).await?;
-        let retrying = async {
-            let topic = stream.topic;
-            let mut writer = Writer::new(upstream.manifest(), stream, Arc::clone(&self.engine))?;
-            let today = self.clock.now().to_zoned(TimeZone::UTC).date();
-            let cursor = upstream.start(stream, &Window { from: None, to: today }, settings);
-            let mut page: HashMap<String, (i64, Hashed)> = HashMap::new();
-            for (rejected_at, raw) in rejected {
-                let answer = Answer { status: 200, link: None, body: upstream.single(stream, &raw).into() };
-                // Records that still cannot be mapped remain in the topic `rejected`.
-                let Ok((records, _)) = map(upstream, stream, &cursor, &answer, today) else { continue };
-                page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), (rejected_at, hashed))));
-            }
-            self.wait_until_projected_to_end(topic).await?;
-            let (keys, page): (Vec<String>, Vec<(i64, Hashed)>) = page.into_iter().unzip();
-            let heads = writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
-            let older =
-                page.into_iter().zip(heads).filter(|((rejected_at, _), row)| row.head.version == 0 || row.observed_at <= *rejected_at);
-            let page: Vec<Hashed> = older.map(|((_, hashed), _)| hashed).collect();
-            let mut facts = writer.changed(&page, self.clock.now_ms()).await?;
-            let accepted = facts.len() as u64;
-            let replaced = writer.replaced(&page).await?.into_iter().collect();
-            facts.extend(writer.superseded(&replaced, self.clock.now_ms()).await?);
-            if !facts.is_empty() {
-                self.log.append(facts).await?;
-            }
-            Ok(accepted)
-        };
-        let accepted = tokio::select! {
-            biased;
-            accepted = retrying => accepted,
-            () = lease.lost() => Err(Error::Overtaken { stream: stream.name }),
-        };
-        lease.release().await;
-        accepted
     }
 
     /// Reads the end offset of each partition of a topic.
