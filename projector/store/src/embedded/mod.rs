@@ -28,7 +28,7 @@ use schemas::tables::ViewDef;
 use self::database::Core;
 use self::failure::{closed, lost_task, unpoisoned};
 pub use self::tuning::Options;
-use self::view::EmbeddedView;
+use self::view::{EmbeddedView, Holder};
 use crate::store::{Coordination, Error, View, ViewStore};
 
 /// After what time an opening that failed is tried again: every request of a reader asks for it.
@@ -170,7 +170,8 @@ impl Shared {
     }
 
     fn open_generation(self: &Arc<Self>, core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Arc<EmbeddedView>, Error> {
-        let view = Arc::new(EmbeddedView::open(core, def, generation, Arc::downgrade(self))?);
+        let holder: Weak<Self> = Arc::downgrade(self);
+        let view = Arc::new(EmbeddedView::open(core, def, generation, holder)?);
         let mut handed_out = unpoisoned(self.handed_out.lock());
         handed_out.retain(|view| view.strong_count() > 0);
         handed_out.push(Arc::downgrade(&view));
@@ -255,15 +256,35 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns an open generation of a view.
+    /// Returns something of each live generation that has it, with the names of the views.
+    fn of_live<T: Ord>(&self, of: impl Fn(&EmbeddedView) -> Option<T>) -> Vec<(&'static str, T)> {
+        let slots = unpoisoned(self.slots.read());
+        let mut all: Vec<_> = slots.iter().filter_map(|(name, slot)| Some((*name, of(slot.live.as_ref()?)?))).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        let _changing = unpoisoned(self.changing.lock());
+        self.is_reopening.store(false, Ordering::Release);
+        let Some(core) = unpoisoned(self.core.write()).take() else { return Ok(()) };
+        let flushed = core.flush();
+        unpoisoned(self.slots.write()).clear();
+        for view in unpoisoned(self.handed_out.lock()).drain(..).filter_map(|view| view.upgrade()) {
+            view.close();
+        }
+        flushed
+    }
+}
+
+impl Holder for Shared {
     fn open_view(&self, (def, generation): (&'static ViewDef, u64)) -> Option<Arc<EmbeddedView>> {
         let slots = unpoisoned(self.slots.read());
         let slot = slots.get(def.name)?;
         [&slot.live, &slot.rebuilt].into_iter().flatten().find(|view| view.generation() == generation).cloned()
     }
 
-    /// Replaces a damaged generation by an empty one, which is served when it is complete.
-    fn replace_damaged(self: &Arc<Self>, def: &'static ViewDef, generation: u64, reason: &str) {
+    fn replace_damaged(self: Arc<Self>, def: &'static ViewDef, generation: u64, reason: &str) {
         let _changing = unpoisoned(self.changing.lock());
         if self.cached_live(def).is_none_or(|live| live.generation() != generation) {
             tracing::error!(view = def.name, generation, reason, "a generation of a view that is not served is damaged");
@@ -291,7 +312,6 @@ impl Shared {
         }
     }
 
-    /// Records that the live generation of a view has everything that the log has.
     fn finish_rebuild(&self, def: &'static ViewDef, generation: u64) -> Result<(), Error> {
         let _changing = unpoisoned(self.changing.lock());
         let Some(view) = self.cached_live(def).filter(|view| view.generation() == generation && view.incomplete().is_some()) else {
@@ -303,26 +323,6 @@ impl Shared {
         }
         view.complete();
         Ok(())
-    }
-
-    /// Returns something of each live generation that has it, with the names of the views.
-    fn of_live<T: Ord>(&self, of: impl Fn(&EmbeddedView) -> Option<T>) -> Vec<(&'static str, T)> {
-        let slots = unpoisoned(self.slots.read());
-        let mut all: Vec<_> = slots.iter().filter_map(|(name, slot)| Some((*name, of(slot.live.as_ref()?)?))).collect();
-        all.sort_unstable();
-        all
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        let _changing = unpoisoned(self.changing.lock());
-        self.is_reopening.store(false, Ordering::Release);
-        let Some(core) = unpoisoned(self.core.write()).take() else { return Ok(()) };
-        let flushed = core.flush();
-        unpoisoned(self.slots.write()).clear();
-        for view in unpoisoned(self.handed_out.lock()).drain(..).filter_map(|view| view.upgrade()) {
-            view.close();
-        }
-        flushed
     }
 }
 

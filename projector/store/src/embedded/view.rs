@@ -18,7 +18,6 @@ use fjall::{Keyspace, PersistMode, Readable};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use tokio::sync::watch;
 
-use super::Shared;
 use super::database::{Batch, Core, Positions};
 use super::failure::{closed, engine, lost_task, unpoisoned};
 use super::names::{META, checkpoint_key, keyspace_name, positions_key};
@@ -82,6 +81,21 @@ enum State {
     Closed,
 }
 
+/// What a generation asks of the store that holds it.
+pub(super) trait Holder: Send + Sync {
+    /// Returns an open generation of a view.
+    fn open_view(&self, view: (&'static ViewDef, u64)) -> Option<Arc<EmbeddedView>>;
+
+    /// Replaces a damaged generation by an empty one, which is served when it is complete.
+    fn replace_damaged(self: Arc<Self>, def: &'static ViewDef, generation: u64, reason: &str);
+
+    /// Records that the live generation of a view has everything that the log has.
+    ///
+    /// # Errors
+    /// When the store is closed, or cannot write.
+    fn finish_rebuild(&self, def: &'static ViewDef, generation: u64) -> Result<(), Error>;
+}
+
 /// One generation of a view.
 pub(super) struct EmbeddedView {
     def: &'static ViewDef,
@@ -94,12 +108,12 @@ pub(super) struct EmbeddedView {
     is_behind: AtomicBool,
     /// Which damage was found in the generation. It is not read any more.
     damage: OnceLock<String>,
-    owner: Weak<Shared>,
+    holder: Weak<dyn Holder>,
 }
 
 impl EmbeddedView {
     /// Opens the tables of a generation that have rows.
-    pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64, owner: Weak<Shared>) -> Result<Self, Error> {
+    pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64, holder: Weak<dyn Holder>) -> Result<Self, Error> {
         let mut tables = Vec::with_capacity(def.tables.len());
         let positions = core.positions(def.name, generation)?;
         for table in def.tables {
@@ -119,7 +133,7 @@ impl EmbeddedView {
         let progress = Arc::new(watch::Sender::new(Progress { checkpoint, ended: false }));
         let state = RwLock::new(State::Open(Arc::new(tables)));
         let is_behind = AtomicBool::new(core.options.caught_up_first.contains(&def.name));
-        Ok(Self { def, generation, state, progress, incomplete, is_behind, damage: OnceLock::new(), owner })
+        Ok(Self { def, generation, state, progress, incomplete, is_behind, damage: OnceLock::new(), holder })
     }
 
     /// Returns why the generation is rebuilt; `None` if it is not.
@@ -155,10 +169,10 @@ impl EmbeddedView {
         if self.damage.set(reason.clone()).is_err() {
             return;
         }
-        let (owner, def, generation) = (Weak::clone(&self.owner), self.def, self.generation);
+        let (holder, def, generation) = (Weak::clone(&self.holder), self.def, self.generation);
         let replace = move || {
-            if let Some(owner) = owner.upgrade() {
-                owner.replace_damaged(def, generation, &reason);
+            if let Some(holder) = holder.upgrade() {
+                holder.replace_damaged(def, generation, &reason);
             }
         };
         // Replacing writes to the disk.
@@ -422,7 +436,7 @@ struct EmbeddedScan {
     table: &'static Table,
     /// The remaining section; `None` at the end. An error is returned once.
     rest: Result<Option<(Weak<Tables>, Bounds)>, Error>,
-    owner: Weak<Shared>,
+    holder: Weak<dyn Holder>,
 }
 
 #[async_trait]
@@ -434,8 +448,8 @@ impl Scan for EmbeddedScan {
         let place = (tables.def, tables.generation);
         let read = move || tables.rows(table, bounds, rows_max, false);
         let rows = if rows_max <= ROWS_INLINE_MAX { read() } else { tokio::task::spawn_blocking(read).await.map_err(lost_task)? };
-        if let (Err(Error::Damaged { table, reason }), Some(owner)) = (&rows, self.owner.upgrade())
-            && let Some(view) = owner.open_view(place)
+        if let (Err(Error::Damaged { table, reason }), Some(holder)) = (&rows, self.holder.upgrade())
+            && let Some(view) = holder.open_view(place)
         {
             view.report(format!("{table}: {reason}"));
             return Err(view.rebuilding());
@@ -561,7 +575,7 @@ impl View for EmbeddedView {
         let tables = self.tables().map(|tables| Arc::downgrade(&tables));
         let bounds = span_bounds(table, &span);
         let rest = tables.and_then(|tables| Ok((tables, bounds?))).map(Some);
-        Box::new(EmbeddedScan { table, rest, owner: Weak::clone(&self.owner) })
+        Box::new(EmbeddedScan { table, rest, holder: Weak::clone(&self.holder) })
     }
 
     fn report_damage(&self, reason: &str) {
@@ -574,9 +588,9 @@ impl View for EmbeddedView {
     }
 
     async fn finish_rebuild(&self) -> Result<(), Error> {
-        let (Some(_), Some(owner)) = (self.incomplete(), self.owner.upgrade()) else { return Ok(()) };
+        let (Some(_), Some(holder)) = (self.incomplete(), self.holder.upgrade()) else { return Ok(()) };
         let (def, generation) = (self.def, self.generation);
-        tokio::task::spawn_blocking(move || owner.finish_rebuild(def, generation)).await.map_err(lost_task)?
+        tokio::task::spawn_blocking(move || holder.finish_rebuild(def, generation)).await.map_err(lost_task)?
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
