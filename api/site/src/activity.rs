@@ -1,20 +1,12 @@
-//! What the pages show of each service: how many changes it recorded on each day, and how its streams do, from its `health`. A day that has ended does not
-//! change any more, so each is counted once.
+//! What pages know of each service without reading it again: how many changes it recorded on each past day, and how its streams do. A day that has ended
+//! does not change any more, so each is counted once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::civil::Date;
-use operation::problem::Problem;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::chart::DayCount;
-use crate::fields::{days_before, today};
-use crate::status::with_streams;
-use crate::{Pairs, Reads, Shown};
-
-/// How many days charts show.
-pub(crate) const DAYS: i64 = 30;
 /// The most days that are held, over all services. Above it they are counted again.
 const HELD_MAX: usize = 10_000;
 /// For how long the states of streams are shown that were read, in milliseconds. Reading them takes longer than all the rest of a page, because it reads the
@@ -31,11 +23,11 @@ pub struct Activity {
 }
 
 impl Activity {
-    fn known(&self, service: &'static str, day: Date) -> Option<u64> {
+    pub(crate) fn known(&self, service: &'static str, day: Date) -> Option<u64> {
         self.days.lock().unwrap_or_else(PoisonError::into_inner).get(&(service, day)).copied()
     }
 
-    fn hold(&self, service: &'static str, day: Date, changes: u64) {
+    pub(crate) fn hold(&self, service: &'static str, day: Date, changes: u64) {
         let mut held = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= HELD_MAX {
             held.clear();
@@ -44,94 +36,13 @@ impl Activity {
     }
 
     /// The states of the streams of a service, if they were read a short time ago.
-    fn streams(&self, service: &'static str, now_ms: i64) -> Option<Value> {
+    pub(crate) fn streams(&self, service: &'static str, now_ms: i64) -> Option<Value> {
         let held = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, streams) = held.get(service).filter(|(at_ms, _)| (0..STREAMS_MS_MAX).contains(&(now_ms - at_ms)))?;
         Some(streams.clone())
     }
 
-    fn hold_streams(&self, service: &'static str, now_ms: i64, streams: Value) {
+    pub(crate) fn hold_streams(&self, service: &'static str, now_ms: i64, streams: Value) {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(service, (now_ms, streams));
     }
-}
-
-/// The state of a service, and its changes of the last days.
-pub(crate) struct Pulse {
-    /// The answer of `health`.
-    pub(crate) health: Value,
-    pub(crate) days: Vec<DayCount>,
-}
-
-impl Pulse {
-    fn with_streams(mut self, streams: Value) -> Self {
-        if let Some(health) = self.health.as_object_mut() {
-            health.insert("streams".to_owned(), streams);
-        }
-        self
-    }
-
-    /// All changes.
-    pub(crate) fn changes(&self) -> u64 {
-        self.health["changes"].as_u64().unwrap_or(0)
-    }
-
-    /// The current records; `None` if the service does not know how many there are.
-    pub(crate) fn records(&self) -> Option<u64> {
-        self.health["records"].as_u64()
-    }
-
-    /// The changes of today.
-    pub(crate) fn today(&self) -> u64 {
-        self.days.last().map_or(0, |day| day.changes)
-    }
-
-    /// What the chart shows, in words.
-    pub(crate) fn summary(&self) -> String {
-        let sum: u64 = self.days.iter().map(|day| day.changes).sum();
-        format!("{sum} changes in the last {DAYS} days, {} of them today", self.today())
-    }
-}
-
-/// Reads the state of a service, and its changes of the last days, with one call. `more` are further arguments of `health`.
-///
-/// # Errors
-/// The errors of the operation `health`.
-pub(crate) async fn pulse(reads: &dyn Reads, shown: Shown<'_>, more: Pairs) -> Result<Pulse, Problem> {
-    let (service, today) = (shown.service.name, today(reads.now_ms()));
-    let past = days_before(today, DAYS).into_iter().filter(|day| *day < today);
-    let known = past.map_while(|day| Some(DayCount { day, changes: reads.activity().known(service, day)? }));
-    let mut days: Vec<DayCount> = known.collect();
-    let wanted = DAYS - i64::try_from(days.len()).unwrap_or(0);
-    let mut arguments = vec![("days".to_owned(), wanted.to_string())];
-    arguments.extend(more);
-    let health = reads.read(service, "health", arguments).await?;
-    let count = |item: &Value| Some(DayCount { day: item["day"].as_str()?.parse().ok()?, changes: item["changes"].as_u64()? });
-    let counted: Vec<DayCount> = health["changesByDay"].as_array().into_iter().flatten().filter_map(count).collect();
-    let mut later = 0;
-    for DayCount { day, changes } in counted.iter().rev() {
-        // A view that lags may lack changes of a day as long as it has no later one.
-        if later > 0 {
-            reads.activity().hold(service, *day, *changes);
-        }
-        later += changes;
-    }
-    days.extend(counted);
-    Ok(Pulse { health, days })
-}
-
-/// As [`pulse`], with the streams that the service reads: of each its name, its state and when it was last read completely.
-///
-/// # Errors
-/// The errors of the operation `health`.
-pub(crate) async fn pulse_with_streams(reads: &dyn Reads, shown: Shown<'_>) -> Result<Pulse, Problem> {
-    let (service, now_ms) = (shown.service.name, reads.now_ms());
-    if let Some(streams) = reads.activity().streams(service, now_ms) {
-        return Ok(pulse(reads, shown, Pairs::new()).await?.with_streams(streams));
-    }
-    let pulse = pulse(reads, shown, with_streams()).await?;
-    let all = pulse.health["streams"].as_array().into_iter().flatten();
-    let streams: Value =
-        all.map(|stream| json!({ "stream": stream["stream"], "state": stream["state"], "lastFinished": stream["lastFinished"] })).collect();
-    reads.activity().hold_streams(service, now_ms, streams.clone());
-    Ok(pulse.with_streams(streams))
 }

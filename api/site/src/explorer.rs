@@ -11,10 +11,10 @@ use pages::Page;
 use serde_json::Value;
 
 use crate::account::{new_filter, register};
-use crate::activity::{Pulse, pulse};
 use crate::chart::{Share, breakdown, histogram};
 use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
 use crate::layout::{note, notice};
+use crate::pulse::{Pulse, pulse};
 use crate::this_view::{View, atom, this_view};
 use crate::url::value;
 use crate::{Pairs, Reads, Shown, filters, url};

@@ -3,6 +3,7 @@
 //! Raw HTML in a document is shown as text. A relative link leads to the page of the document; where the document is not served, such as a source file, its
 //! path is shown instead of a link.
 
+mod list;
 mod render;
 
 use maud::{Markup, PreEscaped, html};
@@ -10,68 +11,16 @@ use operation::problem::Problem;
 use pages::Page;
 use schemas::error_code::ErrorCode;
 
-use crate::{Rendered, respond};
+use self::list::{ALL, Part};
+pub use self::list::{Guide, all};
+pub use crate::paths::GUIDES as PATH;
+use crate::response::{Rendered, respond};
 
-/// The path of the index, below which the documents are.
-pub const PATH: &str = "/guides";
 /// The most characters of the first paragraph that an index shows.
 const SUMMARY_CHARS_MAX: usize = 240;
 
 /// A document with so many parts has a list of them on its page.
 const PARTS_MIN: usize = 3;
-
-/// A part of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Use,
-    Run,
-    LookUp,
-}
-
-impl Part {
-    const ALL: [Self; 3] = [Self::Use, Self::Run, Self::LookUp];
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Use => "Use it",
-            Self::Run => "Run it",
-            Self::LookUp => "Look it up",
-        }
-    }
-}
-
-/// A document.
-#[derive(Clone, Copy, Debug)]
-pub struct Guide {
-    part: Part,
-    /// Its path below `ops/docs`, without `.md`.
-    file: &'static str,
-    source: &'static str,
-}
-
-macro_rules! guides {
-    ($($part:ident: $($file:literal)+;)+) => {
-        &[$($(Guide { part: Part::$part, file: $file, source: include_str!(concat!("../../../ops/docs/", $file, ".md")) },)+)+]
-    };
-}
-
-/// THE LIST of documents. A test compares it with the folders.
-const ALL: &[Guide] = guides! {
-    Use: "guides/consume-changes" "guides/api-keys" "guides/agents" "guides/analyse" "guides/webhooks" "guides/receipts" "guides/payments" "guides/troubleshooting"
-        "guides/verify-catalysts" "guides/restocks" "guides/excluded-contractors" "guides/coverage-leads" "guides/airworthiness-directives" "guides/parcels"
-        "guides/trademark-names" "guides/rising-phrases";
-    Run: "guides/kafka-and-scylladb" "guides/back-up-and-restore" "guides/move-to-a-cluster" "security" "operations/runbooks/alerts"
-        "operations/runbooks/damaged-log" "operations/runbooks/damaged-views" "operations/runbooks/disk-full" "operations/runbooks/lost-servers"
-        "operations/runbooks/receipt-keys" "operations/runbooks/receipt-owners" "operations/runbooks/stuck-run" "operations/runbooks/suppression"
-        "operations/runbooks/upstream-stopped" "operations/runbooks/witnesses" "operations/runbooks/wrong-clock";
-    LookUp: "reference/command-line" "reference/configuration" "reference/errors" "reference/limits" "reference/metrics" "reference/pages"
-        "reference/topics";
-};
-
-/// All documents, in the order of the index.
-pub fn all() -> impl Iterator<Item = &'static Guide> {
-    ALL.iter()
-}
 
 /// Renders the index, or the document at a path. A document is rendered when it is asked for, so that a server starts without.
 pub(crate) fn render(path: &str, site_url: &str) -> Rendered {
@@ -85,27 +34,7 @@ pub(crate) fn render(path: &str, site_url: &str) -> Rendered {
     respond(guide.map(Guide::page).ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such guide")), site_url)
 }
 
-/// The path of the page of a document; `None` if it is not served. `file` is below `ops/docs` and has no ending.
-fn path_of(file: &str) -> Option<String> {
-    if let Some(code) = file.strip_prefix("errors/") {
-        return Some(format!("/docs/errors#{code}"));
-    }
-    ALL.iter().find(|guide| guide.file == file).map(Guide::path)
-}
-
 impl Guide {
-    /// The path of its page. With `.md` at the end it is the path of the Markdown.
-    #[must_use]
-    pub fn path(&self) -> String {
-        format!("{PATH}/{}", self.file.strip_prefix("guides/").unwrap_or(self.file))
-    }
-
-    /// The title of the document.
-    #[must_use]
-    pub fn title(&self) -> &'static str {
-        self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.file)
-    }
-
     /// The beginning of its first paragraph, as plain text.
     #[must_use]
     pub fn summary(&self) -> String {
@@ -185,6 +114,7 @@ pub fn llms() -> String {
 mod tests {
     use std::path::Path;
 
+    use super::list::path_of;
     use super::*;
 
     /// Proves that every guide and reference page is served.

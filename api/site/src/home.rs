@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use operation::problem::Problem;
 use pages::Page;
 
-use crate::activity::{Pulse, pulse_with_streams};
 use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
 use crate::fields::{ago, grouped, time};
 use crate::layout::copyable;
+use crate::pulse::{Pulse, pulse_with_streams};
 use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, live, receipts, status};
 
 /// The changes that the list shows.

@@ -5,7 +5,7 @@ use operation::problem::Problem;
 use pages::{Page, inline};
 use schemas::error_code::ErrorCode;
 
-use crate::{STATUS, guides};
+use crate::paths::{GUIDES, STATUS};
 
 /// The page of a request that was refused.
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {
@@ -24,7 +24,7 @@ pub(crate) fn problem(problem: &Problem) -> Page<'static> {
         h1 { (title) }
         (notice(&problem.detail, problem.code))
         @if problem.retry_after_s > 0 { p { "It may work again in " (problem.retry_after_s) " seconds." } }
-        p { a href="/" { "All services" } " · " a href=(STATUS) { "Status" } " · " a href=(guides::PATH) { "Guides" } }
+        p { a href="/" { "All services" } " · " a href=(STATUS) { "Status" } " · " a href=(GUIDES) { "Guides" } }
     };
     Page { title: title.to_owned(), status: problem.code.status(), main, ..Page::default() }
 }

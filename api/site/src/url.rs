@@ -3,7 +3,8 @@
 use form_urlencoded::Serializer;
 use operation::tracking::counts_visitors;
 
-use crate::Pairs;
+/// The names and values of a query.
+pub type Pairs = Vec<(String, String)>;
 
 /// The longest link that is shown as one, in bytes.
 const LINK_BYTES_MAX: usize = 2_000;

@@ -6,7 +6,7 @@ use operation::{Method, Operation};
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, Calls};
+use super::calls::{Arguments, Calls};
 use crate::fields::{is_empty, label, text};
 use crate::url::value;
 use crate::{Pairs, Shown, filters, url};

@@ -2,10 +2,13 @@
 
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::ACCOUNT;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
-use super::{ACCOUNT, Calls, Outcome, forms, table};
+use super::calls::Calls;
+use super::forms;
+use super::screen::{Outcome, table};
 use crate::fields::{cell, label, time};
 use crate::layout::notice;
 use crate::url::value;

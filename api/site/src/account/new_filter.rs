@@ -6,7 +6,10 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::{Calls, NEW_FILTER, Outcome, SAVED, Screen, forms};
+use super::calls::Calls;
+use super::forms;
+use super::route::{NEW_FILTER, SAVED};
+use super::screen::{Outcome, Screen, frame};
 use crate::url::value;
 use crate::{Pairs, Shown, url};
 
@@ -56,12 +59,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome) -> Scre
     let (shown, save) = match found {
         Ok(found) => found,
         Err(problem) => {
-            return super::screen(
-                SAVED,
-                "Save a filter",
-                Outcome::refused(problem),
-                &html! { p { a href=(SAVED) { "All saved filters" } } },
-            );
+            return frame(SAVED, "Save a filter", Outcome::refused(problem), &html! { p { a href=(SAVED) { "All saved filters" } } });
         }
     };
     let fields = filter(save, given);
@@ -80,7 +78,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome) -> Scre
             button.primary { "Save" }
         }
     };
-    super::screen(SAVED, "Save a filter", outcome, &body)
+    frame(SAVED, "Save a filter", outcome, &body)
 }
 
 /// Saves the filter of a form.

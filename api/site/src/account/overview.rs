@@ -2,9 +2,13 @@
 
 use maud::{Markup, html};
 use operation::problem::Problem;
+use pages::ACCOUNT;
 use schemas::error_code::ErrorCode;
 
-use super::{ACCOUNT, Calls, KEYS, Outcome, SAVED, Screen, Usage, WEBHOOKS, forms, keys, page};
+use super::calls::{Calls, Usage};
+use super::route::{KEYS, SAVED, WEBHOOKS};
+use super::screen::{Outcome, Screen, frame, page};
+use super::{forms, keys};
 use crate::fields::grouped;
 use crate::{Pairs, guides, url};
 
@@ -39,7 +43,7 @@ pub(super) async fn screen(calls: &dyn Calls, usage: &Usage, outcome: Outcome) -
         (own_keys)
         (key_form(calls))
     };
-    super::screen(ACCOUNT, "Account", outcome, &body)
+    frame(ACCOUNT, "Account", outcome, &body)
 }
 
 /// A time in words.
@@ -97,7 +101,7 @@ pub(super) fn ended(outcome: Outcome) -> Screen {
 pub(super) fn created(is_signed_in: bool, outcome: Outcome) -> Screen {
     let next = html! { p { a href=(ACCOUNT) { @if is_signed_in { "Back to the account" } @else { "Sign in with the key" } } } };
     if is_signed_in {
-        return super::screen(ACCOUNT, "New key", outcome, &next);
+        return frame(ACCOUNT, "New key", outcome, &next);
     }
     let main = html! { h1 { "New key" } (outcome.render()) (next) };
     Screen::of(&page("New key", 200, main), None)

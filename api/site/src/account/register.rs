@@ -6,8 +6,11 @@ use operation::Operation;
 use operation::problem::Problem;
 use serde_json::{Value, json};
 
+use super::calls::{Arguments, Calls};
 use super::forms::{WebhookOperations, webhook_operations};
-use super::{Arguments, Calls, NEW_WATCH, Outcome, REGISTER, Route, SAVED, Screen, WEBHOOKS, new_filter};
+use super::new_filter;
+use super::route::{NEW_WATCH, REGISTER, Route, SAVED, WEBHOOKS};
+use super::screen::{Outcome, Screen, frame};
 use crate::fields::label;
 use crate::filters::{Kind, control, help, kind};
 use crate::url::{self, value};
@@ -158,7 +161,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome, wanted:
         Ok(found) => found,
         Err(problem) => {
             let body = html! { p { a href=(WEBHOOKS) { "All webhooks" } } };
-            return super::screen(tab, title, Outcome::refused(problem), &body);
+            return frame(tab, title, Outcome::refused(problem), &body);
         }
     };
     let fields = fields(&operations.create.input, "");
@@ -180,7 +183,7 @@ pub(super) fn screen(calls: &dyn Calls, given: &Pairs, outcome: Outcome, wanted:
         }
         p.soft { "The secret that signs the messages is generated and shown once, on the next page." }
     };
-    super::screen(tab, title, outcome, &body)
+    frame(tab, title, outcome, &body)
 }
 
 fn fields<'a>(schema: &'a Value, prefix: &str) -> Vec<Field<'a>> {

@@ -6,7 +6,10 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value};
 
-use super::{Calls, Outcome, SAVED, Screen, WEBHOOKS, forms, host_or_unknown, table, webhook_path};
+use super::calls::Calls;
+use super::forms;
+use super::route::{SAVED, WEBHOOKS, webhook_path};
+use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::url::value;
@@ -50,7 +53,7 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
         }
         (empty(&watches, "This account has no watches."))
     };
-    super::screen(SAVED, "Saved filters and watches", outcome, &body)
+    frame(SAVED, "Saved filters and watches", outcome, &body)
 }
 
 /// Deletes a saved filter or a watch.

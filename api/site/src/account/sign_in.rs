@@ -3,7 +3,10 @@
 use maud::html;
 use operation::problem::Problem;
 
-use super::{Calls, SIGN_IN, Screen, overview, page};
+use super::calls::Calls;
+use super::overview;
+use super::route::SIGN_IN;
+use super::screen::{Screen, page};
 use crate::layout::notice;
 
 /// Why the page is shown.

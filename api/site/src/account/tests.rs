@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{HOSTILE, operation};
+use crate::{Shown, url};
 
 /// A service with webhooks. It notes what was called.
 struct Made {

@@ -5,9 +5,11 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
+use super::calls::{Arguments, Calls};
 use super::forms;
+use super::route::{WEBHOOKS, webhook_path};
+use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use super::webhooks::{DELIVERIES, Health, count, response};
-use super::{Arguments, Calls, Outcome, Screen, WEBHOOKS, host_or_unknown, table, webhook_path};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::url::value;
@@ -29,12 +31,12 @@ const MATCHES: &str = "get_watch_matches";
 /// The page.
 pub(super) async fn screen(calls: &dyn Calls, service: &str, id: &str, query: &Pairs, outcome: Outcome) -> Screen {
     match read(calls, service, id, query).await {
-        Ok(webhook) => super::screen(WEBHOOKS, &webhook.title(), outcome, &webhook.body(calls, id)),
+        Ok(webhook) => frame(WEBHOOKS, &webhook.title(), outcome, &webhook.body(calls, id)),
         // What a form did is said first.
         Err(problem) if outcome.problem.is_some() || outcome.secret.is_some() => {
-            super::screen(WEBHOOKS, "Webhook", outcome, &notice(&problem.detail, problem.code))
+            frame(WEBHOOKS, "Webhook", outcome, &notice(&problem.detail, problem.code))
         }
-        Err(problem) => super::screen(WEBHOOKS, "Webhook", Outcome::refused(problem), &html! {}),
+        Err(problem) => frame(WEBHOOKS, "Webhook", Outcome::refused(problem), &html! {}),
     }
 }
 

@@ -5,8 +5,10 @@ use maud::{Markup, html};
 use operation::problem::Problem;
 use serde_json::{Map, Value, json};
 
+use super::calls::Calls;
 use super::forms::{self, WebhookOperations};
-use super::{Calls, Outcome, REGISTER, Screen, WEBHOOKS, host_or_unknown, table, webhook_path};
+use super::route::{REGISTER, WEBHOOKS, webhook_path};
+use super::screen::{Outcome, Screen, frame, host_or_unknown, table};
 use crate::fields::time;
 use crate::layout::notice;
 use crate::{Shown, url};
@@ -109,7 +111,7 @@ pub(super) async fn screen(calls: &dyn Calls, outcome: Outcome) -> Screen {
             }
         }
     };
-    super::screen(WEBHOOKS, "Webhooks", outcome, &body)
+    frame(WEBHOOKS, "Webhooks", outcome, &body)
 }
 
 /// What the table is sorted by.

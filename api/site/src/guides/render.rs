@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Alignment, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html::push_html};
 
-use super::path_of;
+use super::list::path_of;
 
 /// Tables are the only extension that the documents use.
 const OPTIONS: Options = Options::ENABLE_TABLES;
