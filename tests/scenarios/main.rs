@@ -62,6 +62,7 @@ mod receipts;
 mod records;
 mod rejected_records;
 mod restored_backup;
+mod saved_items;
 mod secrets;
 mod secure_servers;
 mod server_outages;
