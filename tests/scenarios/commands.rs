@@ -22,6 +22,20 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Waits until the metrics say that every upstream of recalls was read, and that everything is projected.
+fn wait_for_freshness(server: &Server) {
+    wait_for("the freshness of every upstream", || {
+        let metrics = server.metrics()?;
+        let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|stream| {
+            let line = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("ingest_run_finished_timestamp_seconds{{stream=\"{stream}\"}} ")));
+            line.and_then(|at| at.parse::<u64>().ok()).is_some_and(|at| at > 0)
+        });
+        (fresh && metrics.contains("projector_lag_events{view=\"recalls\"} 0") && metrics.contains("engine_log_up 1")).then_some(())
+    });
+}
+
 /// Proves that a still demo shows all agencies and categories, that commands give the same results while it runs and without it, that a key
 /// minted while it runs is accepted, that it stops cleanly on request, and that a second start logs no warning.
 #[test]
@@ -66,16 +80,7 @@ fn commands_work_with_and_without_a_running_demo() {
     assert!(json["upstreams"].as_array().unwrap().iter().any(|stream| stream["stream"] == "cpsc" && stream["state"] == "run_finished"));
     assert!(status.contains("upstream openfda.food\trun_finished") && status.contains("topic recalls\trecords"), "{status}");
     assert!(status.contains("view recalls\tlag 0\tseconds 0"), "{status}");
-    wait_for("the freshness of every upstream", || {
-        let metrics = server.metrics()?;
-        let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|stream| {
-            let line = metrics
-                .lines()
-                .find_map(|line| line.strip_prefix(&format!("ingest_run_finished_timestamp_seconds{{stream=\"{stream}\"}} ")));
-            line.and_then(|at| at.parse::<u64>().ok()).is_some_and(|at| at > 0)
-        });
-        (fresh && metrics.contains("projector_lag_events{view=\"recalls\"} 0") && metrics.contains("engine_log_up 1")).then_some(())
-    });
+    wait_for_freshness(&server);
     let digest = ask(&["digest", "recalls"]);
     let history = ask(&["digest", "recalls", "--history"]);
     assert_eq!(digest.trim().len(), 64, "{digest}");

@@ -94,6 +94,17 @@ fn all_of(server: &Server, key: &str, owned: &[Owned]) -> Vec<Value> {
     lists.chain(deliveries).chain(filters).collect()
 }
 
+/// Checks that an idempotency key is scoped to the account: the request of another account is independent, whether its body is the same or not.
+fn assert_idempotency_keys_are_scoped(server: &Server, owner: &str, other: &str) {
+    let issue = |key: &str, agent: &str| {
+        let body = json!({"action": "pay", "agent_id": agent, "inputs": {"card": PLANTED}, "outputs": {}});
+        json_of(&ask(server, key, "POST", "/receipts/v1/issue", &[("idempotency-key", PLANTED)], &body), 201)
+    };
+    let (first, second) = (issue(owner, "agent-a"), issue(other, "agent-b"));
+    assert_ne!(first["receipt"]["id"], second["receipt"]["id"]);
+    assert_eq!((&second["receipt"]["body"]["seq"], &issue(owner, "agent-a")["receipt"]["id"]), (&json!(1), &first["receipt"]["id"]));
+}
+
 /// Proves that another account, whatever its tier, and a caller without a key get 404 or 403 from every operation on webhooks, watches,
 /// deliveries and saved filters of an account, over REST and MCP; that none of them appears in the other account's lists, repeated requests
 /// and portal; and that all of them are unchanged afterwards.
@@ -183,15 +194,7 @@ fn resources_of_other_accounts_are_unreachable() {
         json_of(&ask(&server, &other, "POST", &filters, &[], &json!({"name": "mine", "filter": {field: "other"}})), 201);
     }
 
-    // An idempotency key is scoped to the account: another account's request is independent, whether its body is the same or not.
-    let issue = |key: &str, agent: &str| {
-        let body = json!({"action": "pay", "agent_id": agent, "inputs": {"card": PLANTED}, "outputs": {}});
-        json_of(&ask(&server, key, "POST", "/receipts/v1/issue", &[("idempotency-key", PLANTED)], &body), 201)
-    };
-    let (first, second) = (issue(&owner, "agent-a"), issue(&other, "agent-b"));
-    assert_ne!(first["receipt"]["id"], second["receipt"]["id"]);
-    assert_eq!((&second["receipt"]["body"]["seq"], &issue(&owner, "agent-a")["receipt"]["id"]), (&json!(1), &first["receipt"]["id"]));
-
+    assert_idempotency_keys_are_scoped(&server, &owner, &other);
     assert_eq!(all_of(&server, &owner, &owned), before, "the owner's resources changed");
     for answer in &answers {
         let leaks = |secret: &str| answer.to_lowercase().contains(&secret.to_lowercase());

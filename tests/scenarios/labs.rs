@@ -139,10 +139,9 @@ fn texts<'a>(items: &'a [Value], field: &str) -> BTreeSet<&'a str> {
     items.iter().map(|item| item[field].as_str().unwrap()).collect()
 }
 
-/// Proves what callers without a paid key see: samples with four fields, of one category and state; 402 with terms and a preview for leads,
-/// whatever is hidden and asked for; no changes and no record by its id; and that what is wrong with arguments is named.
+/// Proves that callers without a paid key see samples with four fields, of one category and state, and nothing that is hidden.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn free_callers_see_signals_and_terms() {
+async fn free_callers_see_samples() {
     let fixture = Fixture::begin().await;
     let sample = fixture.get("/labs/sample", "", 200).await;
     let rows = sample["leads"].as_array().unwrap();
@@ -166,7 +165,13 @@ async fn free_callers_see_signals_and_terms() {
     assert_eq!(texts(of_category["leads"].as_array().unwrap(), "category"), BTreeSet::from(["Microscopy and imaging"]));
     let of_state = fixture.get("/labs/sample?state=oh", "", 200).await;
     assert_eq!(texts(of_state["leads"].as_array().unwrap(), "state"), BTreeSet::from(["OH"]));
+    fixture.end().await;
+}
 
+/// Proves that leads answer 402 with terms and a preview, whatever is asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unpaid_leads_get_terms_and_a_preview() {
+    let fixture = Fixture::begin().await;
     let unpaid = fixture.send("GET", "/labs/v1/leads", &[], String::new()).await;
     let terms: Value = serde_json::from_slice(&unpaid.body).unwrap();
     assert_eq!((unpaid.status, &terms["accepts"][0]["maxAmountRequired"]), (402, &json!("20000")));
@@ -183,7 +188,13 @@ async fn free_callers_see_signals_and_terms() {
     }
     let wrong = fixture.send("GET", "/labs/v1/leads?days=0", &[], String::new()).await;
     assert_eq!((wrong.status, &serde_json::from_slice::<Value>(&wrong.body).unwrap()["preview"]), (402, &Value::Null));
+    fixture.end().await;
+}
 
+/// Proves that callers without a paid key see no changes and no record by its id, known or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn free_callers_see_no_record() {
+    let fixture = Fixture::begin().await;
     // Ids are public numbers of awards: a record by its id would say which lead a row of a sample is. An unknown id is refused alike.
     let whole = fixture.get("/labs/v1/changes?start=earliest", &fixture.key, 200).await;
     assert!(whole["changes"][0]["record"]["id"].as_str().unwrap().starts_with("nih:"));
@@ -207,7 +218,13 @@ async fn free_callers_see_signals_and_terms() {
         let wanted = if id == "nih:0" { 404 } else { 200 };
         fixture.get(&path, &fixture.key, wanted).await;
     }
+    fixture.end().await;
+}
 
+/// Proves that what is wrong with arguments is named, over REST and MCP.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_arguments_are_named() {
+    let fixture = Fixture::begin().await;
     for (query, parameter, part) in [
         ("state=Mass", "state", " MA,"),
         ("state=Colorado", "state", " CO,"),

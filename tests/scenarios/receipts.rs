@@ -3,17 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
 use proofs::hash::Hash32;
 use proofs::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
-use crate::process::{Server, get, highwater, run, send, stderr_of_failure, stdout, try_send, wait_for};
+use crate::process::{Answer, Server, get, highwater, run, send, stderr_of_failure, stdout, try_send, wait_for};
 use crate::random::{Random, number, seed};
 
 /// Concurrent callers.
@@ -61,54 +63,82 @@ fn write(dir: &Path, name: &str, value: &Value) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Proves that a request gets one receipt, which can be found, listed and verified; that the offline check accepts it, names what was
-/// changed in a forged one, and names a receipt missing from a chain; that inputs and outputs are not stored; and that all of this survives
-/// a restart.
+/// Returns a command of a server of receipts.
+fn command(data: &Path, arguments: &[&str]) -> Command {
+    let mut command = highwater(data, NOWHERE, arguments);
+    // Waiting for a checkpoint takes more calls than the daily limit of callers without a key.
+    command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000");
+    command
+}
+
+/// A server that issued three receipts to the agent `a`.
+struct IssuedReceipts {
+    server: Server,
+    key: String,
+    pubkey: String,
+    receipts: Vec<Value>,
+    data: PathBuf,
+    /// Dropped last, after the server has ended.
+    dir: TempDir,
+}
+
+impl IssuedReceipts {
+    fn open() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let key = stdout(command(&data, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+        let server = Server::ready(command(&data, &["serve"]));
+        let address = Mutex::new(server.address);
+        let receipts = (1..=3).map(|number| issue(&address, &key, "a", number)).collect();
+        let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+        Self { server, key, pubkey, receipts, data, dir }
+    }
+
+    /// Issues one again, or another one under its idempotency key.
+    fn issue_again(&self, number: u64) -> Answer {
+        let headers = [("x-api-key", self.key.as_str()), ("idempotency-key", "a-2")];
+        send(self.server.address, "POST", "/receipts/v1/issue", &headers, &body("a", number).to_string())
+    }
+
+    /// The receipts, each with the proof that it is a leaf of the signed tree.
+    fn included(&self) -> Vec<Value> {
+        let proof = |receipt: &Value| {
+            let path = format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap());
+            let has_all =
+                |verified: &Value| verified["inclusion"]["checkpoint"].as_str().is_some_and(|text| text.lines().nth(1) == Some("3"));
+            wait_for("a checkpoint of all three", || Some(self.server.json(&path, "")).filter(has_all))
+        };
+        self.receipts.iter().map(proof).collect()
+    }
+}
+
+/// Proves that a request gets one receipt, which can be found, listed and verified.
 #[test]
 fn receipts_are_issued_and_verified() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let command = |arguments: &[&str]| {
-        let mut command = highwater(&data, NOWHERE, arguments);
-        // Waiting for a checkpoint takes more calls than the daily limit of callers without a key.
-        command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000");
-        command
-    };
-    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(command(&["serve"]));
-    let address = Mutex::new(server.address);
-    let issued: Vec<Value> = (1..=3).map(|number| issue(&address, &key, "a", number)).collect();
-    assert_eq!(issue(&address, &key, "a", 2), issued[1], "the same request gets the same receipt");
-    let other =
-        send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 9).to_string());
-    assert_eq!(other.status, 409);
+    let issued = IssuedReceipts::open();
+    let IssuedReceipts { server, key, receipts, .. } = &issued;
+    assert_eq!(issue(&Mutex::new(server.address), key, "a", 2), receipts[1], "the same request gets the same receipt");
+    assert_eq!(issued.issue_again(9).status, 409);
     assert_eq!(server.send("POST", "/receipts/v1/issue", "", &body("a", 1).to_string()).status, 402, "issuing must not be free");
-    for (turn, receipt) in issued.iter().enumerate() {
+    for (turn, receipt) in receipts.iter().enumerate() {
         assert_eq!(receipt["body"]["seq"], turn as u64 + 1);
         let id = receipt["id"].as_str().unwrap();
         let verified = server.json(&format!("/receipts/v1/verify/{id}"), "");
         assert_eq!((&verified["valid"], &verified["receipt"], &verified["position"]["length"]), (&json!(true), receipt, &json!(3)));
     }
-    let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
-    let listed = chain(&server, &key, "a");
-    assert_eq!(listed, issued.iter().rev().cloned().collect::<Vec<_>>());
+    assert_eq!(chain(server, key, "a"), receipts.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(server.get("/receipts/v1/verify/rcpt_00000000000000000000000000000000", "").unwrap().0, 404);
-    // Each receipt is a leaf of the signed tree, according to the answer and according to tiles and proofs.
-    let included: Vec<Value> = issued
-        .iter()
-        .map(|receipt| {
-            let path = format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap());
-            let has_all =
-                |verified: &Value| verified["inclusion"]["checkpoint"].as_str().is_some_and(|text| text.lines().nth(1) == Some("3"));
-            wait_for("a checkpoint of all three", || Some(server.json(&path, "")).filter(has_all))
-        })
-        .collect();
-    let repeated =
-        send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 2).to_string());
-    let repeated: Value = serde_json::from_slice(&repeated.body).unwrap();
+}
+
+/// Proves that each receipt is a leaf of the signed tree, according to the answer and according to tiles and proofs, and that a page shows it.
+#[test]
+fn receipts_are_leaves_of_the_signed_tree() {
+    let issued = IssuedReceipts::open();
+    let (server, included) = (&issued.server, issued.included());
+    let repeated: Value = serde_json::from_slice(&issued.issue_again(2).body).unwrap();
     assert_eq!(repeated["inclusion"], included[1]["inclusion"], "a repeated request must get the proof");
     let checkpoint = String::from_utf8(server.get("/receipts/checkpoint", "").unwrap().1).unwrap();
-    let read = Checkpoint::read(&checkpoint, [pubkey.as_str()]).unwrap();
+    let read = Checkpoint::read(&checkpoint, [issued.pubkey.as_str()]).unwrap();
     assert_eq!((read.size, &read.origin), (3, &format!("{}/receipts", server.address)));
     let (status, tile) = server.get("/receipts/tile/0/000.p/3", "").unwrap();
     assert_eq!((status, tile.len()), (200, 96));
@@ -129,55 +159,70 @@ fn receipts_are_issued_and_verified() {
     let consistent = server.json("/receipts/v1/consistency?from=1", "");
     assert_eq!((&consistent["to"], consistent["proof"].as_array().unwrap().len()), (&json!(3), 2));
     assert_eq!(server.get("/receipts/v1/consistency?from=4", "").unwrap().0, 400);
-    let page = send(server.address, "GET", &format!("/receipts/verify/{}", issued[0]["id"].as_str().unwrap()), &[], "");
+    let page = send(server.address, "GET", &format!("/receipts/verify/{}", issued.receipts[0]["id"].as_str().unwrap()), &[], "");
     assert!(
         page.status == 200
             && page.header("content-type").starts_with("text/html")
             && page.header("content-security-policy").contains("script-src 'self'")
     );
     assert_eq!(server.get("/receipts/verify.js", "").unwrap().0, 200);
-    drop(server);
+}
 
+/// Proves that the offline check accepts a receipt and its proof, names what was changed in a forged one, and names a receipt missing from a chain.
+#[test]
+fn forged_receipts_are_refused_offline() {
+    let issued = IssuedReceipts::open();
+    let (included, listed) = (issued.included(), chain(&issued.server, &issued.key, "a"));
+    let IssuedReceipts { server, pubkey, receipts, data, dir, .. } = issued;
+    drop(server);
     let proved = write(dir.path(), "proved.json", &included[0]);
-    assert!(stdout(command(&["verify", &proved, "--pubkey", &pubkey])).contains("tree: included"));
+    assert!(stdout(command(&data, &["verify", &proved, "--pubkey", &pubkey])).contains("tree: included"));
     let mut moved = included[0].clone();
     moved["inclusion"]["leafIndex"] = json!(1);
-    let output = run(command(&["verify", &write(dir.path(), "moved.json", &moved)]));
+    let output = run(command(&data, &["verify", &write(dir.path(), "moved.json", &moved)]));
     assert!(output.status.code() == Some(1) && String::from_utf8_lossy(&output.stdout).contains("tree: NOT VALID"));
-    let good = write(dir.path(), "good.json", &issued[1]);
-    assert!(stdout(command(&["verify", &good, "--pubkey", &pubkey])).contains("valid"));
-    assert!(stdout(command(&["verify", &write(dir.path(), "list.json", &json!({ "receipts": listed }))])).contains("signer not checked"));
+    let good = write(dir.path(), "good.json", &receipts[1]);
+    assert!(stdout(command(&data, &["verify", &good, "--pubkey", &pubkey])).contains("valid"));
+    assert!(
+        stdout(command(&data, &["verify", &write(dir.path(), "list.json", &json!({ "receipts": listed }))])).contains("signer not checked")
+    );
     for (pointer, value, named) in
         [("/body/action", json!("pay"), "hash:"), ("/id", json!("rcpt_0"), "id:"), ("/signature/value", json!("00"), "signature:")]
     {
-        let mut bad = issued[1].clone();
+        let mut bad = receipts[1].clone();
         *bad.pointer_mut(pointer).unwrap() = value;
-        let output = run(command(&["verify", &write(dir.path(), "bad.json", &bad)]));
+        let output = run(command(&data, &["verify", &write(dir.path(), "bad.json", &bad)]));
         let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.code() == Some(1) && output_text.contains(named), "{pointer}: {output_text}");
     }
     let holed = json!({ "receipts": [listed[0], listed[2]] });
-    let output = run(command(&["verify", &write(dir.path(), "holed.json", &holed)]));
+    let output = run(command(&data, &["verify", &write(dir.path(), "holed.json", &holed)]));
     assert!(String::from_utf8_lossy(&output.stdout).contains("receipts are missing"));
-    let wrong = run(command(&["verify", &good, "--pubkey", &"0".repeat(64)]));
+    let wrong = run(command(&data, &["verify", &good, "--pubkey", &"0".repeat(64)]));
     assert!(String::from_utf8_lossy(&wrong.stdout).contains("key:"));
-    assert!(stderr_of_failure(command(&["verify", dir.path().join("nothing").to_str().unwrap()])).contains("cannot be read"));
+    assert!(stderr_of_failure(command(&data, &["verify", dir.path().join("nothing").to_str().unwrap()])).contains("cannot be read"));
+}
 
+/// Proves that inputs and outputs are not stored, that chains continue after a rebuild and a restart, and that receipts of an earlier key stay valid.
+#[test]
+fn receipts_survive_a_restart_and_a_change_of_keys() {
+    let IssuedReceipts { server, key, pubkey, receipts, data, dir } = IssuedReceipts::open();
+    drop(server);
     // The hashed texts are not stored anywhere.
     for topic in ["receipts", "changes.receipts"] {
-        assert!(!stdout(command(&["export", topic])).contains("secret-output"));
+        assert!(!stdout(command(&data, &["export", topic])).contains("secret-output"));
     }
-    let digest = stdout(command(&["digest", "receipts", "--history"]));
-    stdout(command(&["replay", "receipts"]));
-    assert_eq!(stdout(command(&["digest", "receipts", "--history"])), digest);
-    let server = Server::ready(command(&["serve"]));
+    let digest = stdout(command(&data, &["digest", "receipts", "--history"]));
+    stdout(command(&data, &["replay", "receipts"]));
+    assert_eq!(stdout(command(&data, &["digest", "receipts", "--history"])), digest);
+    let server = Server::ready(command(&data, &["serve"]));
     let fourth = issue(&Mutex::new(server.address), &key, "a", 4);
-    assert_eq!((&fourth["body"]["seq"], &fourth["body"]["prevHash"]), (&json!(4), &issued[2]["contentHash"]));
+    assert_eq!((&fourth["body"]["seq"], &fourth["body"]["prevHash"]), (&json!(4), &receipts[2]["contentHash"]));
 
     // After a change of keys while the server runs, receipts signed by the first key stay valid.
-    let next = stdout(command(&["receipt-keys", "new"])).trim().to_owned();
-    assert!(stderr_of_failure(command(&["receipt-keys", "use", &"0".repeat(64)])).contains("no file"));
-    stdout(command(&["receipt-keys", "use", &next]));
+    let next = stdout(command(&data, &["receipt-keys", "new"])).trim().to_owned();
+    assert!(stderr_of_failure(command(&data, &["receipt-keys", "use", &"0".repeat(64)])).contains("no file"));
+    stdout(command(&data, &["receipt-keys", "use", &next]));
     let fifth = issue(&Mutex::new(server.address), &key, "a", 5);
     assert_eq!((&fifth["signature"]["publicKeyHex"], &fourth["signature"]["publicKeyHex"]), (&json!(next), &json!(pubkey)));
     for receipt in [&fourth, &fifth] {
@@ -188,9 +233,9 @@ fn receipts_are_issued_and_verified() {
     let proved =
         wait_for("a checkpoint of the new key", || Some(server.json(&path, "")).filter(|proof| proof["inclusion"]["publicKeyHex"] == next));
     let proved = write(dir.path(), "proved.json", &proved);
-    assert!(stdout(command(&["verify", &proved, "--pubkey", &pubkey, "--pubkey", &next])).contains("tree: included"));
-    assert!(String::from_utf8_lossy(&run(command(&["verify", &proved, "--pubkey", &pubkey])).stdout).contains("tree: NOT VALID"));
-    let listed = stdout(command(&["receipt-keys", "list"]));
+    assert!(stdout(command(&data, &["verify", &proved, "--pubkey", &pubkey, "--pubkey", &next])).contains("tree: included"));
+    assert!(String::from_utf8_lossy(&run(command(&data, &["verify", &proved, "--pubkey", &pubkey])).stdout).contains("tree: NOT VALID"));
+    let listed = stdout(command(&data, &["receipt-keys", "list"]));
     assert!(listed.lines().count() == 2 && listed.lines().next().unwrap().starts_with(&pubkey));
 }
 

@@ -41,6 +41,31 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// The exported topics and the files of a data directory, with their names.
+fn stored(data: &Path, command: impl Fn(&[&str]) -> Command) -> Vec<(String, Vec<u8>)> {
+    let topics = ["accounts", "changes.accounts", "changes.watches", "payments", "changes.payments", "receipts", "changes.receipts"];
+    let exported = topics.map(|topic| {
+        let exported = stdout(command(&["export", topic]));
+        assert!(exported.lines().count() > 0, "{topic} is empty");
+        (format!("topic {topic}"), exported.into_bytes())
+    });
+    let files = files(data).into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap()));
+    exported.into_iter().chain(files).collect()
+}
+
+/// Checks that no place, by its name, holds one of the secrets, whether in small letters or in capitals.
+fn assert_absent(mut places: Vec<(String, Vec<u8>)>, secrets: Vec<String>) {
+    places.iter_mut().for_each(|(_, bytes)| bytes.make_ascii_lowercase());
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        let finder = memmem::Finder::new(&secret.to_ascii_lowercase()).into_owned();
+        for (place, bytes) in &places {
+            let found = finder.find(bytes);
+            let before = |at: usize| String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at]).into_owned();
+            assert_eq!(found.map(before), None, "{place} holds a secret: {}…", &secret[..12.min(secret.len())]);
+        }
+    }
+}
+
 /// Proves that no secret is in the logs (at their finest level), the metrics, the answers (except the one that issues a key), the exported
 /// topics, or the files of a server that got valid and invalid requests with keys in every place where one may be put by mistake.
 #[test]
@@ -130,38 +155,12 @@ fn secrets_are_never_shown_or_stored() {
     let mut places =
         vec![("the log".to_owned(), heard.lock().unwrap().clone().into_bytes()), ("an answer".to_owned(), answers.into_inner().unwrap())];
     assert!(places[0].1.len() > 1_000, "the log is almost empty");
-    let topics = ["accounts", "changes.accounts", "changes.watches", "payments", "changes.payments", "receipts", "changes.receipts"];
-    for topic in topics {
-        let exported = stdout(command(&["export", topic]));
-        assert!(exported.lines().count() > 0, "{topic} is empty");
-        places.push((format!("topic {topic}"), exported.into_bytes()));
-    }
-    places.extend(files(&data).into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())));
+    places.extend(stored(&data, command));
     let signature = |number: u64| authorization(number, 10_000)["signature"].as_str().unwrap()[2..].to_owned();
     let keys = ["receipt-keys/first.key", "master.key"].map(|name| hex_of(&std::fs::read(data.join(name)).unwrap()));
-    let planted = [
-        key,
-        own,
-        signature(1),
-        signature(2),
-        signature(3),
-        EMAIL.to_owned(),
-        INPUT.to_owned(),
-        OUTPUT.to_owned(),
-        WEBHOOK.to_owned(),
-        UPSTREAM_KEY.to_owned(),
-        FACILITATOR.to_owned(),
-        PLANTED_KEY.to_owned(),
-    ];
-    places.iter_mut().for_each(|(_, bytes)| bytes.make_ascii_lowercase());
-    for secret in planted.iter().chain(&keys).filter(|secret| !secret.is_empty()) {
-        let finder = memmem::Finder::new(&secret.to_ascii_lowercase()).into_owned();
-        for (place, bytes) in &places {
-            let found = finder.find(bytes);
-            let before = |at: usize| String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at]).into_owned();
-            assert_eq!(found.map(before), None, "{place} holds a secret: {}…", &secret[..12.min(secret.len())]);
-        }
-    }
+    let issued = [key, own, signature(1), signature(2), signature(3)];
+    let planted = [EMAIL, INPUT, OUTPUT, WEBHOOK, UPSTREAM_KEY, FACILITATOR, PLANTED_KEY].map(str::to_owned);
+    assert_absent(places, issued.into_iter().chain(planted).chain(keys).collect());
 }
 
 /// Returns the text form of a key file.

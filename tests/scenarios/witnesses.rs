@@ -53,6 +53,20 @@ fn checkpoint(server: &Server, service: &str, size: u64, witness: &VerifierKey, 
     })
 }
 
+/// For how many seconds the cosignatures of receipts have been behind; `None` if the metrics do not say so.
+fn behind(server: &Server) -> Option<u64> {
+    let metrics = server.metrics().unwrap();
+    let name = "api_checkpoint_witness_behind_seconds{service=\"receipts\",witness=\"witness.example/w1\"} ";
+    metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok())
+}
+
+/// Writes a file, and returns its path.
+fn keep(dir: &Path, name: &str, contents: &str) -> String {
+    let file = dir.join(name);
+    std::fs::write(&file, contents).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
 /// Proves that a log's checkpoints of receipts and of changes are cosigned by a configured witness, that checkpoints are served without a
 /// cosignature while the witness is unavailable and with it later, that `highwater verify --witness` requires the cosignature, and that a
 /// history that was rewritten under the same key gets none.
@@ -105,21 +119,11 @@ async fn rewritten_history_is_not_cosigned() {
     let proof = server.json("/receipts/v1/consistency?from=2&to=3", "");
     assert_eq!(proof["checkpoint"], json!(second), "every answer must show the cosigned checkpoint");
     assert!(status(&data).contains("witness witness.example/w1\tof receipts\tcheckpoint 3\tcosigned 3 at "));
-    let behind = |server: &Server| {
-        let metrics = server.metrics().unwrap();
-        let name = "api_checkpoint_witness_behind_seconds{service=\"receipts\",witness=\"witness.example/w1\"} ";
-        metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok())
-    };
     wait_for("the gauge", || behind(&server).filter(|seconds| *seconds == 0));
 
-    let keep = |name: &str, contents: &str| {
-        let file = dir.path().join(name);
-        std::fs::write(&file, contents).unwrap();
-        file.to_str().unwrap().to_owned()
-    };
     let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
     let verify = |old: &str, new: &str, proof: &Value, witnesses: &[&str]| {
-        let (old, new, proof) = (keep("old", old), keep("new", new), keep("proof", &proof.to_string()));
+        let (old, new, proof) = (keep(dir.path(), "old", old), keep(dir.path(), "new", new), keep(dir.path(), "proof", &proof.to_string()));
         let mut arguments = vec!["verify", "--old", &old, "--new", &new, "--proof", &proof, "--pubkey", &pubkey];
         witnesses.iter().for_each(|witness| arguments.extend(["--witness", witness]));
         let output = run(log(&data, base_url, None, &arguments));
