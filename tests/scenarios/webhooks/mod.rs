@@ -1,5 +1,6 @@
 //! Webhooks: matching changes are posted, signed, in order and once, despite faults of the server and the receiver.
 
+mod checks;
 mod many_messages;
 mod private_targets;
 pub(crate) mod receiver;
@@ -16,11 +17,11 @@ use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 
-use self::receiver::{Message, Receiver};
+use self::checks::Checks;
+use self::receiver::Receiver;
 use crate::child::run_check;
 use crate::engine::{SimulatedUpstreams, ingest_of};
-use crate::portal::{Visitor, text};
-use crate::process::{Answer, Server, highwater, stdout, use_system_clock, wait_for, with_services};
+use crate::process::{Server, highwater, stdout, use_system_clock, wait_for, with_services};
 use crate::random::{Random, seed};
 
 /// The services whose changes are posted, and their upstreams.
@@ -176,161 +177,18 @@ async fn messages_survive_kills() {
         server.kill();
         server = Server::ready(command(&["serve"]));
     }
-    let mut filings = 0;
-    for target in &all {
-        let expected = target.expected(&server, &key);
-        let is_filing = target.path.starts_with("filings");
-        filings += if is_filing { expected.len() } else { 0 };
-        assert!(is_filing || !expected.is_empty(), "{}", target.path);
-        wait_for("all messages", || (target.accepted(&receiver) == expected).then_some(()));
-        let state = wait_for("the end of its deliveries", || {
-            let state = server.json(&target.at("/deliveries"), &key);
-            (state["state"] == "idle").then_some(state)
-        });
-        assert_eq!(state["failingSince"], "", "{state}");
-        assert!(state["deliveries"].as_array().unwrap().iter().all(|attempt| attempt["status"] == 204 || attempt["status"] == 503));
-    }
-    assert!(filings > 0, "no company filed");
-
-    // A target that answered 410 gets nothing more until its owner resumes it.
-    let state = server.json(&gone.at("/deliveries"), &key);
-    assert_eq!((&state["state"], &state["status"]), (&json!("disabled"), &json!(410)), "{state}");
-    // A kill after the message was posted and before its outcome is recorded repeats it, under the same id.
-    let posted = receiver.messages("gone");
-    let same = |message: &Message, other: &Message| message.id == other.id && message.body == other.body;
-    assert!(!posted.is_empty() && posted.iter().all(|message| same(message, &posted[0])), "{posted:?}");
-    assert!(stdout(command(&["webhooks", "list"])).lines().next().unwrap().starts_with(&gone.id), "failing targets must be listed first");
-    stdout(command(&["webhooks", "replay", &gone.id]));
-    let again = wait_for("another attempt", || receiver.messages("gone").split_off(posted.len()).pop());
-    assert!(same(&again, &posted[0]), "a resumed target must get the same message again: {again:?}");
-
-    // The portal shows the same.
-    let portal = Visitor::signed_in(&server, &key);
-    let page = |answer: Answer| {
-        assert_eq!((answer.status, answer.header("cache-control")), (200, "no-store"));
-        text(&answer)
-    };
-    let shown = page(portal.get("/account/webhooks"));
-    for words in [gone.id.as_str(), all[1].id.as_str(), "127.0.0.1"] {
-        assert!(shown.contains(words), "{words} is not in {shown}");
-    }
-    let of = |target: &Target| format!("/account/webhooks/{}/{}", target.endpoint.split('/').nth(1).unwrap(), target.id);
-    let attempts = page(portal.get(&of(&gone)));
-    assert!(attempts.contains("the receiver answered 410 (gone)") && attempts.contains("value=\"resend\""), "{attempts}");
-    let awards = format!("/account/webhooks/awards/{}", all[2].id);
-    let before = receiver.messages("awards").len();
-    let pinged = page(portal.post(&awards, "act=ping"));
-    assert_eq!(receiver.messages("awards").len(), before + 1);
-    assert!(
-        pinged.contains("The test message was accepted with status 204.")
-            || pinged.contains("The test message was not accepted: the receiver answered 503."),
-        "{pinged}"
-    );
-    let wrong = portal.post(&awards, "act=replay&after=%3Cb%3E");
-    assert!(wrong.status == 400 && !text(&wrong).contains("<b>"), "{}", text(&wrong));
-
-    // A rebuild while the sender runs, and a new decision, send nothing; nor does the next check of the sender.
-    let before = receiver.count();
-    stdout(command(&["replay", "all"]));
-    stdout(command(&["redecide", "deliveries"]));
-    let awards = &all[2];
-    assert_eq!(server.send("DELETE", &gone.at(""), &key, "").status, 200);
-    let rotated = server.send("PATCH", &awards.at(""), &key, &json!({"rotateSecret": true}).to_string());
-    assert_eq!(rotated.status, 200, "{}", String::from_utf8_lossy(&rotated.body));
-    let rotated: Value = serde_json::from_slice(&rotated.body).unwrap();
-    let ping = || server.send("POST", &awards.at("/ping"), &key, "{}").status;
-    std::iter::repeat_with(ping).take(8).for_each(|status| assert_eq!(status, 200));
-    wait_for("eight pings", || (receiver.count() >= before + 8).then_some(()));
-    let pings = receiver.messages("awards").split_off(receiver.messages("awards").len() - 8);
-    let secrets = [rotated["secret"].as_str().unwrap(), &awards.secret];
-    for ping in &pings {
-        assert_eq!(
-            ping.signatures,
-            secrets.map(|secret| ping.expected_signature(secret)).join(" "),
-            "both secrets must sign during the rotation"
-        );
-    }
-    let lasts = all.iter().filter_map(|target| Some(receiver.messages(&target.path).pop()?.to_example_json(&target.secret)));
-    let pings = pings.iter().flat_map(|ping| secrets.map(|secret| ping.to_example_json(secret)));
-    verify_with_examples(dir.path(), lasts.chain(pings).collect());
-
-    // A replay from the beginning: each recall in its own message, with its earlier id.
+    let checks = Checks { server: &server, key: &key, receiver: &receiver };
+    let run = |arguments: &[&str]| stdout(command(arguments));
     let recalls = &all[0];
-    let ids = |receiver: &Receiver| {
-        receiver.messages("recalls").into_iter().filter(|message| message.status == 204).map(|message| message.id).collect::<Vec<_>>()
-    };
-    let mut known = ids(&receiver);
-    known.dedup();
-    let replayed = server.send("POST", &recalls.at("/replay"), &key, &json!({"after": recalls.after}).to_string());
-    assert_eq!(replayed.status, 200, "{}", String::from_utf8_lossy(&replayed.body));
-    wait_for("all messages again", || {
-        let mut again = ids(&receiver);
-        again.dedup();
-        (again.len() == 2 * known.len() && again[known.len()..] == known).then_some(())
-    });
-    // A replay of a range, after which delivery continues at its earlier position: by seqs, up to before a recall, and by cursors.
-    let received = |wanted: u64| {
-        wait_for("the replayed messages", || {
-            let state = server.json(&recalls.at("/deliveries"), &key);
-            let delivered = state["deliveredSeq"].as_u64().unwrap();
-            (state["state"] == "idle" && state["rangeEnd"].is_null() && delivered >= wanted).then_some(delivered)
-        })
-    };
-    let seqs: Vec<u64> = new_recalls(&server, &key).into_iter().map(|(seq, _)| seq).filter(|seq| *seq > recalls.after).collect();
-    let (at, last) = (known.len() / 2, *seqs.last().unwrap());
-    let position = received(last);
-    let replay = |body: &Value| server.send("POST", &recalls.at("/replay"), &key, &body.to_string());
-    let ranged = |body: Value, wanted: &[String]| {
-        let before = receiver.messages("recalls").len();
-        let answer = replay(&body);
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
-        assert_eq!(received(last), position, "delivery must continue at its earlier position");
-        let mut again = receiver.messages("recalls").split_off(before);
-        again.retain(|message| message.status == 204);
-        let mut again: Vec<String> = again.into_iter().map(|message| message.id).collect();
-        again.dedup();
-        assert_eq!(again, wanted, "{body}");
-    };
-    ranged(json!({"after": recalls.after, "upto": seqs[at + 1] - 1}), &known[..=at]);
-    let cursor_at = |service: &str, upto: u64| {
-        let mut page = server.json(&format!("/{service}/v1/changes?start=earliest&limit=1"), &key);
-        while page["to"].as_u64().unwrap() < upto {
-            page = server.json(&format!("/{service}/v1/changes?limit=1&cursor={}", page["cursor"].as_str().unwrap()), &key);
-        }
-        page["cursor"].as_str().unwrap().to_owned()
-    };
-    ranged(json!({"cursor": cursor_at("recalls", 1), "uptoCursor": cursor_at("recalls", seqs[0])}), &known[..1]);
-    for (body, parameter) in [
-        (json!({"upto": 5}), "upto"),
-        // Changes from before the watch was made are not sent.
-        (json!({"after": 5, "upto": recalls.after}), "upto"),
-        (json!({"after": 1_u64 << 40}), "after"),
-        (json!({"after": -1}), "after"),
-        (json!({"after": 0, "cursor": "x"}), "cursor"),
-        (json!({"after": 0, "uptoCursor": "x"}), "uptoCursor"),
-        (json!({"cursor": cursor_at("awards", 1)}), "cursor"),
-        (json!({"from": 0}), "from"),
-    ] {
-        let refused = replay(&body);
-        let problem: Value = serde_json::from_slice(&refused.body).unwrap();
-        assert_eq!((refused.status, problem["parameter"].as_str()), (400, Some(parameter)), "{body}: {problem}");
-    }
-    for (body, parameter) in [
-        (json!({"webhook_url": receiver.url("x"), "secret": "whsec_c2hvcnQ="}), "secret"),
-        (json!({"webhook_url": 7}), "webhook_url"),
-        (json!({}), "webhook_url"),
-        (json!({"webhook_url": receiver.url("x"), "extra": 1}), "extra"),
-    ] {
-        let refused = server.send("POST", RECALLS_ENDPOINT, &key, &body.to_string());
-        let problem: Value = serde_json::from_slice(&refused.body).unwrap();
-        assert_eq!((refused.status, problem["parameter"].as_str()), (400, Some(parameter)), "{body}: {problem}");
-    }
-    let one = known[at].clone();
-    let resent = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": one}).to_string());
-    assert_eq!(resent.status, 200, "{}", String::from_utf8_lossy(&resent.body));
-    assert_eq!(receiver.messages("recalls").last().unwrap().id, one);
-    let unknown = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": "msg_0"}).to_string());
-    assert_eq!(unknown.status, 404);
+    checks.assert_all_arrive(&all);
+    checks.assert_gone_waits_for_its_owner(&gone, &run);
+    checks.assert_portal_shows_webhooks(&gone, &all);
+    checks.assert_rebuilds_send_nothing(&gone, &all, &run, dir.path());
+    let known = checks.assert_replay_from_the_beginning(recalls);
+    checks.assert_replay_of_ranges(recalls, &known);
+    checks.assert_wrong_replays_are_refused(recalls);
+    checks.assert_wrong_webhooks_are_refused();
+    checks.assert_resend(recalls, &known[known.len() / 2]);
     assert_eq!(server.terminate().code(), Some(0));
     assert!(receiver.messages("gone").len() <= 3);
 }
