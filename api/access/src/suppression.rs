@@ -34,7 +34,7 @@ impl Part for ServiceViews {}
 /// The fields that services hide for a kind of key: `labs (pi)`.
 #[must_use]
 pub fn hidden_fields(views: &[&ViewDef], kind: &KeyKind) -> Vec<String> {
-    let of = |view: &&ViewDef| {
+    let hidden_in = |view: &&ViewDef| {
         let mut fields: Vec<&str> = Vec::new();
         for field in view.hides.iter().filter(|hides| hides.kind.name == kind.name).flat_map(|hides| hides.hidden) {
             if !fields.contains(field) {
@@ -43,7 +43,7 @@ pub fn hidden_fields(views: &[&ViewDef], kind: &KeyKind) -> Vec<String> {
         }
         (!fields.is_empty()).then(|| format!("{} ({})", view.name, fields.join(", ")))
     };
-    views.iter().filter_map(of).collect()
+    views.iter().filter_map(hidden_in).collect()
 }
 
 /// Lists all suppressed keys, sorted by kind and key.

@@ -81,7 +81,7 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
     if operation.sold_prices.is_empty() {
         return vec![Sold::whole(operation, settings)];
     }
-    let of = |(name, micros): (&'static str, u64)| {
+    let sold = |(name, micros): (&'static str, u64)| {
         let answers = service.operations.iter().find(|other| other.name == name).unwrap_or(operation);
         let mut example = json!({ operation.sold_by: name });
         if let (Value::Object(example), Value::Object(own)) = (&mut example, &answers.example) {
@@ -91,7 +91,7 @@ fn sold_by_route<'a>(service: &'a Service, operation: &'a Operation, settings: &
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
         Sold { answers, micros, query: format!("?{query}"), example }
     };
-    operation.prices_of_sold(settings).map(of).collect()
+    operation.prices_of_sold(settings).map(sold).collect()
 }
 
 /// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP. Indexers read one of three lists of the same

@@ -165,8 +165,8 @@ where
 /// # Errors
 /// `request-invalid`, naming the header, if it is none: a caller whose payment cannot be read does not learn it from a price.
 fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
-    let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
-    let (name, text) = match (of("x-payment")?, of("payment-signature")?) {
+    let given = |name: &'static str| text(headers, &HeaderName::from_static(name));
+    let (name, text) = match (given("x-payment")?, given("payment-signature")?) {
         (Some(_), Some(_)) => {
             return Err(
                 Problem::new(ErrorCode::RequestInvalid, "two payments are given, in X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
@@ -180,7 +180,7 @@ fn payment(headers: &HeaderMap) -> Result<Option<GivenPayment>, Problem> {
         let expected = "the payload of x402 is expected, a JSON object in base64";
         Problem::new(ErrorCode::RequestInvalid, format!("{name}: the payment {reason}; {expected}")).about(name)
     })?;
-    Ok(Some(GivenPayment { payload, repeat_token: of("payment-repeat-token")?.map(str::to_owned) }))
+    Ok(Some(GivenPayment { payload, repeat_token: given("payment-repeat-token")?.map(str::to_owned) }))
 }
 
 /// Reads a payload in either alphabet of base64, with or without padding.

@@ -171,10 +171,10 @@ impl fmt::Display for AddressMatch {
 /// Compares two addresses. The result is the same in both directions.
 #[must_use]
 pub fn compare(one: &Address, other: &Address) -> AddressMatch {
-    let of = |closeness, reason| AddressMatch { closeness, reason };
+    let result = |closeness, reason| AddressMatch { closeness, reason };
     let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
     if differ(&one.state, &other.state) {
-        return of(Closeness::Different, "another state");
+        return result(Closeness::Different, "another state");
     }
     let is_same_zip = !one.zip.is_empty() && one.zip == other.zip;
     let is_known = !one.is_missing() && !other.is_missing();
@@ -186,48 +186,48 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
         };
     }
     if differ(&one.zip, &other.zip) {
-        return of(Closeness::Different, "another ZIP code");
+        return result(Closeness::Different, "another ZIP code");
     }
     if !is_known {
         // Where a ZIP code is not known, only the cities speak of the place.
         let is_elsewhere = !is_same_zip && differ(&one.city, &other.city) && !is_same_city(one, other);
         return match is_elsewhere {
-            true => of(Closeness::Different, "another city, and one address is missing"),
-            false => of(Closeness::Missing, "one address is missing"),
+            true => result(Closeness::Different, "another city, and one address is missing"),
+            false => result(Closeness::Missing, "one address is missing"),
         };
     }
     if one.is_box() != other.is_box() {
-        return of(Closeness::Different, "a post office box and a rural route");
+        return result(Closeness::Different, "a post office box and a rural route");
     }
     let is_same_street = one.core == other.core && !one.core.is_empty();
     if one.number.is_empty() || other.number.is_empty() {
         let is_same_text = is_same_street && !differ(&one.suffix, &other.suffix) && !differ(&one.direction, &other.direction);
         return match is_same_text && is_same_zip {
-            true => of(Closeness::Near, "the same street and ZIP code; a house number is missing"),
-            false => of(Closeness::Different, "a house number is missing, and the streets or ZIP codes differ"),
+            true => result(Closeness::Near, "the same street and ZIP code; a house number is missing"),
+            false => result(Closeness::Different, "a house number is missing, and the streets or ZIP codes differ"),
         };
     }
     if one.is_on_route() != other.is_on_route() || (one.is_on_route() && !is_same_street) {
-        return of(Closeness::Different, "another rural route");
+        return result(Closeness::Different, "another rural route");
     }
     if one.number != other.number && (one.is_box() || one.is_on_route() || !is_same_number(&one.number, &other.number)) {
-        return of(Closeness::Different, if one.is_box() { "another post office box" } else { "another house number" });
+        return result(Closeness::Different, if one.is_box() { "another post office box" } else { "another house number" });
     }
     if one.zip.is_empty() || other.zip.is_empty() {
         return match is_same_street && !one.city.is_empty() && is_same_city(one, other) {
-            true => of(Closeness::Near, "the same house number, street and city; a ZIP code is missing"),
-            false => of(Closeness::Different, "a ZIP code is missing, and the streets or cities differ"),
+            true => result(Closeness::Near, "the same house number, street and city; a ZIP code is missing"),
+            false => result(Closeness::Different, "a ZIP code is missing, and the streets or cities differ"),
         };
     }
     if one.number != other.number {
-        return of(Closeness::Near, "the same ZIP code; the house numbers differ by a letter or are of one range");
+        return result(Closeness::Near, "the same ZIP code; the house numbers differ by a letter or are of one range");
     }
     match (is_same_street, differ(&one.direction, &other.direction), differ(&one.suffix, &other.suffix)) {
-        (true, false, false) if one.is_box() => of(Closeness::Same, "the same post office box and ZIP code"),
-        (true, false, false) => of(Closeness::Same, "the same house number, street and ZIP code"),
-        (true, true, _) => of(Closeness::Near, "the same house number and ZIP code; the streets have other directions"),
-        (true, false, true) => of(Closeness::Near, "the same house number and ZIP code; the streets have other suffixes"),
-        (false, ..) => of(Closeness::Near, "the same house number and ZIP code; the streets differ"),
+        (true, false, false) if one.is_box() => result(Closeness::Same, "the same post office box and ZIP code"),
+        (true, false, false) => result(Closeness::Same, "the same house number, street and ZIP code"),
+        (true, true, _) => result(Closeness::Near, "the same house number and ZIP code; the streets have other directions"),
+        (true, false, true) => result(Closeness::Near, "the same house number and ZIP code; the streets have other suffixes"),
+        (false, ..) => result(Closeness::Near, "the same house number and ZIP code; the streets differ"),
     }
 }
 

@@ -203,11 +203,11 @@ impl Record for Catalyst {
     }
 
     fn terms(&self) -> Vec<Term> {
-        let of = |dimension: &'static str, value: &str| Term::new(dimension, value);
-        [of("kind", &self.kind), of("ticker", &self.ticker), of("trial", &self.trial_id), of("drugname", &self.drug)]
+        let term = |dimension: &'static str, value: &str| Term::new(dimension, value);
+        [term("kind", &self.kind), term("ticker", &self.ticker), term("trial", &self.trial_id), term("drugname", &self.drug)]
             .into_iter()
-            .chain(self.phases().map(|phase| of("phase", phase)))
-            .chain(drug_prefixes(&self.drug).map(|prefix| of("drug", &prefix)))
+            .chain(self.phases().map(|phase| term("phase", phase)))
+            .chain(drug_prefixes(&self.drug).map(|prefix| term("drug", &prefix)))
             .flatten()
             .collect()
     }

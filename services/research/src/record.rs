@@ -136,14 +136,14 @@ impl Record for Funding {
         let many = (self.institutions.len() > INSTITUTIONS_MAX).then_some(MORE_INSTITUTIONS);
         let institutions = [&self.org, &self.sponsor].into_iter().map(String::as_str);
         let sites = self.institutions.iter().take(INSTITUTIONS_MAX).map(String::as_str).chain(many);
-        let of = |dimension: &'static str, value: &str| Term::new(dimension, value);
+        let term = |dimension: &'static str, value: &str| Term::new(dimension, value);
         institutions
             .chain(sites)
-            .map(|name| of("institution", name))
-            .chain([of("sponsor", &self.sponsor), of("ic", &self.ic), of("pi", &self.pi)])
-            .chain(self.investigators.iter().map(|name| of("pi", name)))
-            .chain(self.topics.iter().map(|topic| of("topic", &topic.slug)))
-            .chain(self.states.iter().map(|state| of("state", state)))
+            .map(|name| term("institution", name))
+            .chain([term("sponsor", &self.sponsor), term("ic", &self.ic), term("pi", &self.pi)])
+            .chain(self.investigators.iter().map(|name| term("pi", name)))
+            .chain(self.topics.iter().map(|topic| term("topic", &topic.slug)))
+            .chain(self.states.iter().map(|state| term("state", state)))
             .flatten()
             .collect()
     }

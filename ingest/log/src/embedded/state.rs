@@ -103,11 +103,11 @@ impl Shared {
 
     /// The ends of one topic among those of all partitions.
     pub(super) fn ends_of(&self, topic: &'static Topic, ends: &[LogOffset]) -> Result<Vec<LogOffset>, Error> {
-        let of = |partition| {
+        let end = |partition| {
             let index = self.partition_index(topic, partition)?;
             ends.get(index).copied().ok_or(Error::NoPartition { topic: topic.name, partition })
         };
-        (0..topic.partitions).map(of).collect()
+        (0..topic.partitions).map(end).collect()
     }
 
     pub(super) fn state(&self, topic: &'static Topic, partition: u32) -> Result<&PartitionState, Error> {

@@ -39,8 +39,8 @@ const BATCH_BYTES: usize = 4 << 20;
 /// The topics that can be moved, in the order in which an archive holds them. Changes come first: a process that uses an incomplete copy by
 /// mistake then finds existing decisions instead of deciding again.
 pub fn topics() -> impl Iterator<Item = &'static Topic> + Clone {
-    let of = |is_of: fn(TopicKind) -> bool| topics::ALL.iter().filter(move |topic| is_of(topic.kind));
-    of(|kind| kind == TopicKind::Changes).chain(of(|kind| !matches!(kind, TopicKind::Changes | TopicKind::Imports)))
+    let of_kinds = |is_of: fn(TopicKind) -> bool| topics::ALL.iter().filter(move |topic| is_of(topic.kind));
+    of_kinds(|kind| kind == TopicKind::Changes).chain(of_kinds(|kind| !matches!(kind, TopicKind::Changes | TopicKind::Imports)))
 }
 
 /// The end offset of each partition of some topics.

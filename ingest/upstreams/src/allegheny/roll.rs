@@ -313,12 +313,12 @@ pub(super) fn sales_read(stream: &str, areas: &Areas) -> Vec<Observation> {
 
 /// The facts of the years that are complete: of each municipality the newest one that at least 99 of 100 of its parcels have.
 pub(super) fn cycles(stream: &str, areas: &Areas) -> Vec<Observation> {
-    let of = |(township, years): (&String, &BTreeMap<String, u64>)| {
+    let cycle = |(township, years): (&String, &BTreeMap<String, u64>)| {
         let all: u64 = years.values().sum();
         let (year, _) = years.iter().rev().find(|(_, parcels)| **parcels * 100 >= all * 99)?;
         Some(rolls::cycle(stream, township, "", (year.parse().ok()?, STAGE)))
     };
-    areas.iter().filter_map(of).collect()
+    areas.iter().filter_map(cycle).collect()
 }
 
 #[cfg(test)]

@@ -121,47 +121,47 @@ pub(super) fn count(counts: &mut FieldCounts, observation: &Observation) {
 }
 
 fn parse(layout: &Layout, fields: &[Vec<u8>], today: Date) -> Result<ExclusionFact, String> {
-    let of = |column| layout.text(fields, column);
-    let classification = of(Column::Classification);
+    let text_of = |column| layout.text(fields, column);
+    let classification = text_of(Column::Classification);
     if !classification.is_empty() && !classification::ALL.contains(&classification.as_str()) {
         return Err(format!("Classification: {:?} is unknown", text::cut(classification, 60)));
     }
     let is_person = classification == classification::INDIVIDUAL;
-    let status = of(Column::Status);
+    let status = text_of(Column::Status);
     if !status.is_empty() && !status.eq_ignore_ascii_case("active") {
         return Err(format!("Record Status: {:?} is unknown", text::cut(status, 60)));
     }
-    let (name, last) = (text::cut(of(Column::Name), NAME_CHARS_MAX), text::cut(of(Column::Last), NAME_CHARS_MAX));
-    if name.is_empty() && last.is_empty() && of(Column::First).is_empty() {
+    let (name, last) = (text::cut(text_of(Column::Name), NAME_CHARS_MAX), text::cut(text_of(Column::Last), NAME_CHARS_MAX));
+    if name.is_empty() && last.is_empty() && text_of(Column::First).is_empty() {
         return Err("Name: the row has no name of a person or organisation".to_owned());
     }
-    let uei = missing_if_null(of(Column::Uei)).to_ascii_uppercase();
+    let uei = missing_if_null(text_of(Column::Uei)).to_ascii_uppercase();
     if !uei.is_empty() && (uei.len() != 12 || !uei.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
         return Err(format!("Unique Entity ID: {:?} is none", text::cut(uei, 60)));
     }
     // Of a person only the name and the UEI are stored.
-    let of_entity = |column| if is_person { String::new() } else { of(column) };
+    let of_entity = |column| if is_person { String::new() } else { text_of(column) };
     let cage = missing_if_null(of_entity(Column::Cage)).to_ascii_uppercase();
     let date = |name: &str, column| {
-        let printed = of(column);
+        let printed = text_of(column);
         day(&printed, today).ok_or_else(|| format!("{name}: {:?} is not a day", text::cut(printed, 60)))
     };
-    let termination = of(Column::TerminationDate);
+    let termination = text_of(Column::TerminationDate);
     let termination_date = if termination.eq_ignore_ascii_case(INDEFINITE) {
         INDEFINITE.to_owned()
     } else {
         date("Termination Date", Column::TerminationDate)?
     };
-    let agency = of(Column::Agency);
+    let agency = text_of(Column::Agency);
     let agency = AGENCY_ALIASES.iter().find(|(old, _)| *old == agency).map_or(agency, |(_, new)| (*new).to_owned());
     Ok(ExclusionFact {
         stream: STREAM.to_owned(),
         name,
-        prefix: text::cut(of(Column::Prefix), NAME_CHARS_MAX),
-        first: text::cut(of(Column::First), NAME_CHARS_MAX),
-        middle: text::cut(of(Column::Middle), NAME_CHARS_MAX),
+        prefix: text::cut(text_of(Column::Prefix), NAME_CHARS_MAX),
+        first: text::cut(text_of(Column::First), NAME_CHARS_MAX),
+        middle: text::cut(text_of(Column::Middle), NAME_CHARS_MAX),
         last,
-        suffix: text::cut(of(Column::Suffix), NAME_CHARS_MAX),
+        suffix: text::cut(text_of(Column::Suffix), NAME_CHARS_MAX),
         street: text::cut(of_entity(Column::Street), NAME_CHARS_MAX),
         city: text::cut(of_entity(Column::City), NAME_CHARS_MAX),
         state: text::cut(of_entity(Column::State), NAME_CHARS_MAX),
@@ -172,14 +172,14 @@ fn parse(layout: &Layout, fields: &[Vec<u8>], today: Date) -> Result<ExclusionFa
         npi: text::cut(npi(&of_entity(Column::Npi)), 20),
         sam_number: text::cut(missing_if_null(of_entity(Column::SamNumber)), 20),
         agency: text::cut(agency, 60),
-        program: text::cut(of(Column::Program), 60),
-        exclusion_type: text::cut(of(Column::Type), 100),
-        cause_code: text::cut(of(Column::CauseCode), 60),
+        program: text::cut(text_of(Column::Program), 60),
+        exclusion_type: text::cut(text_of(Column::Type), 100),
+        cause_code: text::cut(text_of(Column::CauseCode), 60),
         comments: text::cut(of_entity(Column::Comments), COMMENT_CHARS_MAX),
         active_date: date("Active Date", Column::ActiveDate)?,
         termination_date,
         creation_date: date("Creation_Date", Column::CreationDate)?,
-        cross_references: cross_references(&of(Column::CrossReference)),
+        cross_references: cross_references(&text_of(Column::CrossReference)),
         classification,
     })
 }

@@ -455,11 +455,12 @@ impl Core {
     /// Deletes the tables and the rows in `meta` of generations that are not live: of all views, or of one. A generation that is rebuilt may have rows in
     /// `meta` before it has tables.
     pub(super) fn delete_leftovers(&self, only: Option<&str>) -> Result<(), Error> {
-        let of = |name: Option<(&str, u64)>| name.map(|(view, generation)| (view.to_owned(), generation));
-        let mut found: BTreeSet<(String, u64)> = self.db.list_keyspace_names().iter().filter_map(|name| of(split_name(name))).collect();
+        let owned = |name: Option<(&str, u64)>| name.map(|(view, generation)| (view.to_owned(), generation));
+        let mut found: BTreeSet<(String, u64)> = self.db.list_keyspace_names().iter().filter_map(|name| owned(split_name(name))).collect();
         let in_meta = catch_panic(|| {
             let keys = self.meta.iter().map(|row| row.key());
-            keys.map(|key| Ok(of(std::str::from_utf8(&key?).ok().and_then(split_generation_key)))).collect::<Result<Vec<_>, fjall::Error>>()
+            keys.map(|key| Ok(owned(std::str::from_utf8(&key?).ok().and_then(split_generation_key))))
+                .collect::<Result<Vec<_>, fjall::Error>>()
         });
         found.extend(in_meta.map_err(|error| engine("read", META, error))?.into_iter().flatten());
         for (view, generation) in found {

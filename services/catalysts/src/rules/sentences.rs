@@ -196,7 +196,7 @@ fn targets(lower: &str, mentions: &[(usize, usize)], dates: &[FoundDate]) -> Vec
 
 /// How far a date is from the words for the target date. "August 25, 2026 U.S. PDUFA date" is as near as "PDUFA date of August 25, 2026".
 fn distance(lower: &str, mentions: &[(usize, usize)], date: &FoundDate) -> (usize, usize) {
-    let of = |(at, end): &(usize, usize)| {
+    let to_mention = |(at, end): &(usize, usize)| {
         if date.start >= *end {
             // "to" or "is" right before the date makes it the one that counts.
             let between = lower.get(*end..date.start).unwrap_or_default();
@@ -216,7 +216,7 @@ fn distance(lower: &str, mentions: &[(usize, usize)], date: &FoundDate) -> (usiz
         Precision::Month => 1,
         _ => 2,
     };
-    (mentions.iter().map(of).min().unwrap_or(usize::MAX), grain)
+    (mentions.iter().map(to_mention).min().unwrap_or(usize::MAX), grain)
 }
 
 /// Reads a sentence with several target dates: each belongs to the drug after it ("… for X"), or the lists are in the same order.

@@ -43,8 +43,8 @@ pub(crate) struct Counts {
 impl Counts {
     /// No leads, under every name.
     fn none() -> Self {
-        let of = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect();
-        Self { total: 0, by_source: of(&SOURCES), by_tier: of(&TIERS), by_coverage_line: of(&LINES) }
+        let zeros = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect();
+        Self { total: 0, by_source: zeros(&SOURCES), by_tier: zeros(&TIERS), by_coverage_line: zeros(&LINES) }
     }
 
     fn add(&mut self, day: Date, today: Date, cells: &BTreeMap<String, i64>) {

@@ -173,9 +173,9 @@ impl Carrier {
     }
 
     fn insurance_lapse(&self, into: &mut Vec<Trigger>) {
-        let of = |facts: &BTreeMap<String, Known>| facts.values().filter_map(|known| filing(&known.fact)).collect::<Vec<Filing>>();
+        let filings_in = |facts: &BTreeMap<String, Known>| facts.values().filter_map(|known| filing(&known.fact)).collect::<Vec<Filing>>();
         // A filing that was cancelled stays known as it was filed, so another one that is cancelled later would seem to be replaced by it.
-        let filings = insurance_filings::with_cancellations(&of(&self.filings), &of(&self.cancellations));
+        let filings = insurance_filings::with_cancellations(&filings_in(&self.filings), &filings_in(&self.cancellations));
         for Known { seen, fact, .. } in self.cancellations.values() {
             let (Some(day), Some(cancelled)) = (recent(&fact.cancelled, *seen), filing(fact)) else { continue };
             let (on_file, required) = self.amounts(&fact.docket, cancelled.subject);

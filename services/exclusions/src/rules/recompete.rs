@@ -271,14 +271,14 @@ impl KnownAward {
         let rivals = others().filter(|(_, other)| is_known && !other.uei.is_empty() && !is_same(other) && other.signed > contract.signed);
         let rival = rivals.max_by_key(|(id, other)| (other.signed.clone(), (*id).clone()));
         let own = earlier().filter(|(_, other)| is_known && is_same(other)).max_by_key(|(id, other)| (other.signed.clone(), (*id).clone()));
-        let of = |kind: &str, found: (&String, &NeedAward), detail: &str| ContractSignal {
+        let from_need = |kind: &str, found: (&String, &NeedAward), detail: &str| ContractSignal {
             kind: kind.to_owned(),
             award_id: found.0.clone(),
             date: found.1.signed.clone(),
             detail: detail.to_owned(),
         };
-        let rival = rival.map(|found| of(signal::RIVAL, found, "a new award of another recipient for the same need"));
-        let own = own.map(|found| of(signal::RENEWED, found, "an earlier award of the recipient for the same need"));
+        let rival = rival.map(|found| from_need(signal::RIVAL, found, "a new award of another recipient for the same need"));
+        let own = own.map(|found| from_need(signal::RENEWED, found, "an earlier award of the recipient for the same need"));
         contract.signals.extend(rival.into_iter().chain(own));
         let order = |one: &ContractSignal| signal::ALL.iter().position(|kind| *kind == one.kind);
         contract.signals.sort_by_key(order);

@@ -131,25 +131,25 @@ pub fn signal(
     investigator: Option<&Investigator>,
     history: History,
 ) -> (String, String) {
-    let of = |signal: &str, evidence: String| (signal.to_owned(), evidence);
+    let with_evidence = |signal: &str, evidence: String| (signal.to_owned(), evidence);
     if !depends_on_history(activity_code) {
         let signal = match activity_code {
             INSTRUMENT => "instrument",
             MENTORED => "new_project",
             _ => "new_lab",
         };
-        return of(signal, format!("activity code {activity_code}"));
+        return with_evidence(signal, format!("activity code {activity_code}"));
     }
     let Some(investigator) = investigator else {
-        return of("unknown_pi", "the investigator has no number".to_owned());
+        return with_evidence("unknown_pi", "the investigator has no number".to_owned());
     };
     let Some(year) = year.filter(|year| history.covers(*year)) else {
-        return of("unknown_pi", format!("fewer than {YEARS_MIN} fiscal years before it are recorded"));
+        return with_evidence("unknown_pi", format!("fewer than {YEARS_MIN} fiscal years before it are recorded"));
     };
     match investigator.earlier(core_project, year) {
-        Some(earlier) => of("new_project", format!("earlier core project {}", earlier.core_project)),
-        None if MAY_START.contains(&activity_code) => of("new_lab", format!("no other core project before fiscal year {year}")),
-        None => of("new_project", format!("activity code {activity_code}")),
+        Some(earlier) => with_evidence("new_project", format!("earlier core project {}", earlier.core_project)),
+        None if MAY_START.contains(&activity_code) => with_evidence("new_lab", format!("no other core project before fiscal year {year}")),
+        None => with_evidence("new_project", format!("activity code {activity_code}")),
     }
 }
 

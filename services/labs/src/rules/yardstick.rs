@@ -45,8 +45,8 @@ fn first_word(grant: &Labelled) -> String {
     let text = words(&format!("{} {} {}", grant.title, grant.terms.join(" "), grant.summary));
     let list: Vec<&str> = text.split_ascii_whitespace().collect();
     let found = (0..list.len()).find_map(|at| phrases.beginning(&list[at..]).next());
-    let of = |phrase: &str| LEXICON.entries.iter().find(|category| category.words.iter().any(|word| word == phrase));
-    found.and_then(|phrase| of(&phrase.shown)).map_or_else(|| GENERAL.to_owned(), |category| category.name.clone())
+    let category_with = |phrase: &str| LEXICON.entries.iter().find(|category| category.words.iter().any(|word| word == phrase));
+    found.and_then(|phrase| category_with(&phrase.shown)).map_or_else(|| GENERAL.to_owned(), |category| category.name.clone())
 }
 
 fn ours(grant: &Labelled) -> String {
@@ -67,13 +67,13 @@ fn accuracy(grants: &[&Labelled], answer: impl Fn(&Labelled) -> String) -> f64 {
 fn macro_f1(grants: &[&Labelled], answer: impl Fn(&Labelled) -> String) -> f64 {
     let answers: Vec<(&str, String)> = grants.iter().map(|grant| (grant.category.as_str(), answer(grant))).collect();
     let categories: BTreeSet<&str> = answers.iter().map(|(category, _)| *category).collect();
-    let of = |category: &&str| {
+    let f1_of = |category: &&str| {
         let right = answers.iter().filter(|(wanted, got)| wanted == category && got == category).count();
         let (wanted, got) =
             (answers.iter().filter(|(wanted, _)| wanted == category).count(), answers.iter().filter(|(_, got)| got == category).count());
         2.0 * share(right, wanted + got)
     };
-    categories.iter().map(of).sum::<f64>() / categories.len() as f64
+    categories.iter().map(f1_of).sum::<f64>() / categories.len() as f64
 }
 
 /// The figures of the lexicon and of the baselines.
@@ -87,8 +87,8 @@ struct Figures {
 /// Measures labelled grants, and prints the figures and what is wrong.
 fn measure(all: &[Labelled]) -> Figures {
     assert!(all.iter().all(|grant| LEXICON.entries.iter().any(|category| category.name == grant.category)));
-    let of = |kind: &str| -> Vec<&Labelled> { all.iter().filter(|grant| grant.kind == kind).collect() };
-    let (instruments, mixed) = (of("S10"), of("MIX"));
+    let of_kind = |kind: &str| -> Vec<&Labelled> { all.iter().filter(|grant| grant.kind == kind).collect() };
+    let (instruments, mixed) = (of_kind("S10"), of_kind("MIX"));
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for grant in &mixed {
         *counts.entry(&grant.category).or_default() += 1;

@@ -32,8 +32,8 @@ pub(crate) struct Counts {
 
 impl Counts {
     fn none() -> Self {
-        let of = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect();
-        Self { by_tier: of(&TIERS), by_county: of(&COUNTIES) }
+        let zeros = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect();
+        Self { by_tier: zeros(&TIERS), by_county: zeros(&COUNTIES) }
     }
 
     /// Adds the counts of a township, or of a county: `CLASS/TIER` to a number.

@@ -125,8 +125,8 @@ impl Arguments {
 /// How many parcels each rule flags. Decisions keep these counts, so that a call counts nothing.
 async fn rule_counts(reader: &Reader<Parcels>, county: &str) -> Result<Vec<RuleCount>, Problem> {
     let counts = counts::flags(&reader.at, county).await?;
-    let of = |(rule, about): (&'static str, &'static str)| RuleCount { rule, about, count: counts.get(rule).copied().unwrap_or(0) };
-    Ok(RULES.into_iter().map(of).collect())
+    let rule_count = |(rule, about): (&'static str, &'static str)| RuleCount { rule, about, count: counts.get(rule).copied().unwrap_or(0) };
+    Ok(RULES.into_iter().map(rule_count).collect())
 }
 
 impl Read for Arguments {

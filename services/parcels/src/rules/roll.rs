@@ -353,11 +353,11 @@ impl Roll {
 
     /// The peers that the parcel is compared to: sold parcels of its class in its neighbourhood, or in its township where those are too few.
     fn peers<'a>(&self, neighborhood: &'a Frozen, township: &'a Frozen) -> Option<Peers<'a>> {
-        let of = |level: &'static str, frozen: &'a Frozen| {
+        let peers_at = |level: &'static str, frozen: &'a Frozen| {
             let class = &self.years.get(&frozen.cycle.year)?.class;
             Some(Peers { level, cycle: frozen.cycle, stats: frozen.classes.get(class)? })
         };
-        let (near, far) = (of("neighborhood", neighborhood), of("township", township));
+        let (near, far) = (peers_at("neighborhood", neighborhood), peers_at("township", township));
         near.filter(|peers| peers.stats.n >= SALES_MIN).or(far)
     }
 

@@ -66,14 +66,15 @@ type Story = (Mention, BTreeSet<String>);
 
 /// Takes the mentions of a story before its change back, and adds those after it.
 fn update(state: &mut Rows<'_>, clock: &Clock, earlier: Option<&Story>, now: Option<&Story>) -> Result<(), Undecided> {
-    let of = |story: Option<&Story>, phrase: &String| story.filter(|(_, phrases)| phrases.contains(phrase)).map(|(mention, _)| *mention);
+    let mention_with =
+        |story: Option<&Story>, phrase: &String| story.filter(|(_, phrases)| phrases.contains(phrase)).map(|(mention, _)| *mention);
     let touched: BTreeSet<&String> = [earlier, now].into_iter().flatten().flat_map(|(_, phrases)| phrases).collect();
-    let touched: Vec<&String> = touched.into_iter().filter(|phrase| of(earlier, phrase) != of(now, phrase)).collect();
+    let touched: Vec<&String> = touched.into_iter().filter(|phrase| mention_with(earlier, phrase) != mention_with(now, phrase)).collect();
     let rows = all(touched.iter().map(|phrase| gram_rows::read(state, phrase)))?;
     let newest = (clock.newest != 0).then_some(clock.newest);
     let mut candidates = Vec::new();
     for (phrase, before) in touched.iter().zip(rows) {
-        let (taken, added) = (of(earlier, phrase), of(now, phrase));
+        let (taken, added) = (mention_with(earlier, phrase), mention_with(now, phrase));
         let replaced = before.replace(taken, added, newest).ok_or_else(|| gram_rows::damaged(phrase))?;
         gram_rows::remember(state, phrase, &before, &replaced.rows)?;
         if let Some(mention) = added.filter(|_| replaced.has_run && !is_blocked(phrase)) {
