@@ -16,39 +16,13 @@ use super::module_tree::Crate;
 use crate::Error;
 use crate::tree::Tree;
 
-/// Files whose child modules still use what the file defines, although it uses them. This list only gets shorter.
-const USED_BY_CHILDREN: &[&str] = &["api/reads/src/read.rs"];
-
 /// The arrows of a crate: from file to file, with the names that are used.
 type Arrows = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
-
-/// The arrows of a crate, by whether they are subject to [`USED_BY_CHILDREN`].
-#[derive(Default)]
-struct AllArrows {
-    /// From a module to one of its own child modules, or a child of these.
-    to_children: Arrows,
-    others: Arrows,
-}
-
-impl AllArrows {
-    /// All arrows but those from the given files to their children.
-    fn without_children_of(&self, files: &[&str]) -> Arrows {
-        let mut arrows = self.others.clone();
-        for (file, targets) in self.to_children.iter().filter(|(file, _)| !files.contains(&file.as_str())) {
-            for (target, names) in targets {
-                arrows.entry(file.clone()).or_default().entry(target.clone()).or_default().extend(names.iter().cloned());
-            }
-        }
-        arrows
-    }
-}
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     for root in roots(tree) {
-        let all = arrows_of(tree, &root)?;
-        findings.extend(needless(&all, USED_BY_CHILDREN));
-        let arrows = all.without_children_of(USED_BY_CHILDREN);
+        let arrows = arrows_of(tree, &root)?;
         let circles = circles_of(&arrows);
         for circle in &circles {
             findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(circle, &arrows))));
@@ -70,9 +44,9 @@ fn roots(tree: &Tree) -> Vec<String> {
 }
 
 /// Reads a crate and collects its arrows.
-fn arrows_of(tree: &Tree, root: &str) -> Result<AllArrows, Error> {
+fn arrows_of(tree: &Tree, root: &str) -> Result<Arrows, Error> {
     let krate = Crate::read(tree, root)?;
-    let mut arrows = AllArrows::default();
+    let mut arrows = Arrows::new();
     for (module, items) in krate.modules() {
         let mut paths = Paths::default();
         items.iter().for_each(|item| paths.visit_item(item));
@@ -83,24 +57,11 @@ fn arrows_of(tree: &Tree, root: &str) -> Result<AllArrows, Error> {
             if from == to || is_reexport && is_child {
                 continue;
             }
-            let kind = if is_child { &mut arrows.to_children } else { &mut arrows.others };
             let name = path.last().cloned().unwrap_or_default();
-            kind.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
+            arrows.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default().insert(name);
         }
     }
     Ok(arrows)
-}
-
-/// The listed files of a crate that need not be listed: without them there is no circle either.
-fn needless(all: &AllArrows, listed: &[&str]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for file in listed.iter().filter(|file| all.to_children.contains_key(**file)) {
-        let others: Vec<&str> = listed.iter().filter(|other| *other != file).copied().collect();
-        if circles_of(&all.without_children_of(&others)).is_empty() {
-            findings.push(Finding::new(file, 1, "its child modules do not use it: remove it from the list in xtask/src/tidy/modules.rs"));
-        }
-    }
-    findings
 }
 
 /// The arrows between the first folders of a crate, with the names that their files use.
@@ -247,7 +208,7 @@ mod tests {
     use super::*;
 
     fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
-        circles_of(&arrows_of(&Tree::of(files), "a/src/lib.rs").unwrap().without_children_of(&[]))
+        circles_of(&arrows_of(&Tree::of(files), "a/src/lib.rs").unwrap())
     }
 
     /// Proves that two files which name each other are a circle, whether by `use`, by a path or in a macro, and that its names are reported.
@@ -303,7 +264,7 @@ mod tests {
         assert_eq!(found("use super::third::Third;"), Vec::<String>::new());
     }
 
-    /// Proves that a module and a child that use each other are a circle, whichever way the module names the child, and that a file of the list may.
+    /// Proves that a module and a child that use each other are a circle, whichever way the module names the child.
     #[test]
     fn modules_and_children_that_use_each_other() {
         for uses in ["use child::f;", "use self::child::f as g;", "fn g() { child::f() }", "fn g() { vec![self::child::f()] }"] {
@@ -314,14 +275,7 @@ mod tests {
                 ("a/src/one/child.rs", "use super::Own; pub fn f() -> Own {}"),
             ];
             assert_eq!(circles(&files), [["a/src/one.rs", "a/src/one/child.rs"]], "{uses}");
-            let all = arrows_of(&Tree::of(&files), "a/src/lib.rs").unwrap();
-            assert!(circles_of(&all.without_children_of(&["a/src/one.rs"])).is_empty(), "{uses}");
-            assert_eq!(needless(&all, &["a/src/one.rs"]), []);
         }
-        let files = [("a/src/lib.rs", "mod one; use crate::one::f;"), ("a/src/one.rs", "pub fn f() {}")];
-        let all = arrows_of(&Tree::of(&files), "a/src/lib.rs").unwrap();
-        assert_eq!(needless(&all, &["a/src/lib.rs"]).len(), 1);
-        assert!(USED_BY_CHILDREN.is_sorted());
     }
 
     /// Proves that declarations, tests, and a module that re-exports items of its own children are no circles, and that a re-export leads to the

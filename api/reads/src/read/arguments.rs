@@ -10,28 +10,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Difference, FilterOf, Read};
-
-/// The arguments that the shell declares.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Shared {
-    /// How many items to return at most.
-    #[schemars(range(min = 1, max = 200))]
-    pub(super) limit: Option<usize>,
-    /// The number of days to look back, including today.
-    #[serde(default = "days_default")]
-    #[schemars(range(min = 1, max = 90))]
-    pub(super) days: i64,
-    /// Where to continue: the `next` of an earlier answer to the same arguments.
-    pub(super) after: Option<String>,
-    /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub(super) as_of: Option<String>,
-}
-
-fn days_default() -> i64 {
-    7
-}
+use super::definition::{Difference, Read};
+use super::shared::{FilterOf, Shared};
 
 /// The arguments of a read.
 pub(super) struct Arguments<T: Read> {

@@ -8,8 +8,8 @@ use jiff::civil::Date;
 use operation::problem::Problem;
 use schemas::views::records::Redact;
 
-use super::RecordOf;
 use super::reader::Reader;
+use super::shared::RecordOf;
 
 /// The first records of a ranked list, for callers below the paid tier.
 pub struct FreeRows<R> {

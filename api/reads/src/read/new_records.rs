@@ -12,7 +12,7 @@ use schemas::position::Seq;
 use schemas::views::records::Record;
 
 use super::reader::Reader;
-use super::{FilterOf, RecordOf};
+use super::shared::{FilterOf, RecordOf};
 
 /// The fewest changes that a search of new records reads.
 const CHANGES_MIN: usize = 100;

@@ -26,9 +26,8 @@ use schemas::views::accounts::Tier;
 use schemas::views::records::Record;
 use serde::Serialize;
 
-use super::RecordOf;
-use super::arguments::Shared;
 use super::pages::{Next, empty_page_note};
+use super::shared::{RecordOf, Shared};
 
 /// A service at one position, for one call.
 pub struct Reader<S: WatchableFeed> {

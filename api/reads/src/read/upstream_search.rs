@@ -16,9 +16,9 @@ use schemas::views::records::Record;
 use serde_json::Value;
 use upstreams::live::Question;
 
-use super::RecordOf;
 use super::pages::{Collected, Extent, Next, Place, Taken, collect};
 use super::reader::Reader;
+use super::shared::RecordOf;
 
 /// When a search may be repeated that an upstream did not answer, in seconds.
 const RETRY_AFTER_S: u64 = 15;
