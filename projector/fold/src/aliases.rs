@@ -2,13 +2,13 @@
 
 use schemas::views::records::{alias_key, former_key};
 
-use crate::records::{Read, Rules, State};
+use crate::records::{DecisionRow, Rules, State};
 use crate::service::Undecided;
 
 /// The decision state that [`remember`] reads.
-pub fn reads<'a>(number: &str, aliases: &'a [String]) -> impl Iterator<Item = Read> + 'a {
-    let former = (!aliases.is_empty()).then(|| Read::Source(former_key(number)));
-    aliases.iter().map(|alias| Read::Source(alias_key(alias))).chain(former)
+pub fn reads<'a>(number: &str, aliases: &'a [String]) -> impl Iterator<Item = DecisionRow> + 'a {
+    let former = (!aliases.is_empty()).then(|| DecisionRow::State(former_key(number)));
+    aliases.iter().map(|alias| DecisionRow::State(alias_key(alias))).chain(former)
 }
 
 /// Remembers that a record has earlier numbers.

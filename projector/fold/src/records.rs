@@ -53,7 +53,7 @@ pub trait Rules: Send + Sync + 'static {
 
     /// Returns the rows that [`Self::decide`] will read, as far as the fact tells: they are fetched for a whole batch at once. One that is not read after
     /// all does no harm.
-    fn reads(fact: &Fact<Self::Fact>) -> Vec<Read>;
+    fn reads(fact: &Fact<Self::Fact>) -> Vec<DecisionRow>;
 
     /// See [`Service::change_details`].
     #[must_use]
@@ -109,11 +109,11 @@ pub trait Rules: Send + Sync + 'static {
 
 /// A row that a decision reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum DecisionRow {
     /// The record with an id.
     Record(String),
     /// The decision state under a key.
-    Source(String),
+    State(String),
 }
 
 /// A stored row, and the record that it is to have.
@@ -135,7 +135,7 @@ impl<'a, T: Rules> State<'a, T> {
     ///
     /// # Errors
     /// When one of the rows has not been fetched.
-    pub fn need(&mut self, reads: impl IntoIterator<Item = Read>) -> Result<(), Undecided> {
+    pub fn need(&mut self, reads: impl IntoIterator<Item = DecisionRow>) -> Result<(), Undecided> {
         let rows = reads.into_iter().map(row_of::<T>);
         all(rows.map(|(table, key)| self.rows.get(table, &key).map(drop))).map(drop)
     }
@@ -370,10 +370,10 @@ impl<T: Rules> Service for Records<T> {
 }
 
 /// The table and the key of a row that a decision reads.
-fn row_of<T: Rules>(read: Read) -> (&'static Table, Key) {
+fn row_of<T: Rules>(read: DecisionRow) -> (&'static Table, Key) {
     match read {
-        Read::Record(id) => (T::TABLES.records, key![id]),
-        Read::Source(key) => (T::TABLES.sources, key![key]),
+        DecisionRow::Record(id) => (T::TABLES.records, key![id]),
+        DecisionRow::State(key) => (T::TABLES.sources, key![key]),
     }
 }
 

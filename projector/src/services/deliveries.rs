@@ -8,7 +8,7 @@ use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
 use schemas::views::deliveries::{Attempt, Delivery, DeliveryCommand, DeliveryRequest, State as DeliveryState, TABLES, message_id};
 use schemas::views::records::RecordTables;
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The deliveries service.
@@ -30,8 +30,8 @@ impl Rules for DeliveriesRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<DeliveryCommand>) -> Vec<Read> {
-        vec![Read::Record(fact.key.clone())]
+    fn reads(fact: &Fact<DeliveryCommand>) -> Vec<DecisionRow> {
+        vec![DecisionRow::Record(fact.key.clone())]
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<DeliveryCommand>) -> Result<(), Undecided> {

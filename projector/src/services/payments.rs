@@ -7,7 +7,7 @@ use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{Claim, Payment, PaymentCommand, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys};
 use schemas::views::records::RecordTables;
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 use fold::transfers::claim_transfer;
 
@@ -30,13 +30,13 @@ impl Rules for PaymentsRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
+    fn reads(fact: &Fact<PaymentCommand>) -> Vec<DecisionRow> {
         let transfer = match &fact.data {
             Some(PaymentCommand::Settled(settlement)) => transfer_keys(settlement).unwrap_or_default(),
             _ => TransferKeys::default(),
         };
-        let sources = transfer.all().map(|key| Read::Source(key.to_owned()));
-        sources.chain([Read::Record(fact.key.clone())]).collect()
+        let sources = transfer.all().map(|key| DecisionRow::State(key.to_owned()));
+        sources.chain([DecisionRow::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {

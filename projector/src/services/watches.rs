@@ -17,7 +17,7 @@ use schemas::views::watches::{
 };
 use serde_json::Value;
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 use fold::transfers::claim_transfer;
 
@@ -92,7 +92,7 @@ impl Rules for WatchesRules {
         avro::decode(topic.name, value).map(|fact: Fact<AccountCommand>| fact.map(Request::from))
     }
 
-    fn reads(fact: &Fact<Request>) -> Vec<Read> {
+    fn reads(fact: &Fact<Request>) -> Vec<DecisionRow> {
         let (command, more) = match own_request(fact) {
             Some(Request::Command(command)) => (command, command.once.iter().map(|once| once_key(once)).collect()),
             Some(Request::Purchase { command, transfer }) => {
@@ -100,10 +100,10 @@ impl Rules for WatchesRules {
             }
             Some(Request::Nothing | Request::Unreadable(_)) | None => return Vec::new(),
         };
-        let own = [Read::Record(command.item_id.clone()), Read::Source(saved_ids_key(command))];
+        let own = [DecisionRow::Record(command.item_id.clone()), DecisionRow::State(saved_ids_key(command))];
         let of_watch = [ends_key(&command.account, &command.service), deleted_key(&command.item_id)];
         let of_watch = of_watch.into_iter().filter(|_| kind_of(&command.request) == kind::WATCH);
-        own.into_iter().chain(of_watch.chain(more).map(Read::Source)).collect()
+        own.into_iter().chain(of_watch.chain(more).map(DecisionRow::State)).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<Request>) -> Result<(), Undecided> {

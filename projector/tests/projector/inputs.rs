@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use fold::changes_read::read_change;
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::{Service, Undecided};
 use labs::record::{Lead, TABLES};
 use projector::decider::Decider;
@@ -38,8 +38,8 @@ impl Rules for Counted {
         read_change(topic, value)
     }
 
-    fn reads(fact: &Fact<Recall>) -> Vec<Read> {
-        fact.data.iter().map(|recall| Read::Record(recall.id.clone())).collect()
+    fn reads(fact: &Fact<Recall>) -> Vec<DecisionRow> {
+        fact.data.iter().map(|recall| DecisionRow::Record(recall.id.clone())).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<Recall>) -> Result<(), Undecided> {

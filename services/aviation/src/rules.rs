@@ -17,7 +17,7 @@ use schemas::views::aviation::{AirworthinessDirective, CORRECTED, CURRENT, Direc
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The service's two folds.
@@ -54,15 +54,16 @@ impl Rules for AviationRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<DirectiveFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<DirectiveFact>) -> Vec<DecisionRow> {
         let Some(document) = &fact.data else { return Vec::new() };
-        let mut reads = vec![Read::Source(document_key(&document.number))];
-        let replaced = Some(&document.superseded_by).filter(|by| !by.is_empty()).map(|_| Read::Record(document.number.clone()));
+        let mut reads = vec![DecisionRow::State(document_key(&document.number))];
+        let replaced = Some(&document.superseded_by).filter(|by| !by.is_empty()).map(|_| DecisionRow::Record(document.number.clone()));
         reads.extend(replaced);
         if let Ok(found) = split(&text_of(document).1) {
-            reads.extend(found.into_iter().flat_map(|one| [Read::Source(replaced_key(&one.number)), Read::Record(one.number)]));
+            reads
+                .extend(found.into_iter().flat_map(|one| [DecisionRow::State(replaced_key(&one.number)), DecisionRow::Record(one.number)]));
         } else {
-            reads.push(Read::Source(document_key(&document.correction_of)));
+            reads.push(DecisionRow::State(document_key(&document.correction_of)));
         }
         reads
     }

@@ -13,7 +13,7 @@ use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The stream that takes precedence for an award's fields and an action's amount.
@@ -84,10 +84,10 @@ impl Rules for AwardsRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<AwardFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<AwardFact>) -> Vec<DecisionRow> {
         let Some(award) = &fact.data else { return Vec::new() };
-        let action = (award.kind == kind::ACTION).then(|| Read::Source(action_key(award)));
-        [Read::Record(award.award_id.clone()), Read::Source(award_key(&award.award_id))].into_iter().chain(action).collect()
+        let action = (award.kind == kind::ACTION).then(|| DecisionRow::State(action_key(award)));
+        [DecisionRow::Record(award.award_id.clone()), DecisionRow::State(award_key(&award.award_id))].into_iter().chain(action).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<AwardFact>) -> Result<(), Undecided> {

@@ -21,7 +21,7 @@ use self::batch::{Observed, OpenBatch};
 pub use self::variant::CadenceRules;
 pub(crate) use self::variant::VariantState;
 use self::variant::{item_id, variant_key};
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// How many stores are listed.
@@ -43,7 +43,7 @@ impl Rules for CadenceRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<StockFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<StockFact>) -> Vec<DecisionRow> {
         let Some((host, rest)) = parts(&fact.key) else { return Vec::new() };
         let keys = match (rest.strip_prefix("v/"), &fact.data) {
             (Some(variant), Some(data)) => {
@@ -52,7 +52,7 @@ impl Rules for CadenceRules {
             (Some(variant), None) => vec![batch::head_key(host), variant_key(host, variant)],
             (None, _) => vec![batch::head_key(host), store_key(host), STORES_KEY.to_owned()],
         };
-        keys.into_iter().map(Read::Source).collect()
+        keys.into_iter().map(DecisionRow::State).collect()
     }
 
     fn change_details(record: &Item, change: &RecordChange<Item>) -> ItemDetails {

@@ -31,7 +31,7 @@ use self::companies::{Listed, Named, cik_key, name_key};
 pub use self::decision::CatalystsRules;
 use self::decision::{Decision, forget_name, set_anchor, set_dates, set_ticker_by_name, withdraw};
 use fold::aliases;
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The catalysts service.
@@ -66,25 +66,25 @@ impl Rules for CatalystsRules {
         }
     }
 
-    fn reads(fact: &Fact<CatalystFact>) -> Vec<Read> {
-        let source = |key: Option<String>| key.map(Read::Source);
+    fn reads(fact: &Fact<CatalystFact>) -> Vec<DecisionRow> {
+        let source = |key: Option<String>| key.map(DecisionRow::State);
         match &fact.data {
             Some(CatalystFact::Trial(trial)) => {
                 let company = source(name_key(&trial.sponsor).filter(|_| trials::is_candidate(trial)));
                 let numbers = aliases::reads(&trial.number, &trial.aliases);
-                [Some(Read::Record(trials::id(&fact.key))), company].into_iter().flatten().chain(numbers).collect()
+                [Some(DecisionRow::Record(trials::id(&fact.key))), company].into_iter().flatten().chain(numbers).collect()
             }
             Some(CatalystFact::Meeting(meeting)) => {
                 let identity = notices::identity(meeting);
-                vec![Read::Source(docket_key(&identity)), Read::Record(adcom_id(&identity))]
+                vec![DecisionRow::State(docket_key(&identity)), DecisionRow::Record(adcom_id(&identity))]
             }
             Some(CatalystFact::Statement(statement)) if statement.stream == TICKERS => {
                 [source(Some(cik_key(&statement.cik))), source(name_key(&statement.company))].into_iter().flatten().collect()
             }
             Some(CatalystFact::Statement(statement)) => {
-                vec![Read::Source(cik_key(&statement.cik)), Read::Source(pdufa::key(&statement.cik))]
+                vec![DecisionRow::State(cik_key(&statement.cik)), DecisionRow::State(pdufa::key(&statement.cik))]
             }
-            None if fact.key.starts_with("clinical_trials/") => vec![Read::Record(trials::id(&fact.key))],
+            None if fact.key.starts_with("clinical_trials/") => vec![DecisionRow::Record(trials::id(&fact.key))],
             None => Vec::new(),
         }
     }

@@ -25,7 +25,7 @@ pub use self::candidate::CoverageRules;
 use self::candidate::{Candidate, Candidates, Owner, is_recent, lead_of, rule_fact};
 use self::carriers::Carrier;
 use self::entities::Entity;
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The coverage service.
@@ -58,7 +58,7 @@ impl Rules for CoverageRules {
     }
 
     /// The facts about the business, and the rows of the leads that follow if nothing else is known of it, which is so for most facts.
-    fn reads(fact: &Fact<CoverageFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<CoverageFact>) -> Vec<DecisionRow> {
         let (owner, leads) = match &fact.data {
             Some(CoverageFact::Carrier(data)) => {
                 let (owner, mut carrier) = (carriers::owner(&data.dot), Carrier::default());
@@ -74,7 +74,7 @@ impl Rules for CoverageRules {
             }
             None => (None, Candidates::new()),
         };
-        let facts = [owner_key(&fact.key)].into_iter().chain(owner).map(Read::Source);
+        let facts = [owner_key(&fact.key)].into_iter().chain(owner).map(DecisionRow::State);
         facts.chain(leads.values().flat_map(leads::reads)).collect()
     }
 

@@ -30,7 +30,7 @@ use schemas::views::awards::Award;
 use schemas::views::records::RecordTables;
 
 use fold::changes_read::read_change;
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 pub use self::state::ExclusionsRules;
@@ -75,21 +75,21 @@ impl Rules for ExclusionsRules {
         }
     }
 
-    fn reads(fact: &Fact<ExclusionInput>) -> Vec<Read> {
-        let of_uei = |uei: &str| [Read::Source(uei_key(uei)), Read::Record(hit_id(uei))];
+    fn reads(fact: &Fact<ExclusionInput>) -> Vec<DecisionRow> {
+        let of_uei = |uei: &str| [DecisionRow::State(uei_key(uei)), DecisionRow::Record(hit_id(uei))];
         match &fact.data {
             Some(ExclusionInput::Award(award)) => {
                 let entity = (!award.recipient_uei.is_empty()).then(|| of_uei(&award.recipient_uei));
                 recompete::reads(award).into_iter().chain(entity.into_iter().flatten()).collect()
             }
             Some(ExclusionInput::Exclusion(row)) => {
-                let own = Read::Record(exclusion_id(&fact.key));
+                let own = DecisionRow::Record(exclusion_id(&fact.key));
                 let entity = (!row.uei.is_empty()).then(|| of_uei(&row.uei)).into_iter().flatten();
-                let cage = (!row.cage.is_empty()).then(|| Read::Source(cage_key(&row.cage)));
+                let cage = (!row.cage.is_empty()).then(|| DecisionRow::State(cage_key(&row.cage)));
                 [own].into_iter().chain(entity).chain(cage).collect()
             }
             Some(ExclusionInput::Company(company)) => contradiction::reads(company),
-            None => vec![Read::Record(exclusion_id(&fact.key))],
+            None => vec![DecisionRow::Record(exclusion_id(&fact.key))],
         }
     }
 

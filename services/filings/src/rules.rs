@@ -14,7 +14,7 @@ use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES, Topic};
 use schemas::views::records::RecordTables;
 use serde::{Deserialize, Serialize};
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// How many filings of one company and form are remembered to find what an amendment amends: the newest ones.
@@ -64,14 +64,14 @@ impl Rules for FilingsRules {
         }
     }
 
-    fn reads(fact: &Fact<FilingsFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<FilingsFact>) -> Vec<DecisionRow> {
         match &fact.data {
             Some(FilingsFact::Filing(filing)) => {
                 let id = filing_id(&filing.accession, &filing.cik);
-                let related = is_amended(&filing.base_form).then(|| Read::Source(related_key(filing)));
-                [Read::Record(id.clone()), Read::Source(id)].into_iter().chain(related).collect()
+                let related = is_amended(&filing.base_form).then(|| DecisionRow::State(related_key(filing)));
+                [DecisionRow::Record(id.clone()), DecisionRow::State(id)].into_iter().chain(related).collect()
             }
-            Some(FilingsFact::Trade(trade)) => vec![Read::Record(trade_id(trade))],
+            Some(FilingsFact::Trade(trade)) => vec![DecisionRow::Record(trade_id(trade))],
             None => Vec::new(),
         }
     }

@@ -21,7 +21,7 @@ use schemas::views::records::{RecordChange, RecordTables};
 
 use self::category::{CLASSIFIER, Classifier};
 use self::signal::{History, Investigator, OwnLead};
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The labs service.
@@ -66,10 +66,15 @@ impl<L: Lexicon> Rules for RulesUnder<L> {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<GrantFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<GrantFact>) -> Vec<DecisionRow> {
         let id = id_of(&fact.key);
-        let investigator = fact.data.iter().filter_map(|grant| signal::number(grant)).map(|number| Read::Source(investigator_key(number)));
-        [Read::Source(HISTORY.to_owned()), Read::Source(lead_key(&id))].into_iter().chain(investigator).chain([Read::Record(id)]).collect()
+        let investigator =
+            fact.data.iter().filter_map(|grant| signal::number(grant)).map(|number| DecisionRow::State(investigator_key(number)));
+        [DecisionRow::State(HISTORY.to_owned()), DecisionRow::State(lead_key(&id))]
+            .into_iter()
+            .chain(investigator)
+            .chain([DecisionRow::Record(id)])
+            .collect()
     }
 
     fn change_details(record: &Lead, _change: &RecordChange<Lead>) -> LinkDetails {

@@ -12,7 +12,7 @@ use schemas::topics::{CHANGES_NAMES, MARKS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The service's two folds.
@@ -34,9 +34,9 @@ impl Rules for NamesRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<MarkFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<MarkFact>) -> Vec<DecisionRow> {
         let serial = serial_of(&fact.key);
-        vec![Read::Record(serial.to_owned()), Read::Source(serial.to_owned())]
+        vec![DecisionRow::Record(serial.to_owned()), DecisionRow::State(serial.to_owned())]
     }
 
     fn change_details(record: &Trademark, change: &RecordChange<Trademark>) -> TrademarkDetails {

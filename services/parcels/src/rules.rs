@@ -33,7 +33,7 @@ use self::parcel::change;
 use self::roll::{Area, Roll};
 pub use self::state::ParcelsRules;
 use self::state::{record_id, roll_key, stats_key, township_key};
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The parcels service.
@@ -73,33 +73,33 @@ impl Rules for ParcelsRules {
         }
     }
 
-    fn reads(fact: &Fact<ParcelsFact>) -> Vec<Read> {
-        let of_parcel = |pin: &str| vec![Read::Source(roll_key(pin)), Read::Record(record_id(pin))];
+    fn reads(fact: &Fact<ParcelsFact>) -> Vec<DecisionRow> {
+        let of_parcel = |pin: &str| vec![DecisionRow::State(roll_key(pin)), DecisionRow::Record(record_id(pin))];
         match &fact.data {
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::CYCLE => {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
-                vec![Read::Source(township_key(&data.township)), Read::Source(stats_key(&area))]
+                vec![DecisionRow::State(township_key(&data.township)), DecisionRow::State(stats_key(&area))]
             }
             // Decisions ignore it.
             Some(ParcelsFact::Parcel(data)) if data.kind == parcels::UNIVERSE => Vec::new(),
             Some(ParcelsFact::Parcel(data)) => {
                 let area = Area { township: data.township.clone(), neighborhood: data.neighborhood.clone() };
                 let township = Area { neighborhood: String::new(), ..area.clone() };
-                let stats = [&area, &township].map(|area| Read::Source(stats_key(area)));
-                let waiting = (data.kind == parcels::ASSESSMENT).then(|| Read::Source(liens::waiting_key(&data.pin)));
-                let shared = (!data.mailing_hash.is_empty()).then(|| Read::Source(exemptions::shared_key(&data.mailing_hash)));
+                let stats = [&area, &township].map(|area| DecisionRow::State(stats_key(area)));
+                let waiting = (data.kind == parcels::ASSESSMENT).then(|| DecisionRow::State(liens::waiting_key(&data.pin)));
+                let shared = (!data.mailing_hash.is_empty()).then(|| DecisionRow::State(exemptions::shared_key(&data.mailing_hash)));
                 of_parcel(&data.pin).into_iter().chain(stats).chain(waiting).chain(shared).collect()
             }
             Some(ParcelsFact::Permit(data)) if data.pin.is_empty() => Vec::new(),
             Some(ParcelsFact::Permit(data)) => of_parcel(&data.pin).into_iter().chain([projects::read(data)]).collect(),
             Some(ParcelsFact::Sale(data)) if data.kind == sales::SALE => {
-                of_parcel(&data.pin).into_iter().chain([Read::Source(owner_key(&fact.key))]).collect()
+                of_parcel(&data.pin).into_iter().chain([DecisionRow::State(owner_key(&fact.key))]).collect()
             }
             Some(ParcelsFact::Lien(_)) => liens::reads(&fact.key),
-            Some(ParcelsFact::Sale(data)) => vec![Read::Source(township_key(&data.township))],
+            Some(ParcelsFact::Sale(data)) => vec![DecisionRow::State(township_key(&data.township))],
             None => match projects::pin_of(&fact.key) {
                 Some(pin) => of_parcel(pin),
-                None => vec![Read::Source(owner_key(&fact.key))],
+                None => vec![DecisionRow::State(owner_key(&fact.key))],
             },
         }
     }

@@ -31,7 +31,7 @@ use velocity::views::set_lowest;
 
 pub use self::state::PhrasesRules;
 use self::state::{Rows, add_to_list, hour};
-use fold::records::{Read, Records, Rules};
+use fold::records::{DecisionRow, Records, Rules};
 use fold::service::Undecided;
 
 /// The service's two folds.
@@ -50,7 +50,7 @@ impl Rules for PhrasesRules {
         avro::decode(topic.name, value)
     }
 
-    fn reads(fact: &Fact<MentionFact>) -> Vec<Read> {
+    fn reads(fact: &Fact<MentionFact>) -> Vec<DecisionRow> {
         let keys = match &fact.data {
             Some(data) if data.kind == kind::DOC => {
                 let title = normal(&data.title);
@@ -73,7 +73,7 @@ impl Rules for PhrasesRules {
             Some(data) => day_of(&data.day).map(open_day_key).into_iter().chain([LOWEST_KEY.to_owned()]).collect(),
             None => vec![CLOCK_KEY.to_owned()],
         };
-        keys.into_iter().map(Read::Source).collect()
+        keys.into_iter().map(DecisionRow::State).collect()
     }
 
     fn change_details(_record: &Phrase, change: &RecordChange<Phrase>) -> PhraseDetails {

@@ -18,7 +18,7 @@ use schemas::views::receipts::{
 };
 use schemas::views::records::RecordTables;
 
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 use fold::transfers::claim_transfer;
 
@@ -80,7 +80,7 @@ impl Rules for ReceiptsRules {
         avro::decode(topic.name, value).map(|fact: Fact<ReceiptCommand>| fact.map(Request::from))
     }
 
-    fn reads(fact: &Fact<Request>) -> Vec<Read> {
+    fn reads(fact: &Fact<Request>) -> Vec<DecisionRow> {
         let Some(Request { action, transfer }) = own_request(fact) else { return Vec::new() };
         let chain_rows = |agent: &str| [source::owner(agent), source::agent(agent)];
         let issue_rows = |issue: &IssueRequest| {
@@ -98,7 +98,7 @@ impl Rules for ReceiptsRules {
             Action::Reserve(issue) => std::iter::once(source::request(&fact.key)).chain(chain_rows(&issue.agent_id)).collect(),
             Action::Release => vec![source::request(&fact.key)],
         };
-        sources.into_iter().chain(transfer.all().map(str::to_owned)).map(Read::Source).collect()
+        sources.into_iter().chain(transfer.all().map(str::to_owned)).map(DecisionRow::State).collect()
     }
 
     fn signs(fact: &Fact<Request>) -> bool {

@@ -11,7 +11,7 @@ use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
 
 use fold::aliases;
-use fold::records::{Read, Records, Rules, State};
+use fold::records::{DecisionRow, Records, Rules, State};
 use fold::service::Undecided;
 
 /// The research service.
@@ -45,8 +45,8 @@ impl Rules for ResearchRules {
         }
     }
 
-    fn reads(fact: &Fact<ResearchFact>) -> Vec<Read> {
-        let mut reads = vec![Read::Record(id_of(&fact.key))];
+    fn reads(fact: &Fact<ResearchFact>) -> Vec<DecisionRow> {
+        let mut reads = vec![DecisionRow::Record(id_of(&fact.key))];
         if let Some(ResearchFact::Trial(trial)) = &fact.data {
             reads.extend(aliases::reads(&trial.number, &trial.aliases));
         }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carriers::{self, Carrier};
 use super::entities::Entity;
-use super::{Candidate, Candidates, CoverageRules, Owner, Read, State};
+use super::{Candidate, Candidates, CoverageRules, DecisionRow, Owner, State};
 use fold::undecided::{Undecided, all};
 
 /// The most leads of a row. A further one is a lead of its own, and its evidence says so.
@@ -99,7 +99,7 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
     }))?;
     let members = rows.iter().flat_map(|(_, members)| members);
     state.need(members.flat_map(|Member { id, owner, day, .. }| {
-        [Read::Record(id.clone()), Read::Source(owner.clone()), Read::Source(counts_key(&day.to_string()))]
+        [DecisionRow::Record(id.clone()), DecisionRow::State(owner.clone()), DecisionRow::State(counts_key(&day.to_string()))]
     }))?;
     for (row, members) in rows {
         regroup(state, &row, &members, owner, now)?;
@@ -108,10 +108,10 @@ pub(super) fn update(state: &mut State<'_, CoverageRules>, owner: &str, before: 
 }
 
 /// The rows that are read for a lead as it follows from one source: its record, the leads with which it is compared, and the counts of its day.
-pub(super) fn reads(candidate: &Candidate) -> Vec<Read> {
+pub(super) fn reads(candidate: &Candidate) -> Vec<DecisionRow> {
     let Candidate { lead, row, .. } = candidate;
-    let sources = row.iter().cloned().chain([counts_key(&lead.trigger_date)]).map(Read::Source);
-    [Read::Record(lead.id.clone())].into_iter().chain(sources).collect()
+    let sources = row.iter().cloned().chain([counts_key(&lead.trigger_date)]).map(DecisionRow::State);
+    [DecisionRow::Record(lead.id.clone())].into_iter().chain(sources).collect()
 }
 
 /// The key of the counts of a day.

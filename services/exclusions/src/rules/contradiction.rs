@@ -17,7 +17,7 @@ use texts::crosswalk::{self, Company, Confidence};
 use self::select::{Selected, select};
 use super::state::Decision;
 use crate::record::CustomerPart;
-use fold::records::Read;
+use fold::records::DecisionRow;
 use fold::undecided::Undecided;
 
 pub(crate) use select::names_the_us;
@@ -128,9 +128,9 @@ fn companies(fact: &CompanyFact) -> Vec<&'static Company> {
 }
 
 /// The rows that [`decide`] will certainly read.
-pub(super) fn reads(fact: &CompanyFact) -> Vec<Read> {
-    let own = companies(fact).into_iter().map(|company| Read::Source(cik_key(&company.cik)));
-    let record = (fact.kind == REPORT).then(|| Read::Record(contradiction_id(&fact.cik, fact.fiscal_year)));
+pub(super) fn reads(fact: &CompanyFact) -> Vec<DecisionRow> {
+    let own = companies(fact).into_iter().map(|company| DecisionRow::State(cik_key(&company.cik)));
+    let record = (fact.kind == REPORT).then(|| DecisionRow::Record(contradiction_id(&fact.cik, fact.fiscal_year)));
     own.chain(record).collect()
 }
 

@@ -20,7 +20,7 @@ use self::awards::{Action, KnownAward, Need, NeedAward, YEAR_DAYS, award_key, da
 pub(super) use self::outcome::index;
 use self::outcome::{Step, is_near, rate};
 use super::state::Decision;
-use fold::records::Read;
+use fold::records::DecisionRow;
 use fold::undecided::{Undecided, all};
 
 /// The most awards that are remembered of a need: those that were signed last.
@@ -64,9 +64,12 @@ fn office(award: &Award) -> &str {
 }
 
 /// The rows that [`decide`] will certainly read.
-pub(super) fn reads(award: &Award) -> Vec<Read> {
+pub(super) fn reads(award: &Award) -> Vec<DecisionRow> {
     let need = Some(need_key(award)).filter(|key| !key.is_empty());
-    [Read::Source(award_key(&award.id)), Read::Record(candidate_id(&award.id))].into_iter().chain(need.map(Read::Source)).collect()
+    [DecisionRow::State(award_key(&award.id)), DecisionRow::Record(candidate_id(&award.id))]
+        .into_iter()
+        .chain(need.map(DecisionRow::State))
+        .collect()
 }
 
 /// Decides on a day what an award means: its own candidate, and those of the same need.

@@ -15,7 +15,7 @@ use texts::masked_text::masked_entry;
 
 use super::roll::Roll;
 use super::state::{ParcelsRules, roll_key};
-use fold::records::{Read, State};
+use fold::records::{DecisionRow, State};
 use fold::undecided::{Undecided, all};
 
 /// What entries begin with that satisfy a lien, in capitals.
@@ -191,8 +191,8 @@ fn id(key: &str) -> String {
 }
 
 /// The rows that a decision about a lien reads.
-pub(super) fn reads(key: &str) -> Vec<Read> {
-    vec![Read::Source(seen_key(key)), Read::Record(id(key))]
+pub(super) fn reads(key: &str) -> Vec<DecisionRow> {
+    vec![DecisionRow::State(seen_key(key)), DecisionRow::Record(id(key))]
 }
 
 /// The key of the liens that wait for a parcel with a PIN.

@@ -14,7 +14,7 @@ use texts::masked_text::masked_work;
 use super::permits::{CITY, number};
 use super::roll::Roll;
 use super::state::ParcelsRules;
-use fold::records::{Read, State};
+use fold::records::{DecisionRow, State};
 use fold::service::Undecided;
 
 /// The median of a job code needs so many cases.
@@ -52,8 +52,8 @@ fn record(roll: &Roll, pin: &str, number: &str) -> Option<Parcel> {
 }
 
 /// The record that a fact about a permit changes.
-pub(super) fn read(fact: &PermitFact) -> Read {
-    Read::Record(permit_id(cook::COUNTY, &fact.pin, &number(fact)))
+pub(super) fn read(fact: &PermitFact) -> DecisionRow {
+    DecisionRow::Record(permit_id(cook::COUNTY, &fact.pin, &number(fact)))
 }
 
 /// The parcel of a fact about a permit, by its key: `STREAM/PIN/NUMBER`.
