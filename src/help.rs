@@ -14,9 +14,9 @@ pub(crate) use examples;
 /// A closed set of values. Help, completions and man pages list them. Any text is accepted here: the command refuses an unknown one, suggests the nearest
 /// known one and ends with exit code 1.
 #[derive(Clone)]
-pub(crate) struct Known(pub(crate) fn() -> Vec<&'static str>);
+pub(crate) struct KnownValues(pub(crate) fn() -> Vec<&'static str>);
 
-impl TypedValueParser for Known {
+impl TypedValueParser for KnownValues {
     type Value = String;
 
     fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, Error> {

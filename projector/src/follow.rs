@@ -22,7 +22,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const WAKE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A partition and an offset in it.
-type Place = (&'static Topic, u32, LogOffset);
+type PartitionEnd = (&'static Topic, u32, LogOffset);
 
 /// Waits until a partition of the topics has a record after the checkpoint. Cancel-safe.
 ///
@@ -38,7 +38,7 @@ fn partitions(topics: &[&'static Topic]) -> impl Iterator<Item = (&'static Topic
 }
 
 /// Waits until a partition has a record after its offset, and returns the index of that partition.
-async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = Place>) -> Result<usize, Error> {
+async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = PartitionEnd>) -> Result<usize, Error> {
     let waits = places.enumerate().map(|(at, (topic, partition, offset))| async move {
         log.wait_past(topic, partition, offset).await?;
         Ok(at)
@@ -68,7 +68,7 @@ async fn wake_view(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static To
     let mut is_warned = false;
     loop {
         let waking = async {
-            let place = async |(topic, partition)| Ok::<Place, Error>((topic, partition, parts.log.end(topic, partition).await?));
+            let place = async |(topic, partition)| Ok::<PartitionEnd, Error>((topic, partition, parts.log.end(topic, partition).await?));
             let mut places = future::try_join_all(partitions(&inputs).map(place)).await?;
             is_warned = false;
             // Records from before this call may not be projected yet.

@@ -153,7 +153,7 @@ impl Named {
     }
 }
 
-struct Known {
+struct KnownSchemas {
     current: HashMap<&'static str, &'static Named>,
     by_fingerprint: HashMap<Fingerprint, &'static Named>,
 }
@@ -161,8 +161,8 @@ struct Known {
 /// Schemas that other processes wrote with.
 static LEARNED: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLock::new(RwLock::default);
 
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
+static KNOWN: LazyLock<KnownSchemas> = LazyLock::new(|| {
+    let mut known = KnownSchemas { current: HashMap::new(), by_fingerprint: HashMap::new() };
     for text in ALL.iter() {
         // A schema that does not parse is a bug in this crate. A test parses all of them, so that it is found before a release.
         let Ok(named) = Named::parse(text.json) else { continue };

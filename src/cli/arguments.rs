@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::commands::{AccountsCommand, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand, values};
 use crate::config::socket_address;
 use crate::demo;
-use crate::help::{Known, examples};
+use crate::help::{KnownValues, examples};
 use crate::role::Role;
 
 /// Public records as change feeds: polls upstreams, stores every change in a log, and serves feeds over REST and MCP.
@@ -42,7 +42,7 @@ pub(crate) struct Sources {
 #[derive(Args)]
 pub(crate) struct KeyArguments {
     /// The kind of the key.
-    #[arg(value_parser = Known(values::key_kinds))]
+    #[arg(value_parser = KnownValues(values::key_kinds))]
     pub(crate) kind: String,
     /// The key: the name of a person or company, a phrase, the host name of a shop, or SERVICE/ID of a record.
     pub(crate) key: String,
@@ -101,7 +101,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = examples!["highwater ingest cpsc fsis", "highwater ingest openfda --data-dir /var/lib/highwater"])]
     Ingest {
         /// The upstreams.
-        #[arg(required = true, value_name = "UPSTREAM", value_parser = Known(values::upstreams))]
+        #[arg(required = true, value_name = "UPSTREAM", value_parser = KnownValues(values::upstreams))]
         upstreams: Vec<String>,
         /// Has no effect: an ingest always syncs once. For scripts of earlier versions.
         #[arg(long, hide = true)]
@@ -111,7 +111,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = examples!["highwater replay recalls", "highwater replay all", "highwater replay --rejected", "highwater replay --parked"])]
     Replay {
         /// The view, or `all`.
-        #[arg(required_unless_present_any = ["rejected", "parked"], value_parser = Known(values::views_or_all))]
+        #[arg(required_unless_present_any = ["rejected", "parked"], value_parser = KnownValues(values::views_or_all))]
         view: Option<String>,
         /// Maps rejected records again instead.
         #[arg(long)]
@@ -165,7 +165,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = examples!["highwater redecide recalls"])]
     Redecide {
         /// The service.
-        #[arg(value_parser = Known(values::services))]
+        #[arg(value_parser = KnownValues(values::services))]
         service: String,
     },
     /// Creates, lists, rotates and revokes API keys.
@@ -231,10 +231,10 @@ pub(crate) enum CliCommand {
     ])]
     Export {
         /// The topic: a fact topic, or changes.SERVICE. With --format records also `all`. With --current a service.
-        #[arg(value_parser = Known(values::exported))]
+        #[arg(value_parser = KnownValues(values::exported))]
         topic: String,
         /// ndjson, csv or parquet for the records in a readable form; records for a lossless copy that `import` reads.
-        #[arg(long, default_value = "ndjson", value_parser = Known(values::formats))]
+        #[arg(long, default_value = "ndjson", value_parser = KnownValues(values::formats))]
         format: String,
         /// Exports the records of sync runs, too.
         #[arg(long)]
@@ -260,7 +260,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = examples!["highwater digest recalls", "highwater digest recalls --at 1200"])]
     Digest {
         /// The view.
-        #[arg(value_parser = Known(values::services))]
+        #[arg(value_parser = KnownValues(values::services))]
         view: String,
         /// Includes the history of the records.
         #[arg(long)]

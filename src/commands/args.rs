@@ -13,7 +13,7 @@ use table_file::Format;
 use super::backup::BackupArguments;
 use super::suppressions::SuppressionCommand;
 use crate::failure::Failure;
-use crate::help::{Known, examples};
+use crate::help::{KnownValues, examples};
 
 /// A command that needs an engine: that of a running process, or one opened for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -146,7 +146,7 @@ pub(crate) enum KeysCommand {
     #[command(after_help = examples!["highwater keys mint --tier business"])]
     Mint {
         /// The tier.
-        #[arg(long, value_parser = Known(values::tiers))]
+        #[arg(long, value_parser = KnownValues(values::tiers))]
         tier: String,
     },
     /// Lists keys with their ids, tiers and times.

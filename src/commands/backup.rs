@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use event_log::backup::{LeftOut, Plan, SEGMENT_BYTES, Source, back_up};
+use event_log::backup::{BackupFile, LeftOut, Plan, SEGMENT_BYTES, back_up};
 use schemas::clock::rfc3339;
 use serde::{Deserialize, Serialize};
 
@@ -97,12 +97,12 @@ fn key_places(config: &Config) -> Vec<(&'static str, PathBuf)> {
 }
 
 /// Lists the files that the backup holds.
-fn sources(data_dir: &Path, keys: &[(&str, PathBuf)]) -> io::Result<Vec<Source>> {
+fn sources(data_dir: &Path, keys: &[(&str, PathBuf)]) -> io::Result<Vec<BackupFile>> {
     let mut sources = Vec::new();
     let public = PUBLIC_FILES.iter().map(|name| (*name, data_dir.join(name)));
     for (name, path) in public.chain(keys.iter().cloned()) {
         if path.is_file() {
-            sources.push(Source { name: name.to_owned(), path });
+            sources.push(BackupFile { name: name.to_owned(), path });
         } else if path.is_dir() {
             for entry in fs::read_dir(&path)? {
                 let path = entry?.path();
@@ -111,7 +111,7 @@ fn sources(data_dir: &Path, keys: &[(&str, PathBuf)]) -> io::Result<Vec<Source>>
                     && path.extension().is_none_or(|extension| extension != "new")
                     && let Some(file) = path.file_name().and_then(|name| name.to_str())
                 {
-                    sources.push(Source { name: format!("{name}/{file}"), path });
+                    sources.push(BackupFile { name: format!("{name}/{file}"), path });
                 }
             }
         }

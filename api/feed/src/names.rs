@@ -30,14 +30,14 @@ const APPLIED_CHANGES_MAX: u64 = 50_000;
 /// The values of searched dimensions in one generation of a service's view.
 pub struct Names<R> {
     tables: &'static RecordTables,
-    known: RwLock<Known>,
+    known: RwLock<KnownValues>,
     /// Held while rows are read, so that they are read only once.
     load_lock: AsyncMutex<()>,
     records: PhantomData<fn() -> R>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownValues {
     /// All values of the changes up to this seq are in `values`.
     upto: Option<Seq>,
     values: HashMap<&'static str, Arc<BTreeSet<String>>>,
@@ -112,7 +112,7 @@ impl<R: Record> Names<R> {
             }
             values.insert(dimension, Arc::new(found));
         }
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { upto: Some(upto), values };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = KnownValues { upto: Some(upto), values };
         Ok(())
     }
 

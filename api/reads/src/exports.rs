@@ -91,7 +91,7 @@ impl RecordTable {
 
     /// The row of a change; `None` if tables leave its record out.
     fn row(&self, change: Change, day: Date) -> Option<Vec<Value>> {
-        let Change { seq, recorded_at, record: Record { id, mut fields } } = change;
+        let Change { seq, recorded_at, record: FeedRecord { id, mut fields } } = change;
         fields.insert("id".to_owned(), json!(id));
         let mut fields = (self.listed)(fields, day)?;
         let own = [json!(id), json!(seq), json!(recorded_at)];
@@ -106,12 +106,12 @@ impl RecordTable {
 struct Change {
     seq: u64,
     recorded_at: String,
-    record: Record,
+    record: FeedRecord,
 }
 
 /// A record in the feed.
 #[derive(Deserialize)]
-struct Record {
+struct FeedRecord {
     id: String,
     #[serde(flatten)]
     fields: Fields,

@@ -42,7 +42,7 @@ const EPOCH_S: i64 = 1_728_432_000;
 const JITTER_MAX: u64 = 180;
 
 /// A read of a stream.
-pub(crate) struct Read<'a> {
+pub(crate) struct StreamRead<'a> {
     pub(crate) context: &'a Arc<Context>,
     pub(crate) mounted: &'a Arc<Mounted>,
     pub(crate) index: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Read<'a> {
     pub(crate) is_head: bool,
 }
 
-impl Read<'_> {
+impl StreamRead<'_> {
     /// Answers the read with the arguments of the operation.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ where
     };
     if operation.is_durable_stream {
         let is_head = request.method == http::Method::HEAD;
-        let read = durable::Read { context, mounted, index, incoming, if_none_match, is_head };
+        let read = durable::StreamRead { context, mounted, index, incoming, if_none_match, is_head };
         return read.answer(arguments?).await;
     }
     if form == Form::Events {

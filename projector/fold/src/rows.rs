@@ -13,15 +13,15 @@ use view_store::View;
 use crate::undecided::Undecided;
 
 /// Rows by table and key; `None` for a row that does not exist.
-type Known = HashMap<&'static str, HashMap<Key, Option<Bytes>>>;
+type FetchedRows = HashMap<&'static str, HashMap<Key, Option<Bytes>>>;
 
 /// A cache of rows for decisions. A missing row is recorded and fetched before the decision is repeated, so that `decide` remains pure and
 /// a batch needs few round trips.
 #[derive(Default)]
 pub struct Rows {
-    known: Known,
+    known: FetchedRows,
     /// The rows of the previous batch, which is being committed.
-    committing: Known,
+    committing: FetchedRows,
     missing: Vec<(&'static Table, Key)>,
     keys: Arc<SigningKeys>,
 }

@@ -76,7 +76,7 @@ pub struct Page {
 /// # Errors
 /// [`Error::Damaged`] if a block is missing or damaged, and any error of reading rows.
 pub async fn read_page(view: &dyn View, table: &'static Table, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
-    Source { view, table, cache: None }.page(after, upto, limit).await
+    BlockSource { view, table, cache: None }.page(after, upto, limit).await
 }
 
 /// Returns the last seq, at most `upto`, that was recorded at or before `at_ms` (milliseconds since 1970); 0 if there is none.
@@ -84,7 +84,7 @@ pub async fn read_page(view: &dyn View, table: &'static Table, after: Seq, upto:
 /// # Errors
 /// As [`read_page`].
 pub async fn seq_at(view: &dyn View, table: &'static Table, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
-    Source { view, table, cache: None }.seq_at(at_ms, upto).await
+    BlockSource { view, table, cache: None }.seq_at(at_ms, upto).await
 }
 
 /// Reads a feed through a cache of full blocks. A page whose blocks are cached costs no read and no check.
@@ -151,19 +151,19 @@ impl FeedReader {
         Ok(try_join_all(read).await?.concat())
     }
 
-    fn source(&self) -> Source<'_> {
-        Source { view: self.view.as_ref(), table: self.table, cache: Some(&self.cache) }
+    fn source(&self) -> BlockSource<'_> {
+        BlockSource { view: self.view.as_ref(), table: self.table, cache: Some(&self.cache) }
     }
 }
 
 /// The source of blocks: a feed table, and a cache if there is one.
-struct Source<'a> {
+struct BlockSource<'a> {
     view: &'a dyn View,
     table: &'static Table,
     cache: Option<&'a FeedCache>,
 }
 
-impl Source<'_> {
+impl BlockSource<'_> {
     async fn block(&self, number: u64) -> Result<Arc<FeedBlock>, Error> {
         match self.cached(number) {
             Some(block) => Ok(block),

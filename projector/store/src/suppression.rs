@@ -27,14 +27,14 @@ const PAGE_ROWS: usize = 1_000;
 /// A view store that hides suppressed fields.
 pub struct SuppressingStore {
     inner: Arc<dyn ViewStore>,
-    known: RwLock<Option<Known>>,
+    known: RwLock<Option<KnownKeys>>,
     /// Held while the keys are read, so that they are read only once.
     loading: Mutex<()>,
 }
 
 /// The suppressed keys as of a position of the accounts view.
 #[derive(Clone)]
-struct Known {
+struct KnownKeys {
     keys: Arc<SuppressedKeys>,
     generation: u64,
     seq: Seq,
@@ -48,25 +48,25 @@ impl SuppressingStore {
         Self { inner, known: RwLock::default(), loading: Mutex::default() }
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownKeys> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The suppressed keys. Those of this process are up to date; those of other processes are at most
     /// [`SUPPRESSION_CHECK_INTERVAL`] old.
     async fn keys(&self) -> Result<Arc<SuppressedKeys>, Error> {
-        let is_recent = |known: &Known| self.inner.is_shared() && known.checked.elapsed() < SUPPRESSION_CHECK_INTERVAL;
+        let is_recent = |known: &KnownKeys| self.inner.is_shared() && known.checked.elapsed() < SUPPRESSION_CHECK_INTERVAL;
         if let Some(known) = self.known().filter(is_recent) {
             return Ok(known.keys);
         }
         let checked = Instant::now();
         let view = self.inner.live(&ACCOUNTS).await?;
         let (generation, seq) = (view.generation(), view.checkpoint().await?.seq);
-        let is_current = |known: &Known| known.generation == generation && known.seq >= seq;
+        let is_current = |known: &KnownKeys| known.generation == generation && known.seq >= seq;
         if let Some(known) = self.known().filter(is_current) {
             let keys = Arc::clone(&known.keys);
             if self.inner.is_shared() {
-                *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { checked, ..known });
+                *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(KnownKeys { checked, ..known });
             }
             return Ok(keys);
         }
@@ -75,7 +75,7 @@ impl SuppressingStore {
             return Ok(known.keys);
         }
         let keys = Arc::new(SuppressedKeys::new(suppressed(&*view).await?.into_iter().map(|(kind, key, _)| (kind, key))));
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { keys: Arc::clone(&keys), generation, seq, checked });
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(KnownKeys { keys: Arc::clone(&keys), generation, seq, checked });
         Ok(keys)
     }
 }

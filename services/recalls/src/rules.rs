@@ -28,7 +28,7 @@ use schemas::views::recalls::{
 use serde::Serialize;
 use texts::folding::is_same_content;
 
-use self::merge::{Alike, Place};
+use self::merge::{Alike, LikenessPlace};
 use fold::rows::Rows;
 use fold::service::{Draft, Service, Undecided};
 
@@ -60,7 +60,7 @@ impl Service for Recalls {
             out.push((&SETS, key![members_of(&identity)]));
             // If it is the only fact of its recall, this is the recall's position among those with the same likeness.
             if let Some(likeness) = merge::likeness_of(&data.brand, &data.title, &data.date) {
-                let place = Place { likeness, day: day_of(&data.date) };
+                let place = LikenessPlace { likeness, day: day_of(&data.date) };
                 out.extend(place.sets().map(|name| (&SETS as &'static Table, key![name])));
             }
             out.push((&RECALLS, key![identity]));
@@ -242,7 +242,7 @@ struct Decision<'a> {
     sets: BTreeMap<String, Set>,
     /// Recalls built from their own facts alone, each with its position among those with the same likeness. Only those that were requested;
     /// the `member` sets no longer change by then.
-    recalls: BTreeMap<String, Option<(Recall, Option<Place>)>>,
+    recalls: BTreeMap<String, Option<(Recall, Option<LikenessPlace>)>>,
 }
 
 /// A set with the changes of this decision.
@@ -275,7 +275,7 @@ impl Decision<'_> {
         let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
         let mut old_places = Vec::with_capacity(touched.len());
         for id in &touched {
-            old_places.push((id.clone(), self.own_recall(id, self.before)?.as_ref().and_then(Place::of)));
+            old_places.push((id.clone(), self.own_recall(id, self.before)?.as_ref().and_then(LikenessPlace::of)));
         }
         if let Some(before) = self.before
             && old_identity != identity
@@ -362,10 +362,10 @@ impl Decision<'_> {
     }
 
     /// Returns the recall of one identity after this fact, from its own facts, and its position among those with the same likeness.
-    fn recall_now(&mut self, identity: &str) -> Result<Option<&(Recall, Option<Place>)>, Undecided> {
+    fn recall_now(&mut self, identity: &str) -> Result<Option<&(Recall, Option<LikenessPlace>)>, Undecided> {
         if !self.recalls.contains_key(identity) {
             let known = self.own_recall(identity, Some(self.note))?.map(|recall| {
-                let place = Place::of(&recall);
+                let place = LikenessPlace::of(&recall);
                 (recall, place)
             });
             self.recalls.insert(identity.to_owned(), known);
@@ -374,7 +374,7 @@ impl Decision<'_> {
     }
 
     /// Returns the recalls with the same likeness around a position, with the changes of this decision.
-    fn alike(&mut self, place: &Place) -> Result<Alike, Undecided> {
+    fn alike(&mut self, place: &LikenessPlace) -> Result<Alike, Undecided> {
         let mut alike = Alike::default();
         for name in place.sets() {
             alike.extend(&self.set(name)?.items);
@@ -442,7 +442,7 @@ fn draft(id: &str, before: Option<(Recall, Seq, Seq)>, after: Recall) -> Option<
 /// A note as its row contains it: without the sets, which have rows of their own.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Source<'a> {
+struct StateRow<'a> {
     key: &'a str,
     version: i64,
     gone: bool,
@@ -454,7 +454,7 @@ struct Source<'a> {
 /// Writes the decision state of a note.
 fn remember(note: &Note, writes: &mut Vec<Write>) {
     let Note { key, version, gone, superseded_by, recall, sets: _ } = note;
-    let source = Source { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
+    let source = StateRow { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
     // A note without a key contains only sets.
     if !key.is_empty()
         && let Ok(value) = serde_json::to_vec(&source)

@@ -32,7 +32,7 @@ use schemas::topics::{self, Topic};
 pub use self::manifest::{FileEntry, LeftOut};
 pub use self::restore::Backup;
 pub use self::segment::SEGMENT_BYTES;
-pub use self::write::{Plan, Source, Written, back_up};
+pub use self::write::{BackupFile, Plan, Written, back_up};
 
 /// Why a backup cannot be written, read or restored.
 #[derive(Debug, thiserror::Error)]

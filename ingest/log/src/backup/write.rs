@@ -25,7 +25,7 @@ const CONTENTS: [&str; 6] = ["files", "lock", "log", "manifest", "manifest.new",
 
 /// A file that belongs to the log.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct BackupFile {
     /// The name of the file in the backup: a relative path.
     pub name: String,
     /// Where it is.
@@ -39,7 +39,7 @@ pub struct Plan<'a> {
     /// An older backup of the same log: its full segments are hard links in the new backup, or copies where links are not possible.
     pub base: Option<&'a Path>,
     /// Lists the files. Called after the end offsets are fixed, so that what the log refers to is among them.
-    pub sources: &'a (dyn Fn() -> Result<Vec<Source>, std::io::Error> + Send + Sync),
+    pub sources: &'a (dyn Fn() -> Result<Vec<BackupFile>, std::io::Error> + Send + Sync),
     /// What the backup does not hold.
     pub left_out: Vec<LeftOut>,
     /// The size at which a segment is full, in bytes of keys and values before compression; [`SEGMENT_BYTES`](super::SEGMENT_BYTES) except in tests.
@@ -80,7 +80,7 @@ pub struct Written {
 /// The directory holds something else or cannot be written, the log cannot be read, or the work was stopped. The previous backup in the directory
 /// remains complete.
 pub async fn back_up(log: &dyn EventLog, plan: Plan<'_>, mut progress: impl FnMut(u64, u64) -> bool + Send) -> Result<Written, Error> {
-    let place = Place::open(&plan)?;
+    let place = BackupDir::open(&plan)?;
     let ends = Ends::read(log, &all_topics()).await?;
     for (dir, manifest) in place.earlier() {
         check_continues(log, dir, manifest, &ends).await?;
@@ -162,7 +162,7 @@ pub(super) async fn is_last_record(log: &dyn EventLog, topic: &'static Topic, se
 }
 
 /// The directory of a backup while it is written.
-struct Place {
+struct BackupDir {
     dir: PathBuf,
     /// The backup that is in the directory.
     previous: Option<Manifest>,
@@ -175,7 +175,7 @@ struct Place {
     _lock: File,
 }
 
-impl Place {
+impl BackupDir {
     fn open(plan: &Plan<'_>) -> Result<Self, Error> {
         let Plan { dir, base, .. } = *plan;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(Error::file(dir))?;

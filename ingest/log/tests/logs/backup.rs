@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event_log::backup::{Backup, Error, LeftOut, Plan, Source, Written, back_up};
+use event_log::backup::{Backup, BackupFile, Error, LeftOut, Plan, Written, back_up};
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Headers, Record, Stored};
 use schemas::topics::{self, ACCOUNTS, CHANGES_RECALLS, IMPORTS, RECALLS, Topic};
@@ -39,12 +39,12 @@ async fn contents(log: &dyn EventLog) -> Vec<(&'static str, u32, Vec<Stored>)> {
     contents_of(log, topics::ALL).await
 }
 
-fn plan<'a>(dir: &'a Path, base: Option<&'a Path>, sources: &'a (dyn Fn() -> std::io::Result<Vec<Source>> + Send + Sync)) -> Plan<'a> {
+fn plan<'a>(dir: &'a Path, base: Option<&'a Path>, sources: &'a (dyn Fn() -> std::io::Result<Vec<BackupFile>> + Send + Sync)) -> Plan<'a> {
     let left_out = vec![LeftOut { what: "views".to_owned(), reason: "they are rebuilt".to_owned() }];
     Plan { dir, base, sources, left_out, segment_bytes: 200_000, version: "1".to_owned(), taken_at: "2026-11-25T00:00:00Z".to_owned() }
 }
 
-fn no_sources() -> std::io::Result<Vec<Source>> {
+fn no_sources() -> std::io::Result<Vec<BackupFile>> {
     Ok(Vec::new())
 }
 
@@ -78,7 +78,7 @@ async fn restored_log_is_equal_and_later_backups_write_what_is_new() {
     let at = |name: &str| dir.path().join(name);
     let log = filled_log(&at("log")).await;
     std::fs::write(at("secret"), "of an account").unwrap();
-    let sources = || Ok(vec![Source { name: "secrets/one".to_owned(), path: at("secret") }]);
+    let sources = || Ok(vec![BackupFile { name: "secrets/one".to_owned(), path: at("secret") }]);
     let first = back_up(&*log, plan(&at("backup"), None, &sources), |_, _| true).await.unwrap();
     assert_eq!((first.records, first.written, first.kept), (551, 5, 0), "three segments of recalls, one each of two other topics");
     assert_eq!(contents(&*restore(&at("backup"), &at("one")).await.unwrap()).await, contents(&*log).await);

@@ -43,12 +43,12 @@ pub(super) struct ByLetters<'a> {
     singular_weighted: WeightedText,
     rhyme: Option<String>,
     from_first_vowel: String,
-    mark: Read,
+    mark: ReadMark,
 }
 
 /// A mark that was read. What a rule needs is computed once for each mark.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadMark {
     /// The words joined, with numbers spelled.
     letters: String,
     /// The letters of the whole mark in the singular.
@@ -64,7 +64,7 @@ struct Read {
     weighted: Option<(u32, u32)>,
 }
 
-impl Read {
+impl ReadMark {
     /// Reads a mark in the normal form. Returns whether it has Latin letters and digits only.
     fn read(&mut self, text: &str) -> bool {
         write_spelled(text, &mut self.letters);
@@ -112,7 +112,7 @@ impl<'a> ByLetters<'a> {
             singular_weighted: WeightedText::of(whole_singular),
             rhyme: rules::rhyme(name),
             from_first_vowel: rules::doubled_once(rules::from_vowel(whole_singular)),
-            mark: Read::default(),
+            mark: ReadMark::default(),
         })
     }
 

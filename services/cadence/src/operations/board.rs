@@ -98,7 +98,7 @@ impl BoardItem {
 
 /// The place after which a page starts: the rank of the last item before it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Place {
+struct PageStart {
     per_month: i64,
     median_gap: i64,
     id: String,
@@ -131,7 +131,7 @@ impl Read for Arguments {
         let (key, Known { label, .. }) = niche(reader.context(), &reader.at, &self.niche).await?;
         self.niche = key;
         let (ctx, search) = (reader.context(), format!("board/{}", self.niche));
-        let read = |text| cursor::read_place::<Place>(&ctx.secrets, SOURCE.service, &search, text);
+        let read = |text| cursor::read_place::<PageStart>(&ctx.secrets, SOURCE.service, &search, text);
         let after = self.after.as_deref().map(read).transpose()?.map(|(_, place)| place);
         let catalog = Catalog::of(reader.context(), &reader.at, &self.niche).await?;
         catalog.notes().for_each(|note| reader.note(note));
@@ -141,7 +141,7 @@ impl Read for Arguments {
         let last = shown.last().filter(|_| has_more);
         let next = last.map(|item| {
             let (per_month, median_gap, id) = item.rank();
-            let place = Place { per_month, median_gap, id: id.to_owned() };
+            let place = PageStart { per_month, median_gap, id: id.to_owned() };
             cursor::encode_place(&reader.context().secrets, SOURCE.service, Seq(0), &search, &place)
         });
         let items: Vec<BoardItem> = shown.iter().map(|ranked| BoardItem::new(ranked, &self.niche)).collect();

@@ -49,13 +49,13 @@ pub(crate) struct Ledger {
 }
 
 /// What a ledger is kept by: generation, seq and length of a window.
-type Place = (u64, Seq, i64);
+type LedgerKey = (u64, Seq, i64);
 /// A place with its ledger; `None` if there was no complete hour.
-type Known = (Place, Option<Arc<Ledger>>);
+type KeptLedger = (LedgerKey, Option<Arc<Ledger>>);
 
 /// The ledgers that a process keeps.
 #[derive(Default)]
-struct Ledgers(Mutex<Vec<Known>>);
+struct Ledgers(Mutex<Vec<KeptLedger>>);
 
 impl Part for Ledgers {}
 
@@ -64,7 +64,7 @@ impl Ledger {
     pub(crate) async fn of(ctx: &Context, at: &Position, window_hours: i64) -> Result<Option<Arc<Self>>, Problem> {
         let ledgers = Ledgers::of(ctx);
         let place = (at.view.generation(), at.seq, window_hours);
-        let known = |all: &[Known]| all.iter().find(|(of, _)| *of == place).map(|(_, ledger)| ledger.clone());
+        let known = |all: &[KeptLedger]| all.iter().find(|(of, _)| *of == place).map(|(_, ledger)| ledger.clone());
         if let Some(known) = known(&ledgers.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(known);
         }

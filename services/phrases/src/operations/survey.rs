@@ -30,9 +30,9 @@ const COUNTS_MAX: usize = 4;
 const HOURS_A_READ: i64 = 96;
 
 /// What a survey is kept by: generation and rendition, because the titles that it shows can be hidden, seq, window and multiple.
-type Place = ((u64, u64), Seq, i64, u64);
+type SurveyKey = ((u64, u64), Seq, i64, u64);
 /// What counts are kept by: generation, seq and window. They serve all multiples.
-type CountsPlace = (u64, Seq, i64);
+type CountsKey = (u64, Seq, i64);
 
 /// Values that a process keeps, the newest first.
 type Cache<P, V> = Mutex<Vec<(P, Arc<V>)>>;
@@ -40,8 +40,8 @@ type Cache<P, V> = Mutex<Vec<(P, Arc<V>)>>;
 /// The surveys and counts that a process keeps.
 #[derive(Default)]
 struct Surveys {
-    surveys: Cache<Place, Survey>,
-    counts: Cache<CountsPlace, (Counts, Vec<String>)>,
+    surveys: Cache<SurveyKey, Survey>,
+    counts: Cache<CountsKey, (Counts, Vec<String>)>,
 }
 
 impl Part for Surveys {}

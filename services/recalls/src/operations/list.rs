@@ -92,7 +92,7 @@ pub struct Arguments {
 /// A recall.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Recall")]
-pub struct Record {
+pub struct ListedRecall {
     /// Issuing agency: CPSC, FDA, NHTSA, USDA. Of a recall of several agencies that of `id`, or the one that is asked for.
     pub agency: String,
     /// food, drugs, vehicles, products or baby.
@@ -119,7 +119,7 @@ pub struct Record {
     pub url_note: Option<&'static str>,
 }
 
-impl From<Recall> for Record {
+impl From<Recall> for ListedRecall {
     fn from(recall: Recall) -> Self {
         let Recall { agency, category, title, brand, hazard, date, url, remedy, id, agencies, .. } = recall;
         let url_note = url_note(&url, &RECALL_SITES);
@@ -140,7 +140,7 @@ pub struct Feed {
     /// The names of the fields of the public contract, in order. A recall has further fields after them.
     pub schema: [&'static str; 8],
     /// The recalls, newest first, ties by identity.
-    pub recalls: Vec<Record>,
+    pub recalls: Vec<ListedRecall>,
     /// Send it as `after` to get the recalls that follow; only if some do. All pages show the state of the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -221,7 +221,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             listed(at.view.as_ref(), &filter, at.seq, after.as_ref(), limit, month_max).await?
         }
     };
-    let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
+    let recalls: Vec<ListedRecall> = recalls.into_iter().map(ListedRecall::from).collect();
     let next = next.map(|place| cursor::encode_place(&ctx.secrets, SOURCE.service, at.seq, &search, &place));
     let next_cursor = next.clone().unwrap_or_default();
     let body = if call.form == Form::Lines {

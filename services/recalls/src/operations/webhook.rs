@@ -12,7 +12,7 @@ use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::list::Record;
+use super::list::ListedRecall;
 use crate::SOURCE;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
@@ -183,6 +183,6 @@ impl WebhookFeed for NewRecalls {
     fn message(_: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
         let change = changes.into_iter().next()?;
         // The time of recording, which is the same in each attempt. The header has the time of the attempt.
-        Some(json!({ "event": "recalls.new", "deliveredAt": change.recorded_at, "recall": Record::from(change.record) }))
+        Some(json!({ "event": "recalls.new", "deliveredAt": change.recorded_at, "recall": ListedRecall::from(change.record) }))
     }
 }

@@ -110,14 +110,14 @@ fn normal(text: &str) -> String {
 
 /// The position of a recall among those with the same likeness.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LikenessPlace {
     /// The hash that they share, see [`likeness`].
     pub likeness: String,
     /// The day of the recall, see [`day_of`].
     pub day: i64,
 }
 
-impl Place {
+impl LikenessPlace {
     /// Returns the position of a recall; `None` if it cannot be merged.
     #[must_use]
     pub fn of(recall: &Recall) -> Option<Self> {
