@@ -6,7 +6,7 @@
 
 mod downloads;
 mod fetch;
-mod held;
+mod held_pages;
 mod parts;
 mod retry;
 mod stream_sync;

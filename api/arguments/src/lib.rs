@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use operation::known::{find_known, spell_known_fields, unknown_value};
+use operation::known_values::{find_known, spell_known_fields, unknown_value};
 use operation::problem::Problem;
 use operation::tracking::counts_visitors;
 use operation::{Method, Operation};

@@ -1,6 +1,6 @@
 //! The table of a filter's fields: each row says how a given value is checked, which records it selects, and how their changes are found.
 
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use schemas::views::records::normal;
 

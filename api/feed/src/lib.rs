@@ -2,6 +2,7 @@
 //!
 //! Promise: an answer is taken at one position (a seq), so it is the same whatever is written in the meantime.
 
+pub mod answer_changes;
 mod cache;
 pub mod changes;
 pub mod cursor;
@@ -30,7 +31,6 @@ pub mod query;
 mod ranked_tests;
 pub mod redaction;
 pub mod select;
-pub mod shown;
 mod source;
 mod start;
 pub mod stream;

@@ -2,7 +2,7 @@
 
 use operation::Call;
 use operation::context::Context;
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use schemars::JsonSchema;

@@ -6,7 +6,7 @@
 pub mod context;
 pub mod document_receipt;
 mod file_body;
-pub mod known;
+pub mod known_values;
 pub mod metrics;
 pub mod problem;
 pub mod redaction;

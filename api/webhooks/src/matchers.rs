@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use feed::answer_changes::shown;
 use feed::filter::{Element, Filter, elements};
 use feed::position::position;
 use feed::select::{Direction, Selection};
-use feed::shown::shown;
 use feed::watchable::WatchableFeed;
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};

@@ -32,7 +32,7 @@ use upstreams::{Incomplete, Settings, Stream, Upstream, UpstreamError, Window};
 
 use super::downloads::Downloads;
 use super::fetch::{FetchedPage, PageFetch};
-use super::held::HeldPages;
+use super::held_pages::HeldPages;
 use super::parts::PartsRead;
 use super::window;
 use super::{Outcome, Runner, StreamValidators};

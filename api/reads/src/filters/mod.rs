@@ -15,7 +15,7 @@ use access::saved::SavedItems;
 use feed::filter::Filter;
 use feed::watchable::WatchableFeed;
 use operation::Call;
-use operation::known::spell_known_values;
+use operation::known_values::spell_known_values;
 use operation::problem::Problem;
 use operation::schema::Repeated;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;

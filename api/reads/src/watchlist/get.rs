@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::Watch;
 use access::saved::SavedItems;
+use feed::answer_changes::shown;
 use feed::cursor;
 use feed::filter::Filter;
 use feed::page_request::LIMIT_MAX;
 use feed::position::position;
 use feed::select::{Direction, Selection};
-use feed::shown::shown;
 use feed::watchable::WatchableFeed;
 use operation::metrics;
 use operation::problem::Problem;

@@ -13,14 +13,14 @@ use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::compared::{Compared, Comparisons};
+use super::comparisons::{Compared, Comparisons};
 use super::filter::Filter;
 use super::fleet::{Assessment, CheckedItem, FleetItem, StatusCounts, check_items};
+use super::fleet_watch::{fleet_default, fleet_name};
 use super::followed::Aviation;
 use super::match_ads::unknown_make_of;
 use super::next_due::NextDue;
 use super::stored_fleets::store;
-use super::watched_fleet::{fleet_default, fleet_name};
 use crate::{DISCLAIMER, rule};
 use reads::read::{Read, Reader, RowTexts};
 

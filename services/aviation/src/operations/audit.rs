@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use table_file::{Format, add_csv_field};
 
 use super::assess::name_of;
-use super::compared::{Compared, Comparisons};
+use super::comparisons::{Compared, Comparisons};
 use super::fleet::CheckedItem;
+use super::fleet_watch::{fleet_default, fleet_name};
 use super::followed::Aviation;
 use super::stored_fleets::stored;
-use super::watched_fleet::{fleet_default, fleet_name};
 use reads::files::{FilePieces, streamed};
 use reads::read::Reader;
 

@@ -9,7 +9,7 @@ use schemas::views::aviation::{AirworthinessDirective, STATUSES};
 use schemas::views::records::normal;
 use serde::{Deserialize, Serialize};
 
-use super::watched_fleet::{FleetOfWatch, aircraft_of};
+use super::fleet_watch::{FleetOfWatch, aircraft_of};
 use crate::Change;
 use access::fleets::fleet_of;
 use feed::filter::{self, Field, Fields, TermQuery};

@@ -11,7 +11,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::compared::{Compared, ResolvedNames};
+use super::comparisons::{Compared, ResolvedNames};
 use super::directive_match::DirectiveMatch;
 use super::next_due::{NextDue, hours_number};
 use super::shared_directive::normal_number;

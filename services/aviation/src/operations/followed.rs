@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::filter::Filter;
-use super::watched_fleet::{FleetOfWatch, fleet_name};
+use super::fleet_watch::{FleetOfWatch, fleet_name};
 use crate::{DISCLAIMER, FEED};
 use access::fleets::fleet_of;
 use access::saved::SavedItems;
+use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
 use feed::query::Feed;
-use feed::shown::Changed;
 use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::context::Context;

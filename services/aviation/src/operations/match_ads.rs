@@ -8,7 +8,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{Compared, ResolvedNames, directives_for, drop_of_unknown_make};
+use super::comparisons::{Compared, ResolvedNames, directives_for, drop_of_unknown_make};
 use super::directive_match::DirectiveMatch;
 use super::filter::{Filter, check_name};
 use super::followed::Aviation;

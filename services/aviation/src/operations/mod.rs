@@ -2,14 +2,14 @@
 
 pub mod assess;
 pub mod audit;
-pub mod compared;
+pub mod comparisons;
 pub mod directive_match;
 pub mod filter;
 pub mod fleet;
+pub mod fleet_watch;
 pub mod followed;
 pub mod match_ads;
 pub mod next_due;
 pub mod recurring;
 pub mod shared_directive;
 pub mod stored_fleets;
-pub mod watched_fleet;

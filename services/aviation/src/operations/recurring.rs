@@ -8,7 +8,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::compared::{Compared, ResolvedNames, directives_for, has_make};
+use super::comparisons::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
 use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
 use super::followed::Aviation;

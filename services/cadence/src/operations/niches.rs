@@ -6,7 +6,7 @@ use crate::record::{Item, STORES_KEY, StoreState, TABLES, store_key};
 use feed::position::Position;
 use feed::suppression::without_hidden;
 use operation::context::{Context, Part, store_problem, stored};
-use operation::known::unknown_value;
+use operation::known_values::unknown_value;
 use operation::problem::Problem;
 use schemas::key;
 use schemas::names::hint;

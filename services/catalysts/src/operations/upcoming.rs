@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::filter::{Filter, PHASES};
 use super::followed::Catalysts;
 use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, ROWS_MAX, extent, upcoming};
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use reads::read::{Difference, Read, Reader};

@@ -8,7 +8,7 @@ use feed::places::{Ranked, Segment, Selects, Walk};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use matching::mandates;
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price};

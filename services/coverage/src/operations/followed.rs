@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use crate::{DISCLAIMER, FEED};
+use feed::answer_changes::Changed;
 use feed::filter::Filter as _;
 use feed::query::Feed;
-use feed::shown::Changed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::filter::{self, Filter};
 use crate::{DISCLAIMER, FEED};
+use feed::answer_changes::Changed;
 use feed::query::Feed;
-use feed::shown::Changed;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;

@@ -64,7 +64,7 @@ impl From<Filing> for Filed {
 }
 
 /// A change of a filing.
-pub type Changed = feed::shown::Changed<Filed>;
+pub type Changed = feed::answer_changes::Changed<Filed>;
 
 /// A trade that insiders reported, or an insiders' filing without a trade (form 3).
 #[derive(Clone, Debug, Serialize, JsonSchema)]

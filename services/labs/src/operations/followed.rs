@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use crate::FEED;
+use feed::answer_changes::Changed;
 use feed::query::Feed;
-use feed::shown::Changed;
 use feed::watchable::{WatchableFeed, entity_filter, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;

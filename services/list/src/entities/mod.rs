@@ -4,7 +4,7 @@
 //! the service. A service that does not answer, or that is not served, is a section with the reason, and never fails the others. Upstreams are not asked:
 //! all sections are as of one time, and show what is recorded here.
 
-mod asked;
+mod sections;
 #[cfg(test)]
 mod tests;
 
@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use texts::company_names::{alias_ticker, normal_form};
 
-pub use self::asked::Section;
-use self::asked::{Asked, Asker, Registered};
+pub use self::sections::Section;
+use self::sections::{Asked, Asker, Registered};
 
 /// How many days back insider trades are looked for by ticker.
 const TRADES_DAYS: i64 = 90;

@@ -44,10 +44,10 @@ async fn paid_operations_need_their_key() {
     let leads = leads.service.operations.iter().find(|operation| operation.name == "lab_lead_feed" && operation.has_route()).unwrap();
     let mut caller = call(&ctx);
     caller.caller.tier = Tier::Anonymous;
-    let refused = asked::check_tier(&caller, leads).unwrap_err();
+    let refused = sections::check_tier(&caller, leads).unwrap_err();
     assert!(refused.detail.contains("lab_lead_feed needs a key of the tier "), "{}", refused.detail);
     caller.caller.tier = Tier::FleetPlus;
-    assert!(asked::check_tier(&caller, leads).is_ok());
+    assert!(sections::check_tier(&caller, leads).is_ok());
 }
 
 /// Proves that the newest leads of an institution are read with one call of a few rows, whatever the number of its leads.

@@ -8,10 +8,10 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::asked::{ClassList, read_name};
 use super::clearance::{compare, notes};
 use super::filter::Filter;
 use super::followed::Names;
+use super::name_arguments::{ClassList, read_name};
 use super::similar::{SimilarMark, Versions, explained};
 use crate::FEED;
 use clearance::{Counts, OtherCounts};

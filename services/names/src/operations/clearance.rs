@@ -11,7 +11,7 @@ use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemas::position::Seq;
 
-use super::asked::{ClassList, read_name};
+use super::name_arguments::{ClassList, read_name};
 use super::register::{Register, position_of};
 use crate::SOURCE;
 

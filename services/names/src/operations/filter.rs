@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use texts::plain_words::plain_words;
 
-use super::asked::{ClassList, read_name};
+use super::name_arguments::{ClassList, read_name};
 use super::similar::{MinTier, Wanted};
 use crate::Change;
 use feed::filter::{self, Field, Fields, TermQuery};

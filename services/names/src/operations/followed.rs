@@ -6,8 +6,8 @@ use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::asked::ClassList;
 use super::filter::Filter;
+use super::name_arguments::ClassList;
 use super::similar::MinTier;
 use crate::FEED;
 use feed::filter::Filter as _;

@@ -1,11 +1,11 @@
 //! The operations of the service, one file each, and what they share.
 
-pub mod asked;
 pub mod check;
 pub mod clearance;
 pub mod filter;
 pub mod followed;
 pub mod health;
+pub mod name_arguments;
 pub mod register;
 pub mod similar;
 pub mod watch;

@@ -6,7 +6,7 @@ use operation::problem::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{ClassList, read_name};
+use super::name_arguments::{ClassList, read_name};
 
 /// How similar a mark must be at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

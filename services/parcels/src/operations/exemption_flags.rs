@@ -3,7 +3,7 @@
 use crate::record::flag::{Flag, RULES, flag_list};
 use crate::record::{COUNTIES, Parcel};
 use feed::places::{Segment, Walk};
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
 use schemars::JsonSchema;

@@ -20,7 +20,7 @@ use feed::cursor;
 use feed::etag::{etag, matches_etag};
 use feed::position::{Position, day_argument, day_text, lagging, position};
 use operation::context::Context;
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Surface};
 use reads::numbers::IDS_MAX;

@@ -12,7 +12,7 @@ use super::records::Changed;
 use crate::FEED;
 use feed::query::Feed;
 use feed::watchable::{WatchableFeed, watched_name};
-use operation::known::known_value;
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use reads::read::{UpstreamRecords, filled};
 use webhooks::matchers::WatchMessages;

@@ -158,7 +158,7 @@ impl From<Funding> for Either {
 }
 
 /// A change of a grant or a trial.
-pub type Changed = feed::shown::Changed<Either>;
+pub type Changed = feed::answer_changes::Changed<Either>;
 
 /// The ids that a number can mean: those of a trial by any of its numbers, that of a grant by its own.
 ///
