@@ -592,6 +592,11 @@ pub struct RecordPage {
     pub search: &'static str,
 }
 
+impl RecordPage {
+    /// Says nothing: a service states what differs.
+    pub const EMPTY: Self = Self { list: "", rows: &[], title: &[], detail: &[], columns: &[], facet: "", search: "" };
+}
+
 /// A page or file of a service.
 #[derive(Clone, Debug)]
 pub struct File {

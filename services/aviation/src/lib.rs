@@ -17,13 +17,12 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["title", "adNumber", "id"],
     detail: &[("AD ", "adNumber")],
     columns: &["adNumber", "make", "product", "effectiveDate", "status"],
     facet: "product",
     search: "make",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

@@ -16,13 +16,12 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["recipient", "piid", "id"],
     detail: &[("", "description")],
     columns: &["description", "agency", "amountCents", "signed", "end"],
     facet: "agency",
     search: "keyword",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

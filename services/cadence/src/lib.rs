@@ -19,13 +19,12 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["item", "id"],
     detail: &[("", "store")],
     columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
     facet: "niche",
     search: "query",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

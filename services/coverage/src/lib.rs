@@ -20,13 +20,11 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["business", "id"],
     detail: &[("", "coverageLine"), ("", "state")],
     columns: &["trigger", "coverageLine", "state", "triggerDate", "basis"],
     facet: "coverageLine",
-    search: "",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

@@ -19,13 +19,12 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["name", "uei", "id"],
     detail: &[("", "kind"), ("", "excludingAgency")],
     columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "uei"],
     facet: "excludingAgency",
     search: "name",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

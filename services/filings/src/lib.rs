@@ -18,13 +18,12 @@ use reads::{changes_since, followed::operations, history, keys, read};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["company", "id"],
     detail: &[("form ", "form"), ("", "topLabel")],
     columns: &["form", "topLabel", "filingDate", "eventScore", "ticker"],
     facet: "form",
     search: "ticker",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

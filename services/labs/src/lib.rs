@@ -25,8 +25,7 @@ const PAGE: RecordPage = RecordPage {
     title: &["title", "category"],
     detail: &[("", "org"), ("", "state")],
     columns: &["category", "state", "month", "amountBand", "signal"],
-    facet: "",
-    search: "",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

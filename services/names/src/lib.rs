@@ -17,13 +17,12 @@ use reads::{changes_since, filters, history, keys, read, yearly};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["mark", "serial", "id"],
     detail: &[("trademark of ", "owner")],
     columns: &["owner", "status", "intlClass", "filingDate", "serial"],
     facet: "status",
     search: "word",
+    ..RecordPage::EMPTY
 };
 
 /// The service.

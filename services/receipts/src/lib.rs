@@ -22,13 +22,11 @@ use reads::{health, keys, records};
 
 /// How pages show the records.
 const PAGE: RecordPage = RecordPage {
-    list: "",
-    rows: &[],
     title: &["body.action", "id"],
     detail: &[("agent ", "body.agentId")],
     columns: &["body.agentId", "body.seq", "body.issuedAt", "body.issuer"],
     facet: "body.action",
-    search: "",
+    ..RecordPage::EMPTY
 };
 
 /// The service. Its tree of checkpoints is over the receipts themselves, not over its changes.
