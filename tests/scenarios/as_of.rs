@@ -254,10 +254,13 @@ fn listed_later(random: &mut Random, kind: usize, feed_of: &impl Fn(&mut Random,
     }
 }
 
-/// Removes from an answer what may differ: the cursor and the notes.
+/// Removes from an answer what may differ: the cursor, the notes, and the count of records that only the newest health has.
 fn without_cursor_and_notes(mut answer: Value) -> Value {
     let fields = answer.as_object_mut().unwrap();
     fields.remove("note");
+    if fields.get("records").is_some_and(Value::is_number) {
+        fields.remove("records");
+    }
     // The cursor contains the filter and the position, which are also in the answer. So does the place where a search continues.
     fields.remove("cursor");
     fields.remove("next");

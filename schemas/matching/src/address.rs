@@ -181,8 +181,8 @@ pub fn compare(one: &Address, other: &Address) -> AddressMatch {
     if is_known && one.is_box() != other.is_box() && !one.is_on_route() && !other.is_on_route() {
         // A box says where mail is taken, not where the business is: its street is missing, and its ZIP code can be that of the post office.
         return match is_same_zip || (!one.city.is_empty() && is_same_city(one, other)) {
-            true => of(Closeness::Missing, "a post office box, and a street in the same city or ZIP code"),
-            false => of(Closeness::Different, "a post office box and a street in another place"),
+            true => result(Closeness::Missing, "a post office box, and a street in the same city or ZIP code"),
+            false => result(Closeness::Different, "a post office box and a street in another place"),
         };
     }
     if differ(&one.zip, &other.zip) {
