@@ -5,8 +5,6 @@
 //! it. The master key is recorded at the first start, a receipt key when it is first read.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use disk_files::durable_file;
@@ -73,9 +71,8 @@ impl KeyChecks {
     /// The file cannot be read.
     pub(crate) fn read(data_dir: &Path) -> Result<Self, Error> {
         let path = data_dir.join("key-checks");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        let text = match durable_file::read_text(&path) {
+            Ok(text) => text.unwrap_or_default(),
             Err(source) => return Err(Error::File { path, source }),
         };
         let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
@@ -132,6 +129,8 @@ impl KeyChecks {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Proves that a changed master key, a changed receipt key and a missing one are refused with their files, and that a removed line accepts the key.

@@ -6,6 +6,29 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// Reads a file; `None` if there is none.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    if_present(fs::read(path))
+}
+
+/// Reads a text; `None` if there is no such file.
+///
+/// # Errors
+/// When the file cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<Option<String>> {
+    if_present(fs::read_to_string(path))
+}
+
+fn if_present<T>(content: io::Result<T>) -> io::Result<Option<T>> {
+    match content {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        content => content.map(Some),
+    }
+}
+
 /// Replaces a file, or creates it with the given mode, and returns it opened for writing. The content is durable when this returns. Only one caller
 /// at a time may replace a file.
 ///
@@ -71,6 +94,18 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    /// Proves that a file that is missing is no error, and that one that cannot be read is.
+    #[test]
+    fn missing_files_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        assert_eq!((read(&path).unwrap(), read_text(&path).unwrap()), (None, None));
+        fs::write(&path, "one").unwrap();
+        assert_eq!((read(&path).unwrap(), read_text(&path).unwrap()), (Some(b"one".to_vec()), Some("one".to_owned())));
+        fs::write(&path, [0xff]).unwrap();
+        assert!(read_text(&path).is_err() && read(dir.path()).is_err());
+    }
 
     /// Proves that a file is replaced as a whole, that an existing file is not created again, and that no temporary file remains.
     #[test]

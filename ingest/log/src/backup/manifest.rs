@@ -114,11 +114,7 @@ impl Manifest {
     /// It is damaged, of another format, or cannot be read.
     pub(super) fn read(dir: &Path) -> Result<Option<Self>, Error> {
         let path = dir.join(MANIFEST);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::file(&path)(error)),
-        };
+        let Some(text) = durable_file::read(&path).map_err(Error::file(&path))? else { return Ok(None) };
         let damaged = |reason: &str| Error::damaged(&path, reason);
         let end = text.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no checksum"))?;
         let (first, json) = (text.get(..end).unwrap_or_default(), text.get(end + 1..).unwrap_or_default());

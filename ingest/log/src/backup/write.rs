@@ -202,11 +202,8 @@ impl BackupDir {
             }
         };
         let unfinished = dir.join(UNFINISHED);
-        let interrupted = match fs::read_to_string(&unfinished) {
-            Ok(text) => Some(text.trim().to_owned()),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::file(&unfinished)(error)),
-        };
+        let interrupted = durable_file::read_text(&unfinished).map_err(Error::file(&unfinished))?;
+        let interrupted = interrupted.map(|text| text.trim().to_owned());
         if interrupted.is_none() {
             durable_file::replace(&unfinished, format!("{}\n", plan.taken_at).as_bytes(), 0o600).map_err(Error::file(&unfinished))?;
         }

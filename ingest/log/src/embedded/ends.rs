@@ -11,7 +11,7 @@
 //! Two slots of equal size are written alternately, each with a generation and a checksum. A torn write damages only one of them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -49,11 +49,7 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 
 /// Reads the file.
 pub(super) fn read(dir: &Path) -> io::Result<Found> {
-    let bytes = match fs::read(path(dir)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(error),
-    };
+    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(Found::Nothing) };
     if bytes.len() % (2 * SLOT_BYTES_UNIT) != 0 {
         return Ok(Found::Damaged);
     }
@@ -137,6 +133,8 @@ fn decode(slot: &[u8]) -> Option<(u64, bool, Ends)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn ends(of: u64) -> Ends {

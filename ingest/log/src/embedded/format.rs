@@ -2,7 +2,6 @@
 //! refuses a newer format, instead of taking what it cannot read for damage.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use disk_files::durable_file;
@@ -18,11 +17,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Refuses a directory of a newer format. Logs from before the file have format 1.
 pub(super) fn check(dir: &Path) -> Result<(), Error> {
     let path = dir.join("format");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unavailable(format!("the log's file {} cannot be read", path.display()), error)),
-    };
+    let text =
+        durable_file::read_text(&path).map_err(|error| unavailable(format!("the log's file {} cannot be read", path.display()), error))?;
+    let Some(text) = text else { return Ok(()) };
     let mut words = text.split_whitespace();
     let what = match (words.next().map(str::parse::<u32>), words.next()) {
         (Some(Ok(format)), _) if format <= FORMAT => return Ok(()),

@@ -4,7 +4,6 @@
 //! checksum, then JSON, and replaced as a whole.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -46,11 +45,7 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 
 /// Reads the manifest.
 pub(super) fn read(dir: &Path) -> io::Result<Found> {
-    let bytes = match fs::read(path(dir)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(error),
-    };
+    let Some(bytes) = durable_file::read(&path(dir))? else { return Ok(Found::Nothing) };
     Ok(match decode(&bytes) {
         None => Found::Damaged,
         Some(manifest) if manifest.format > FORMAT => Found::Newer(manifest.format),
@@ -78,6 +73,8 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Proves that a manifest is read back, that any changed or missing byte is noticed, and that a newer format is named.

@@ -33,13 +33,10 @@ impl Values {
     /// Returns the value stored under a name.
     pub(super) fn get(&self, name: &str) -> Result<Option<String>, Error> {
         let path = self.path(name);
-        match fs::read(&path) {
-            Ok(bytes) => match decode(&bytes) {
-                Some((stored, value)) if stored == name => Ok(Some(value)),
-                _ => Err(damaged(&path)),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unusable(&path, error)),
+        let Some(bytes) = durable_file::read(&path).map_err(|error| unusable(&path, error))? else { return Ok(None) };
+        match decode(&bytes) {
+            Some((stored, value)) if stored == name => Ok(Some(value)),
+            _ => Err(damaged(&path)),
         }
     }
 
