@@ -211,7 +211,13 @@ async fn odd_filings_stop_no_run() {
 /// the end of the year is noticed within two days.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_year_of_odd_filings_stops_no_run() {
-    let mut random = Random(seed("ODD_FILINGS_SEED", 1));
+    // With the second seed one filing in seven lacked the field, so that twelve renamed ones were too few to be noticed.
+    for seed in [seed("ODD_FILINGS_SEED", 1), 1_795_954_361_919] {
+        a_year_of_odd_filings(Random(seed)).await;
+    }
+}
+
+async fn a_year_of_odd_filings(mut random: Random) {
     let mut edgar = Edgar::begin().await;
     let odd = [Kind::NoTicker(1), Kind::NoTicker(2), Kind::NoTicker(200), Kind::NoPrice, Kind::NoTrade];
     let mut n = 0;
@@ -231,9 +237,9 @@ async fn a_year_of_odd_filings_stops_no_run() {
     assert!(n > 250, "{n} days");
     assert_eq!(edgar.recorded().await, edgar.facts);
 
-    let warned = edgar.day(n, vec![Kind::Renamed; 12]).await.unwrap();
+    let warned = edgar.day(n, vec![Kind::Renamed; 24]).await.unwrap();
     assert!(warned.run.reason.contains("issuerTradingSymbol"), "{}", warned.run.reason);
-    let Err(Error::Upstream { source, .. }) = edgar.day(n + 1, vec![Kind::Renamed; 12]).await else {
+    let Err(Error::Upstream { source, .. }) = edgar.day(n + 1, vec![Kind::Renamed; 24]).await else {
         panic!("the renamed element is not noticed")
     };
     assert!(source.to_string().contains("issuerTradingSymbol"), "{source}");
