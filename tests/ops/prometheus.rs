@@ -44,12 +44,26 @@ fn alerts() {
     for rule in rules {
         let alert = rule["alert"].as_str().unwrap();
         let used = assert_exist(alert, rule["expr"].as_str().unwrap());
-        assert!(used > 0 || alert == "NodeDown", "{alert} uses no metric of ours");
+        assert!(used > 0 || ["NodeDown", "RoleMissing"].contains(&alert), "{alert} uses no metric of ours");
         assert!(runbook.contains(&format!("\n## {alert}\n")), "{alert} is not in the runbook");
         assert_eq!(rule["annotations"]["runbook"], format!("ops/docs/operations/runbooks/alerts.md#{}", alert.to_lowercase()));
         assert!(!rule["annotations"]["summary"].as_str().unwrap().is_empty());
         assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{alert}");
         assert!(tests.contains(&format!("        alertname: {alert}\n        exp_alerts:\n")), "{alert} has no test that makes it fire");
+    }
+}
+
+/// Proves that scraped processes have the label by which RoleMissing knows them: the name of a role, which the stack has as a service.
+#[test]
+fn scraped_processes_have_a_role() {
+    let scraped = yaml("ops/prometheus/prometheus.yml")["scrape_configs"][0].clone();
+    assert_eq!(scraped["job_name"], "highwater");
+    let relabeled = &scraped["relabel_configs"][0];
+    assert_eq!((&relabeled["source_labels"][0], &relabeled["target_label"]), (&"__meta_dns_name".into(), &"role".into()));
+    let services = yaml("docker-compose.yml")["services"].clone();
+    for role in scraped["dns_sd_configs"][0]["names"].as_array().unwrap() {
+        let command = services[role.as_str().unwrap()]["command"].clone();
+        assert_eq!(command.as_array().unwrap().last(), Some(role));
     }
 }
 

@@ -119,8 +119,9 @@ pub fn descriptions() -> Vec<Desc> {
     }
     let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &LOOKUPS, &PAYMENTS, &REVENUE, &ROUNDS, &ATTEMPTS].map(|metric| of(metric)).concat();
     let targets = [&SENDERS, &TARGETS_HEALTHY, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
+    let index = [&INDEX_VERSIONS, &INDEX_BYTES, &INDEX_SEQ, &INDEX_RECORDED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &SIGNING_REFUSED, &IN_FLIGHT, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
-    [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets].concat()
+    [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets, index].concat()
 }
 
 fn set(gauge: &LazyLock<Option<IntGauge>>, value: usize) {
