@@ -10,6 +10,8 @@ use super::settings::{ConnectionState, Options, failed};
 use crate::Error;
 
 const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// Why a topic has no compaction and no retention limit.
+const KEPT: &str = "records must never be deleted";
 
 /// Creates the missing topics, then checks all of them.
 pub(super) async fn make(options: &Options) -> Result<(), Error> {
@@ -33,6 +35,8 @@ pub(super) async fn make(options: &Options) -> Result<(), Error> {
                 .set("retention.bytes", "-1")
                 .set("min.insync.replicas", &in_sync_min)
                 .set("max.message.bytes", &batch_bytes_max)
+                // Some managed brokers elect a replica that lacks acknowledged records by default, rather than none.
+                .set("unclean.leader.election.enable", "false")
                 .set("message.timestamp.type", "CreateTime")
                 // Times come from the appender, and some are far from the broker's clock.
                 .set("message.timestamp.after.max.ms", "9223372036854775807");
@@ -52,18 +56,21 @@ pub(super) async fn make(options: &Options) -> Result<(), Error> {
     check_settings(options, &admin, &names, &requested).await
 }
 
-/// Checks the number of partitions. With a different number, keys would be in partitions where no reader expects them.
+/// Checks the number of partitions, and warns about missing copies. With another number of partitions, keys would be in partitions where no reader expects
+/// them.
 async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionState>>, names: &[String]) -> Result<(), Error> {
     for (topic, name) in options.topics.iter().zip(names) {
         // A topic that was just created may be unknown to the asked broker for a moment.
-        let mut found = 0;
+        let (mut found, mut copies) = (0, 0);
         for _ in 0..50 {
             let (admin, requested) = (Arc::clone(admin), name.clone());
             let looked_up = move || {
                 let metadata = admin.inner().fetch_metadata(Some(&requested), ANSWER_MAX)?;
-                Ok(metadata.topics().iter().find(|found| found.name() == requested).map_or(0, |found| found.partitions().len()))
+                let topic = metadata.topics().iter().find(|found| found.name() == requested);
+                let copies = topic.and_then(|topic| topic.partitions().iter().map(|partition| partition.replicas().len()).min());
+                Ok((topic.map_or(0, |topic| topic.partitions().len()), copies.unwrap_or(0)))
             };
-            found = tokio::task::spawn_blocking(looked_up)
+            (found, copies) = tokio::task::spawn_blocking(looked_up)
                 .await
                 .map_err(|_| failed(options, "looking up topics was interrupted", None))?
                 .map_err(|error| failed(options, &format!("topic {name} cannot be looked up"), Some(error)))?;
@@ -78,6 +85,14 @@ async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionS
                 topic.partitions
             );
             return Err(failed(options, &what, None));
+        }
+        if usize::try_from(options.replication).is_ok_and(|wanted| copies < wanted) {
+            tracing::warn!(
+                topic = name,
+                copies,
+                wanted = options.replication,
+                "a topic has fewer copies than kafka.replication, reassign its partitions"
+            );
         }
     }
     Ok(())
@@ -95,16 +110,20 @@ async fn check_settings(
     for (result, name) in described.into_iter().zip(names) {
         let found = result.map_err(|code| failed(options, &format!("the settings of topic {name} cannot be read: {code}"), None))?;
         let value = |key: &str| found.get(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
-        let wrong = |key: &str, must: &str| {
-            failed(options, &format!("topic {name} has {key}={}, but must have {must}: records must never be deleted", value(key)), None)
+        let wrong = |key: &str, must: &str, why: &str| {
+            failed(options, &format!("topic {name} has {key}={}, but must have {must}: {why}", value(key)), None)
         };
         if value("cleanup.policy") != "delete" {
-            return Err(wrong("cleanup.policy", "delete"));
+            return Err(wrong("cleanup.policy", "delete", KEPT));
         }
         for key in ["retention.ms", "retention.bytes"] {
             if value(key) != "-1" {
-                return Err(wrong(key, "-1"));
+                return Err(wrong(key, "-1", KEPT));
             }
+        }
+        if value("unclean.leader.election.enable") == "true" {
+            let why = "otherwise a replica that lacks acknowledged records can become the leader";
+            return Err(wrong("unclean.leader.election.enable", "false", why));
         }
         if value("max.message.bytes").parse::<usize>().is_ok_and(|bytes| bytes < options.batch_bytes_max()) {
             let what = format!(
@@ -115,7 +134,8 @@ async fn check_settings(
             return Err(failed(options, &what, None));
         }
         if value("min.insync.replicas").parse::<i32>().is_ok_and(|copies| copies < options.in_sync_min) {
-            return Err(wrong("min.insync.replicas", &options.in_sync_min.to_string()));
+            let why = "an acknowledged record must be on kafka.in_sync_min brokers";
+            return Err(wrong("min.insync.replicas", &options.in_sync_min.to_string(), why));
         }
     }
     Ok(())

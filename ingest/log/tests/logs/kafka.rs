@@ -96,11 +96,37 @@ async fn wrong_clusters_are_refused() {
     assert!(error.contains("127.0.0.1:1"), "{error}");
 }
 
+/// Proves that topics never lose acknowledged records to an election: they are created so, and one that was changed is refused with the reason.
+#[tokio::test(flavor = "multi_thread")]
+async fn unclean_elections_are_refused() {
+    let Some(options) = options("kafka: unclean elections") else { return };
+    KafkaLog::open(options.clone()).await.unwrap();
+    set_topic(&options, &[("unclean.leader.election.enable", "true")]).await.unwrap();
+    let refused = async {
+        loop {
+            // The broker applies new settings a moment after it has accepted them.
+            if let Err(error) = KafkaLog::open(options.clone()).await {
+                break error.to_string();
+            }
+        }
+    };
+    let error = tokio::time::timeout(std::time::Duration::from_secs(300), refused).await.unwrap();
+    assert!(error.contains("unclean.leader.election.enable=true, but must have false"), "{error}");
+}
+
 /// Changes the largest batch that the topic accepts.
 async fn set_batch_bytes_max(options: &Options, bytes_max: &str) -> Result<(), KafkaError> {
+    set_topic(options, &[("max.message.bytes", bytes_max)]).await
+}
+
+/// Changes settings of the topic. All others but its retention become those of the broker.
+async fn set_topic(options: &Options, settings: &[(&str, &str)]) -> Result<(), KafkaError> {
     let admin: AdminClient<DefaultClientContext> = ClientConfig::new().set("bootstrap.servers", &options.brokers).create()?;
     let name = format!("{}{}", options.prefix, RECALLS.name);
-    let altered = [AlterConfig::new(ResourceSpecifier::Topic(&name)).set("max.message.bytes", bytes_max).set("retention.ms", "-1")];
+    let altered =
+        [settings.iter().fold(AlterConfig::new(ResourceSpecifier::Topic(&name)).set("retention.ms", "-1"), |altered, (key, value)| {
+            altered.set(key, value)
+        })];
     for result in admin.alter_configs(&altered, &AdminOptions::new()).await? {
         result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
     }
