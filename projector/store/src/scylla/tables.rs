@@ -41,7 +41,7 @@ pub(super) const OWN: [(&str, &str, &str); 6] = [
     (
         "kept",
         "name text,\n    value text,\n    PRIMARY KEY (name)",
-        "Small values that are in no log and that no rebuild restores: the keys that encrypt accounts' addresses. Changed by IF alone.",
+        "Small values that no rebuild restores: secrets that encrypt webhook URLs, the signer's memory, cosignatures. Changed by IF alone.",
     ),
 ];
 
