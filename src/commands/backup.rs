@@ -73,7 +73,7 @@ pub(super) async fn run(engine: &Arc<Engine>, arguments: BackupArguments, output
 /// Refuses what a backup cannot be made of, or into.
 fn check(config: &Config, dir: &Path) -> Result<(), Failure> {
     if config.sections.log != LogBackend::Embedded {
-        let advice = "the log is not embedded: back up the storage of the broker with its own tools, or write a copy with `highwater export all --format records`";
+        let advice = "the log is not embedded: write a copy with `highwater export all --format records` (ops/docs/guides/back-up-and-restore.md), or take snapshots of the disks of all brokers at one moment";
         return Err(Failure::new(advice));
     }
     let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
