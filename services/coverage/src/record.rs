@@ -244,22 +244,11 @@ pub fn last_counts_term() -> String {
 /// How many numbers [`counts_version`] has for each day of triggers: one for each day on which changes are recorded.
 const RECORDED_DAYS: i64 = 1 << 20;
 
-/// How many days of triggers share a bucket of [`counts_versions_term`]. Their versions grow for as long as leads of these days change, so a bucket for all
-/// days would be a partition that grows forever.
-const VERSION_DAYS: i64 = 32;
-
-/// The term of the index under which the counts of each day are as they were at the end of each day on which they changed, as [`LastCounts`]. Its buckets are
-/// those of [`versions_bucket`], and the number of [`counts_version`] stands in place of a seq, so that all versions of some days of a bucket are one range of
-/// rows.
+/// The term of the index under which the counts of each day are as they were at the end of each day on which they changed, as [`LastCounts`]. It has one
+/// bucket, in which the number of [`counts_version`] stands in place of a seq, so that all versions of any days are one range of rows.
 #[must_use]
 pub fn counts_versions_term() -> String {
     format!("{COUNTS}/versions")
-}
-
-/// The bucket that has the versions of the counts of a day of triggers, by the number of the day.
-#[must_use]
-pub fn versions_bucket(day: i64) -> i64 {
-    day.div_euclid(VERSION_DAYS)
 }
 
 /// The number of the counts of a day as they were at the end of a day on which they changed. Both are numbers of days.

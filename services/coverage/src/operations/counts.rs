@@ -1,13 +1,13 @@
 //! Counts of leads by source, tier and line over some days, from the counts of each day that decisions keep.
 //!
-//! The last counts of all days are one range of rows. Their versions as of earlier days are one for each bucket of days. Only a day that has no such row, or
-//! whose counts changed again later on the day of the position, is read by itself.
+//! The last counts of all days are one range of rows, and so are their versions as of earlier days. Only a day that has no such row, or whose counts changed
+//! again later on the day of the position, is read by itself.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::record::{
-    LastCounts, TABLES, TIERS, counts_term, counts_version, counts_versions_term, days_of_version, last_counts_term, tier, versions_bucket,
+    LastCounts, TABLES, TIERS, counts_term, counts_version, counts_versions_term, days_of_version, last_counts_term, tier,
 };
 use feed::position::Position;
 use futures_util::future::try_join_all;
@@ -102,11 +102,8 @@ struct Version {
 
 /// The counts of some days at a position before the last one of the view. Days are left out of which the versions do not say that.
 async fn earlier(at: &Position, first: Date, last: Date) -> Result<CountsOfDays, Problem> {
-    let (first, last, term) = (day_number(first), day_number(last), counts_versions_term());
-    let numbers = counts_version(first, 0)..=counts_version(last + 1, 0) - 1;
-    let buckets = versions_bucket(first)..=versions_bucket(last);
-    let reads = buckets.map(|bucket| all_numbered_entries::<Version>(at, TABLES.terms, (term.as_str(), bucket), numbers.clone()));
-    let versions = try_join_all(reads).await?.into_iter().flatten();
+    let numbers = counts_version(day_number(first), 0)..=counts_version(day_number(last) + 1, 0) - 1;
+    let versions = all_numbered_entries::<Version>(at, TABLES.terms, (counts_versions_term().as_str(), 0), numbers).await?;
     let today = day_number(at.today());
     let mut days: BTreeMap<i64, AtPosition> = BTreeMap::new();
     for (number, version) in versions {
@@ -195,29 +192,6 @@ mod tests {
             let found = Counts::read(&at, &(day(10)..=day(20))).await.unwrap();
             assert_eq!(found.total, total, "{today}");
         }
-    }
-
-    /// Proves that versions of the counts of days far apart are in different partitions, so that none grows with the years, and that counts of days on both sides
-    /// of a border are read from both.
-    #[tokio::test]
-    async fn versions_of_counts_have_bounded_partitions() {
-        let world = World::new().await;
-        let RecordView { view, checkpoint, .. } = RecordView::<Lead>::new(&*world.store, &TABLES).await;
-        let border = (0..31).map(|days| Date::constant(2026, 11, 1) + days.days()).find(|day| day_number(*day) % 32 == 0).unwrap();
-        let (mut writes, mut partitions) = (Vec::new(), BTreeMap::new());
-        for (seq, day, leads) in [(1, border - 2.years(), 1), (2, border - 1.day(), 20), (3, border, 300), (4, border + 1.day(), 4_000)] {
-            let (key, counts) = (format!("counts/{day}"), format!("{{\"fmcsa/CARGO\":{leads}}}"));
-            let versions = CoverageRules::index_by_day(&key, &counts, Seq(seq), border + 1.day());
-            partitions.extend(versions.iter().map(|write| (seq, write.key[..2].to_vec())));
-            writes.extend(versions);
-        }
-        assert_ne!(partitions[&1], partitions[&2]);
-        assert_ne!(partitions[&2], partitions[&3]);
-        assert_eq!(partitions[&3], partitions[&4]);
-        view.commit(writes, &checkpoint).await.unwrap();
-        let now = format!("{}T23:59:59.999Z", border + 2.days()).parse().unwrap();
-        let at = Position { view: view.clone(), seq: Seq(4), last: Seq(5), now, clock_time: now };
-        assert_eq!(Counts::read(&at, &(border - 5.days()..=border + 1.day())).await.unwrap().total, 4_320);
     }
 
     /// Proves that days which an older version counted are right as of every change, also those that changed since: it wrote no versions of them.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{
-    Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term, counts_version, counts_versions_term, last_counts_term, versions_bucket,
+    Evidence, JoinedLead, Lead, NOT_COMPARED, TABLES, counts_term, counts_version, counts_versions_term, last_counts_term,
 };
 use bytes::Bytes;
 use jiff::ToSpan;
@@ -248,7 +248,7 @@ pub(super) fn index(key: &str, value: &str, seq: Seq) -> Vec<Write> {
 pub(super) fn index_by_day(key: &str, value: &str, seq: Seq, recorded: Date) -> Vec<Write> {
     let Some(day) = counted_day(key) else { return Vec::new() };
     let number = counts_version(day, day_number(recorded));
-    vec![Write::put(TABLES.terms, key![counts_versions_term(), versions_bucket(day), number], last_counts(value, seq))]
+    vec![Write::put(TABLES.terms, key![counts_versions_term(), 0_i64, number], last_counts(value, seq))]
 }
 
 /// The number of the day of which a row of decision state is the counts; `None` for another row.
