@@ -47,7 +47,7 @@ impl Outcome {
         result.unwrap_or_else(Self::refused)
     }
 
-    fn render(&self) -> Markup {
+    pub(super) fn render(&self) -> Markup {
         html! {
             @if !self.words.is_empty() { p.notice role="status" { bdi { (self.words) } } }
             @if let Some((name, secret)) = &self.secret {

@@ -1,7 +1,7 @@
 //! Requests of files, and what is no file.
 
 use super::streams::{BACK_OFF, ORIGIN};
-use crate::{Answer, Request, Settings, Stream, UpstreamError, json, text};
+use crate::{Answer, Request, Settings, Stream, UpstreamError, json};
 
 /// Media types of the archive's files; a missing file is reported as XML.
 const FILE_MEDIA_TYPES: &[&str] = &["text/plain", "application/octet-stream", "binary/octet-stream", "application/xml", "text/xml"];
