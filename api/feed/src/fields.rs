@@ -20,7 +20,7 @@ pub struct Field<F, R> {
 }
 
 /// The lower and the upper bound of a range, as far as they are given.
-pub type Bounds = (Option<f64>, Option<f64>);
+pub(crate) type Bounds = (Option<f64>, Option<f64>);
 
 /// Where a filter holds the text of a field.
 pub(crate) struct Text<F> {

@@ -227,28 +227,3 @@ fn meeting(stream: &Stream, document: &Document<'_>, identity: &Identity) -> Obs
     };
     Observation::new(format!("{}/{}", stream.name, identity.number), FactData::Meeting(Box::new(fact)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that only addresses of the search itself are followed.
-    #[test]
-    fn addresses() {
-        let query = "conditions%5Bterm%5D=x&format=json&page=2";
-        for path in [PATH, PATH_OF_NEXT] {
-            assert_eq!(query_of(&format!("https://www.federalregister.gov{path}?{query}")).as_deref(), Some(query));
-        }
-        for bad in [
-            "http://www.federalregister.gov/api/v1/documents?page=2",
-            "https://federalregister.gov.example/api/v1/documents?page=2",
-            "https://www.federalregister.gov:8443/api/v1/documents?page=2",
-            "https://a@www.federalregister.gov/api/v1/documents?page=2",
-            "https://www.federalregister.gov/api/v1/agencies?page=2",
-            "https://www.federalregister.gov/api/v1/documents",
-            "/api/v1/documents?page=2",
-        ] {
-            assert_eq!(query_of(bad), None, "{bad}");
-        }
-    }
-}

@@ -57,3 +57,28 @@ fn query_of(address: &str) -> Option<String> {
         && [PATH, PATH_OF_NEXT].contains(&url.path());
     url.query().filter(|query| is_own && !query.is_empty()).map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only addresses of the search itself are followed.
+    #[test]
+    fn addresses() {
+        let query = "conditions%5Bterm%5D=x&format=json&page=2";
+        for path in [PATH, PATH_OF_NEXT] {
+            assert_eq!(query_of(&format!("https://www.federalregister.gov{path}?{query}")).as_deref(), Some(query));
+        }
+        for bad in [
+            "http://www.federalregister.gov/api/v1/documents?page=2",
+            "https://federalregister.gov.example/api/v1/documents?page=2",
+            "https://www.federalregister.gov:8443/api/v1/documents?page=2",
+            "https://a@www.federalregister.gov/api/v1/documents?page=2",
+            "https://www.federalregister.gov/api/v1/agencies?page=2",
+            "https://www.federalregister.gov/api/v1/documents",
+            "/api/v1/documents?page=2",
+        ] {
+            assert_eq!(query_of(bad), None, "{bad}");
+        }
+    }
+}
