@@ -11,7 +11,6 @@ pub mod resend;
 pub mod update;
 
 use operation::Operation;
-use schemas::views::accounts::Tier;
 
 pub use self::config::{WebhookAccess, WebhookConfig};
 pub use self::delivery_status::{ById, DeliveryStatus, Posted};
