@@ -497,9 +497,9 @@ async fn interleaved_deciders_emit_each_change_once() {
         portion += 2;
         let rival = hold(&gates[1], other, Box::pin(second.catch_up())).await;
         gates[0].release();
-        finish(process).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        finish(process).await.unwrap_or_else(|error| panic!("{what}: the first one: {error}"));
         gates[1].release();
-        finish(rival).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        finish(rival).await.unwrap_or_else(|error| panic!("{what}: the other one: {error}"));
         first.catch_up().await.unwrap();
         second.catch_up().await.unwrap();
         assert_eq!(first.checkpoint().seq, second.checkpoint().seq, "{what}");

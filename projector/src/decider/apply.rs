@@ -82,6 +82,24 @@ impl<S: Service> Decider<S> {
         Ok(applied)
     }
 
+    /// Whether the log has got a change that extends the chain after this one since [`Self::apply_log`] read it to its end.
+    ///
+    /// # Errors
+    /// When the log fails, or a newer version of the program wrote to it.
+    pub(super) async fn is_continued_after(&self, last: &Logged<S>) -> Result<bool, Error> {
+        let mut offset = self.read_offset;
+        loop {
+            let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
+            let Some(end) = batch.last() else { return Ok(false) };
+            offset = end.offset.next();
+            for stored in &batch {
+                if extends::<S>(stored, last.change.seq, last.hash)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
     /// Appends the decided changes, except the first `logged` ones that the log already has, reads all of them back and applies them.
     pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, logged: usize, positions: &Checkpoint) -> Result<(), Error> {
         let fresh = decided.get(logged..).unwrap_or_default();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use view_store::store::Span;
 
 use super::Decider;
-use super::chain::PendingDraft;
+use super::chain::{Decided, Logged, PendingDraft};
 use crate::Error;
 use fold::service::{Draft, Service};
 
@@ -96,9 +96,25 @@ impl<S: Service> Decider<S> {
 
     /// Completes a group of changes that a crash interrupted: decides its input again and appends the changes that the log lacks. No other
     /// change may come between them; therefore this is done before everything else.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] if another decider continued the group meanwhile. The rows that it wrote may be those that this one decided on.
     pub(super) async fn complete_interrupted_group(&mut self) -> Result<(), Error> {
         let interrupted = std::mem::take(&mut self.interrupted);
-        let Some(first) = interrupted.first() else { return Ok(()) };
+        let Some(last) = interrupted.last() else { return Ok(()) };
+        let decided = self.decide_interrupted_group(&interrupted).await;
+        // A decider appends a whole group before it writes rows of it. So if these rows were not those before the group, the log tells.
+        if decided.is_err() && self.is_continued_after(last).await? {
+            return Err(Error::Overtaken { service: S::NAME });
+        }
+        let positions = self.checkpoint.clone();
+        self.append_and_apply(decided?, interrupted.len(), &positions).await?;
+        self.wait_for_commit().await
+    }
+
+    /// Decides the input of a group of which the log has the changes `interrupted`. Returns the whole group.
+    async fn decide_interrupted_group(&mut self, interrupted: &[Logged<S>]) -> Result<Vec<Decided<S>>, Error> {
+        let Some(first) = interrupted.first() else { return Ok(Vec::new()) };
         let input = first.change.input.clone();
         let lost = || Error::Refused(format!("{}: the input of change {} is not in the log", S::NAME, first.change.seq));
         let fact = self.input_fact(&input).await?.ok_or_else(lost)?;
@@ -121,10 +137,7 @@ impl<S: Service> Decider<S> {
             logged = interrupted.len(),
             "completing an interrupted group of changes"
         );
-        let decided = self.chain(None, &input, group, &interrupted)?;
-        let positions = self.checkpoint.clone();
-        self.append_and_apply(decided, interrupted.len(), &positions).await?;
-        self.wait_for_commit().await
+        self.chain(None, &input, group, interrupted)
     }
 
     /// Reads the fact at the position of an input; `None` if there is none.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, Input};
+use schemas::position::Seq;
 
 use super::Decider;
 use super::chain::{Decided, Link, Logged, PendingDraft, last_hash, record_json, value_error, writes_of};
@@ -55,11 +56,7 @@ impl<S: Service> Decider<S> {
                     recorded_at = logged.change.recorded_at;
                     change.recorded_at = recorded_at;
                     if change != logged.change {
-                        let (name, seq) = (S::NAME, change.seq);
-                        return Err(Error::Refused(format!(
-                            "{name} decides change {seq} differently from the log: a crash interrupted its group under other rules; \
-                             let the version that started the group complete it, then continue with this one"
-                        )));
+                        return Err(decided_differently::<S>(change.seq));
                     }
                     (logged.value.clone(), logged.hash)
                 }
@@ -73,6 +70,19 @@ impl<S: Service> Decider<S> {
             let writes = writes_of::<S>(&change, &record);
             out.push(Decided { change, value, hash, record, writes });
         }
-        Ok(out)
+        // Each change says how many follow it, so that only an input that now means no change at all gives too few.
+        match logged.first() {
+            Some(first) if out.is_empty() => Err(decided_differently::<S>(first.change.seq)),
+            _ => Ok(out),
+        }
     }
+}
+
+/// Returns the error about a group that a crash interrupted, and whose input means other changes now.
+fn decided_differently<S: Service>(seq: Seq) -> Error {
+    Error::Refused(format!(
+        "{} decides change {seq} differently from the log: a crash interrupted its group under other rules; \
+         let the version that started the group complete it, then continue with this one",
+        S::NAME
+    ))
 }

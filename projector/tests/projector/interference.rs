@@ -19,7 +19,7 @@ fn observed(number: u32, title: &str) -> (String, Content) {
     (format!("cpsc/{number}"), Content::Observed(recall("cpsc", "CPSC", &number.to_string(), title, "Acme", "2026-01-01")))
 }
 
-async fn changes(engine: &Engine) -> Vec<event_log::Stored> {
+pub(crate) async fn changes(engine: &Engine) -> Vec<event_log::Stored> {
     engine.log.read(&CHANGES_RECALLS, 0, LogOffset(0), 10_000, usize::MAX).await.unwrap()
 }
 
@@ -88,34 +88,6 @@ async fn two_deciders_make_one_chain() {
     assert_eq!((engine.decider.checkpoint().seq, second_decider.checkpoint().seq), (Seq(20), Seq(20)));
     assert_eq!(changes(&engine).await.len(), 20, "no fact was decided twice");
     assert_eq!(feed(&engine.decider).await, feed(&second_decider).await);
-}
-
-/// Proves that a group of changes interrupted by a crash is completed, and that none of its changes is appended twice.
-#[tokio::test]
-async fn an_interrupted_group_is_completed() {
-    // A pair of agencies' duplicates that an edit separates: one fact, two changes.
-    let pair = |key: &str, agency: &str, stream: &str, title: &str| {
-        (format!("{stream}/{key}"), Content::Observed(recall(stream, agency, key, title, "Paar", "2026-07-01")))
-    };
-    let first = [pair("F-4", "FDA", "openfda.food", "Pair"), pair("030", "USDA", "fsis", "Pair")];
-    let edit = [pair("F-4", "FDA", "openfda.food", "Another")];
-    let mut whole = Engine::new().await;
-    whole.append_and_decide(&first).await;
-    let before = changes(&whole).await.len();
-    whole.append_and_decide(&edit).await;
-    let all = changes(&whole).await;
-    assert!(all.len() - before >= 2, "the edit must lead to several changes");
-    let mut cut = Engine::new().await;
-    cut.append_and_decide(&first).await;
-    cut.append_chained(&edit).await;
-    let torn = Append { topic: &CHANGES_RECALLS, partition: 0, record: all[before].record.clone() };
-    cut.log.append(vec![torn]).await.unwrap();
-    let view = Arc::clone(cut.decider.view());
-    cut.decider = Decider::open(Arc::clone(&cut.log), Arc::clone(&cut.engine), view, crate::harness::clock()).await.unwrap();
-    cut.decider.catch_up().await.unwrap();
-    assert_eq!(changes(&cut).await.len(), all.len());
-    assert_eq!(feed(&cut.decider).await, feed(&whole.decider).await);
-    assert_eq!(cut.digest().await, whole.digest().await);
 }
 
 /// Proves that a replay gives the same rows and the same bytes of every page, and that the live decider continues after it.

@@ -7,6 +7,7 @@ mod harness;
 mod heads;
 mod inputs;
 mod interference;
+mod interrupted_groups;
 mod lag;
 mod order;
 mod parked;
