@@ -63,7 +63,7 @@ pub struct Usage {
 
 /// When a directive was last complied with.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ComplianceRecord {
+pub struct DoneWork {
     /// The day.
     pub date: Option<Date>,
     /// Hours time-in-service at that time.
@@ -149,7 +149,7 @@ pub struct Due {
 
 /// Computes when a directive is next due. `is_superseded` says whether a later directive replaces it.
 #[must_use]
-pub fn due(directive: &Directive, record: Option<&ComplianceRecord>, usage: &Usage, is_superseded: bool) -> Due {
+pub fn due(directive: &Directive, record: Option<&DoneWork>, usage: &Usage, is_superseded: bool) -> Due {
     let compliance = &directive.compliance;
     let without = |status: DueStatus, basis: &str| Due {
         status,
@@ -211,7 +211,7 @@ fn positions(limits: &[Limit], kind: LimitKind) -> Vec<usize> {
 }
 
 /// The limit of a repetition: the record and the interval.
-fn next_due(at: usize, limit: &Limit, record: &ComplianceRecord, usage: &Usage) -> LimitDue {
+fn next_due(at: usize, limit: &Limit, record: &DoneWork, usage: &Usage) -> LimitDue {
     let mut due = LimitDue { limit: at, by_hours: None, by_cycles: None, by_date: None, status: DueStatus::DueUnknown };
     if limit.unit.is_hours() {
         due.by_hours = record.hours.map(|hours| hours.plus(i64::from(limit.value)));

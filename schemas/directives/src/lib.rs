@@ -34,7 +34,7 @@ pub use directive::{
     Relation, Role, Scope, SerialRange, Serials, Span, Unit, Unread, UnreadReason,
 };
 pub use document::{DirectiveText, ReadError, split};
-pub use due::{ComplianceRecord, Due, DueStatus, Hours, LimitDue, Usage, due};
+pub use due::{DoneWork, Due, DueStatus, Hours, LimitDue, Usage, due};
 pub use lookup::{ANY_AIRCRAFT, keys_for, keys_of};
 pub use matching::{Aircraft, CannotDecide, Outcome, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare};
 pub use read::{Source, read};

@@ -1,7 +1,7 @@
 //! The worked examples of the service: matches by all spellings, next due hours and dates, and what cannot be decided.
 
 use directives::{
-    Aircraft, CannotDecide, ComplianceRecord, Directive, DueStatus, Hours, Reason, Recurring, ResolvedAircraft, Scope, UnreadReason, Usage,
+    Aircraft, CannotDecide, Directive, DoneWork, DueStatus, Hours, Reason, Recurring, ResolvedAircraft, Scope, UnreadReason, Usage,
     Verdict, compare, due,
 };
 use jiff::civil::{Date, date};
@@ -20,8 +20,8 @@ fn usage(hours: f64, date: Date) -> Usage {
     Usage { hours: Hours::new(hours), cycles: None, date }
 }
 
-fn record(hours: f64, date: Date) -> ComplianceRecord {
-    ComplianceRecord { date: Some(date), hours: Hours::new(hours), ..ComplianceRecord::default() }
+fn record(hours: f64, date: Date) -> DoneWork {
+    DoneWork { date: Some(date), hours: Hours::new(hours), ..DoneWork::default() }
 }
 
 const SEATS: &str =
@@ -66,7 +66,7 @@ fn statuses() {
     let done = record(900.0, date(2026, 9, 1));
     assert_eq!(due(&once, Some(&done), &now, false).status, DueStatus::Done);
     assert_eq!(due(&once, Some(&done), &now, true).status, DueStatus::Closed);
-    let terminated = ComplianceRecord { is_terminated: true, ..done };
+    let terminated = DoneWork { is_terminated: true, ..done };
     assert_eq!(due(&with_actions(SEATS), Some(&terminated), &now, false).status, DueStatus::Terminated);
     assert_eq!(due(&with_actions(SEATS), None, &now, false).status, DueStatus::DueUnknown);
     // Without hours the date alone cannot say that nothing is due.

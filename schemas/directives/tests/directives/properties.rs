@@ -1,6 +1,6 @@
 //! Properties that hold for every generated directive and aircraft.
 
-use directives::{Aircraft, ComplianceRecord, Due, Hours, ResolvedAircraft, Usage, Verdict, compact_form, compare, due};
+use directives::{Aircraft, DoneWork, Due, Hours, ResolvedAircraft, Usage, Verdict, compact_form, compare, due};
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
 use rand::rngs::StdRng;
@@ -84,7 +84,7 @@ fn named_models_match_in_every_spelling() {
 
 fn due_of(actions: &str, hours: i64, day: Date, now: (i64, Date)) -> Due {
     let (_, directive) = Text { actions, ..Text::default() }.read();
-    let record = ComplianceRecord { date: Some(day), hours: Hours::new(hours as f64 / 100.0), cycles: Some(10), is_terminated: false };
+    let record = DoneWork { date: Some(day), hours: Hours::new(hours as f64 / 100.0), cycles: Some(10), is_terminated: false };
     due(&directive, Some(&record), &Usage { hours: Hours::new(now.0 as f64 / 100.0), cycles: Some(20), date: now.1 }, false)
 }
 

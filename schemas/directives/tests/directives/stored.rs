@@ -1,7 +1,7 @@
 //! Stored directives: comparing a directive that was read back from its record gives what the text gives, and its keys find it.
 
 use directives::{Aircraft, ResolvedAircraft, StoredDirective, Verdict, compare, due, keys_for, keys_of, record_of};
-use directives::{ComplianceRecord, Hours, Usage};
+use directives::{DoneWork, Hours, Usage};
 use jiff::civil::date;
 
 use crate::texts::Text;
@@ -102,7 +102,7 @@ const AIRCRAFT: &[(&str, &str)] = &[
 #[test]
 fn stored_directives_compare_like_their_texts() {
     let (mut found, usage) = (0, Usage { hours: Hours::new(1_262.5), cycles: Some(7), date: date(2026, 11, 20) });
-    let done = ComplianceRecord { date: Some(date(2026, 3, 10)), hours: Hours::new(1_200.0), ..ComplianceRecord::default() };
+    let done = DoneWork { date: Some(date(2026, 3, 10)), hours: Hours::new(1_200.0), ..DoneWork::default() };
     let engines = [None, Some(("Lycoming Engines", "O-320-E3D")), Some(("Lycoming", "IO-540")), Some(("", "O-320"))];
     for (holder, title, applicability) in PARAGRAPHS {
         let title = format!("Airworthiness Directives; {title}");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use directives::{Aircraft, ComplianceRecord, Hours, Product, ResolvedAircraft, Usage, due};
+use directives::{Aircraft, DoneWork, Hours, Product, ResolvedAircraft, Usage, due};
 use jiff::civil::Date;
 use operation::problem::Problem;
 use schemars::JsonSchema;
@@ -102,7 +102,7 @@ pub struct CheckedItem {
     pub item: FleetItem,
     /// The make and model of the aircraft, its engine and its propeller, resolved.
     pub aircraft: ResolvedAircraft,
-    records: BTreeMap<String, ComplianceRecord>,
+    records: BTreeMap<String, DoneWork>,
     hours: Option<Hours>,
     engine_hours: Option<Hours>,
 }
@@ -213,7 +213,7 @@ impl CheckedItem {
                 }
             };
             let hours = hours_of(at, "compliance", given.hours)?;
-            let record = ComplianceRecord { date, hours, cycles: given.cycles, is_terminated: given.terminated };
+            let record = DoneWork { date, hours, cycles: given.cycles, is_terminated: given.terminated };
             let number = normal_number(&given.ad);
             if number.is_empty() {
                 return Err(refused(at, "compliance", &format!("{:?} is not the number of a directive", given.ad)));
