@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use feed::live::look_up;
 use schemas::facts::FactData;
-use upstreams::live::{AwardOrder, Found, Question};
+use upstreams::live::{AwardOrder, LivePage, Question};
 
 use super::artifact::Artifact;
 use super::followed::Exclusions;
@@ -35,7 +35,7 @@ pub(crate) async fn note(reader: &Reader<Exclusions>, artifact: &Artifact) -> Op
 }
 
 /// The note about contracts that were found and that are not recorded.
-fn further(found: &Found, artifact: &Artifact) -> Option<String> {
+fn further(found: &LivePage, artifact: &Artifact) -> Option<String> {
     let recorded: BTreeSet<&str> = artifact.recorded.iter().map(String::as_str).collect();
     // The search looks for words, so it can find other recipients.
     let own = found.facts.iter().filter_map(|fact| match fact {
@@ -63,11 +63,11 @@ mod tests {
 
     const UEI: &str = "ABCDEF123456";
 
-    fn found(awards: &[(&str, &str)], has_more: bool) -> Found {
+    fn found(awards: &[(&str, &str)], has_more: bool) -> LivePage {
         let fact = |(id, uei): &(&str, &str)| {
             FactData::Award(Box::new(AwardFact { award_id: (*id).into(), recipient_uei: (*uei).into(), ..AwardFact::default() }))
         };
-        Found { facts: awards.iter().map(fact).collect(), has_more, ..Found::default() }
+        LivePage { facts: awards.iter().map(fact).collect(), has_more, ..LivePage::default() }
     }
 
     /// Proves that a note names the contracts of the entity alone that are not recorded, that it is bounded, and that there is none without any.
