@@ -279,7 +279,7 @@ async fn bad_values_are_refused() {
     }
     for (entity, detail) in [
         (json!({"type": "tickr", "value": "CLDB"}), "entity.type: \"tickr\""),
-        (json!({"type": "kind", "value": "earnings"}), "entity.value: \"earnings\""),
+        (json!({"type": "kind", "value": "earnings"}), "entity.value: kind: \"earnings\" is not one of"),
     ] {
         let (status, problem) = day.ask("POST", "/v1/watchlist", &day.key, &json!({ "entity": entity }));
         assert_eq!((status, text(&problem, "parameter")), (400, "entity"), "{problem}");
