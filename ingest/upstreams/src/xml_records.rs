@@ -335,7 +335,7 @@ mod tests {
             ("<all><one>1</on", "cut off"),
             ("<all><one>1</two></all>", "another tag"),
             ("<all/><all/>", "more than one root"),
-            ("<all></all></all>", "did not begin"),
+            ("<all></all></all>", "without its start tag"),
             ("<all><!ENTITY a 'b'></all>", "a declaration outside"),
             ("<all><!DOCTYPE b></all>", "within the document"),
             (bomb, "declares entities"),
