@@ -13,10 +13,10 @@ fn file(config: &Config) -> PathBuf {
     config.sections.data_dir.join("demo-rounds")
 }
 
-/// Reads the rounds of earlier processes. A line that a killed process left incomplete ends them.
+/// Reads the rounds of earlier processes. A line that a killed process left incomplete is left out, also if a later round was appended to it.
 pub(super) fn load(config: &Config) -> Vec<Round> {
     let stored = std::fs::read_to_string(file(config)).unwrap_or_default();
-    stored.split_inclusive('\n').map_while(read).collect()
+    stored.split_inclusive('\n').filter_map(read).collect()
 }
 
 fn read(line: &str) -> Option<Round> {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use crate::config::Flags;
 
-    /// Proves that rounds are read back in their order, and that an incomplete line at the end is left out.
+    /// Proves that rounds are read back in their order, and that an incomplete line is left out.
     #[test]
     fn rounds_are_read_back() {
         let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
@@ -54,5 +54,8 @@ mod tests {
         stored.push_str("2026-11-21 17951760");
         std::fs::write(file(&config), stored).unwrap();
         assert_eq!(load(&config), rounds);
+        // The first round after it is lost with it, later ones are not.
+        [rounds[0], rounds[1]].iter().for_each(|round| store(&config, *round));
+        assert_eq!(load(&config), [rounds[0], rounds[1], rounds[1]]);
     }
 }

@@ -245,7 +245,7 @@ fn part(headers: &HeaderMap) -> (Option<&str>, Option<&str>) {
 /// `EventSource` send it. The parameter is taken out of the pairs.
 fn last_event_id(headers: &HeaderMap, pairs: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Option<String>, Problem> {
     let of_query = pairs.iter().position(|(name, _)| &**name == LAST_EVENT_PARAMETER).map(|at| pairs.remove(at).1.into_owned());
-    let of_header = text(headers, &HeaderName::from_static("last-event-id"))?.map(str::to_owned);
+    let of_header = text(headers, &HeaderName::from_static("last-event-id"))?.filter(|id| !id.is_empty()).map(str::to_owned);
     Ok(of_header.or(of_query))
 }
 
@@ -279,6 +279,8 @@ mod tests {
         headers.insert("last-event-id", HeaderValue::from_static("c2"));
         let mut pairs = given("c1");
         assert_eq!((last_event_id(&headers, &mut pairs).unwrap().as_deref(), pairs.len()), (Some("c2"), 1));
+        headers.insert("last-event-id", HeaderValue::from_static(""));
+        assert_eq!(last_event_id(&headers, &mut given("c1")).unwrap().as_deref(), Some("c1"), "an empty header says nothing");
         headers.append("last-event-id", HeaderValue::from_static("c3"));
         assert_eq!(last_event_id(&headers, &mut pairs).unwrap_err().code, ErrorCode::RequestInvalid);
     }
