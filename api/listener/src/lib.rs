@@ -20,6 +20,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::header::IF_NONE_MATCH;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -29,7 +31,7 @@ use operation::metrics;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use compressed::weaken_etag;
+use compressed::completed_for_caches;
 pub use compressed::{Suitable, compressed};
 use connections::{Connections, Full, Room};
 use forwarded::CallerAddress;
@@ -189,8 +191,9 @@ impl Listener {
                 let settings = &context.settings;
                 let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
+                let known: Vec<HeaderValue> = request.headers().get_all(IF_NONE_MATCH).iter().cloned().collect();
                 let answered = service.call(request);
-                async move { answered.await.map(|response| weaken_etag(response).map(|body| Tracked::new(body, active))) }
+                async move { answered.await.map(|response| completed_for_caches(&known, response).map(|body| Tracked::new(body, active))) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new())
