@@ -5,6 +5,7 @@ use schemas::change::{ChangeKind, Input};
 use schemas::event::Fact;
 use schemas::key;
 use schemas::position::Seq;
+use schemas::reason::reason;
 use schemas::tables::{Datum, Key};
 use serde::{Deserialize, Serialize};
 use view_store::store::Span;
@@ -101,20 +102,35 @@ impl<S: Service> Decider<S> {
     /// [`Error::Overtaken`] if another decider continued the group meanwhile. The rows that it wrote may be those that this one decided on.
     pub(super) async fn complete_interrupted_group(&mut self) -> Result<(), Error> {
         let interrupted = std::mem::take(&mut self.interrupted);
-        let Some(last) = interrupted.last() else { return Ok(()) };
-        let decided = self.decide_interrupted_group(&interrupted).await;
-        // A decider appends a whole group before it writes rows of it. So if these rows were not those before the group, the log tells.
-        if decided.is_err() && self.is_continued_after(last).await? {
-            return Err(Error::Overtaken { service: S::NAME });
-        }
+        let (Some(first), Some(last)) = (interrupted.first(), interrupted.last()) else { return Ok(()) };
+        let decided = match self.decide_interrupted_group(first, &interrupted).await {
+            Ok(decided) => decided,
+            // A decider appends a whole group before it writes rows of it. So if these rows were not those before the group, the log tells.
+            Err(error) => return Err(if self.is_overtaken_after(last).await { Error::Overtaken { service: S::NAME } } else { error }),
+        };
         let positions = self.checkpoint.clone();
-        self.append_and_apply(decided?, interrupted.len(), &positions).await?;
+        self.append_and_apply(decided, interrupted.len(), &positions).await?;
         self.wait_for_commit().await
     }
 
-    /// Decides the input of a group of which the log has the changes `interrupted`. Returns the whole group.
-    async fn decide_interrupted_group(&mut self, interrupted: &[Logged<S>]) -> Result<Vec<Decided<S>>, Error> {
-        let Some(first) = interrupted.first() else { return Ok(Vec::new()) };
+    /// Whether another decider continued an interrupted group after this change. If the log cannot tell, that is logged: why the group could not be decided is
+    /// the error to report.
+    async fn is_overtaken_after(&self, last: &Logged<S>) -> bool {
+        match self.is_continued_after(last).await {
+            Ok(is_continued) => is_continued,
+            Err(error) => {
+                tracing::warn!(
+                    service = S::NAME,
+                    error = reason(&error),
+                    "cannot tell whether another decider continued an interrupted group"
+                );
+                false
+            }
+        }
+    }
+
+    /// Decides the input of a group of which the log has the changes `interrupted`, beginning with `first`. Returns the whole group.
+    async fn decide_interrupted_group(&mut self, first: &Logged<S>, interrupted: &[Logged<S>]) -> Result<Vec<Decided<S>>, Error> {
         let input = first.change.input.clone();
         let lost = || Error::Refused(format!("{}: the input of change {} is not in the log", S::NAME, first.change.seq));
         let fact = self.input_fact(&input).await?.ok_or_else(lost)?;

@@ -59,35 +59,65 @@ async fn interrupted(first: &Append, later: &[(String, Content)]) -> Engine {
     engine
 }
 
-/// A log that holds its decider at one of its calls, until another decider has done everything that there is to do.
-struct OvertakenLog {
+/// A log that disturbs its decider at one of its calls.
+struct DisturbedLog {
     log: Arc<dyn EventLog>,
-    pause: Mutex<Pause>,
+    disturbance: Mutex<Disturbance>,
 }
 
-/// When the decider is held, and what happens meanwhile.
-struct Pause {
-    /// How many calls pass before the pause.
+/// When the decider is disturbed, and how.
+struct Disturbance {
+    /// How many calls pass before.
     calls: usize,
-    /// The decider that runs during the pause; `None` afterwards.
-    rival: Option<Decider<Recalls>>,
+    /// What happens; `None` afterwards.
+    event: Option<Event>,
 }
 
-impl OvertakenLog {
-    async fn pass(&self) {
-        let mut pause = self.pause.lock().await;
-        if pause.calls > 0 {
-            pause.calls -= 1;
-        } else if let Some(mut rival) = pause.rival.take() {
-            rival.catch_up().await.unwrap();
+enum Event {
+    /// The decider is held until another decider has done everything that there is to do.
+    Overtaken(Box<Decider<Recalls>>),
+    /// The call fails.
+    Failure,
+}
+
+impl DisturbedLog {
+    /// Returns the log of an engine, which disturbs its decider after this many calls.
+    fn new(engine: &Engine, calls: usize, event: Event) -> Arc<Self> {
+        Arc::new(Self { log: Arc::clone(&engine.log), disturbance: Mutex::new(Disturbance { calls, event: Some(event) }) })
+    }
+
+    /// Opens a decider of an engine on this log.
+    async fn decider(self: &Arc<Self>, engine: &Engine) -> Decider<Recalls> {
+        let (log, view) = (Arc::clone(self) as Arc<dyn EventLog>, Arc::clone(engine.decider.view()));
+        Decider::open(log, Arc::clone(&engine.engine), view, clock()).await.unwrap()
+    }
+
+    /// Whether the decider made too few calls to be disturbed.
+    async fn is_unused(&self) -> bool {
+        self.disturbance.lock().await.event.is_some()
+    }
+
+    async fn pass(&self) -> Result<(), Error> {
+        let mut disturbance = self.disturbance.lock().await;
+        if disturbance.calls > 0 {
+            disturbance.calls -= 1;
+            return Ok(());
         }
+        match disturbance.event.take() {
+            None => {}
+            Some(Event::Overtaken(mut rival)) => {
+                rival.catch_up().await.unwrap();
+            }
+            Some(Event::Failure) => return Err(Error::Unavailable { what: "the log does not answer".to_owned(), source: None }),
+        }
+        Ok(())
     }
 }
 
 #[async_trait]
-impl EventLog for OvertakenLog {
+impl EventLog for DisturbedLog {
     async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
-        self.pass().await;
+        self.pass().await?;
         self.log.append(batch).await
     }
 
@@ -99,12 +129,12 @@ impl EventLog for OvertakenLog {
         records_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error> {
-        self.pass().await;
+        self.pass().await?;
         self.log.read(topic, partition, from, records_max, bytes_max).await
     }
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
-        self.pass().await;
+        self.pass().await?;
         self.log.end(topic, partition).await
     }
 
@@ -139,16 +169,14 @@ async fn a_group_that_another_decider_completes_is_loaded() {
     let mut calls = 0;
     loop {
         let cut = interrupted(&first, &later).await;
-        let pause = Mutex::new(Pause { calls, rival: Some(cut.second_decider().await) });
-        let overtaken = Arc::new(OvertakenLog { log: Arc::clone(&cut.log), pause });
-        let (log, view) = (Arc::clone(&overtaken) as Arc<dyn EventLog>, Arc::clone(cut.decider.view()));
-        let mut slow: Decider<Recalls> = Decider::open(log, Arc::clone(&cut.engine), view, clock()).await.unwrap();
+        let log = DisturbedLog::new(&cut, calls, Event::Overtaken(Box::new(cut.second_decider().await)));
+        let mut slow = log.decider(&cut).await;
         let outcome = slow.catch_up().await;
         assert!(outcome.is_ok(), "overtaken after {calls} calls: {outcome:?}");
         assert_eq!(slow.checkpoint().seq, whole.decider.checkpoint().seq, "overtaken after {calls} calls");
         assert_eq!(feed(&slow).await, feed(&whole.decider).await, "overtaken after {calls} calls");
         assert_eq!(cut.digest().await, whole.digest().await, "overtaken after {calls} calls");
-        if overtaken.pause.lock().await.rival.is_some() {
+        if log.is_unused().await {
             break;
         }
         calls += 1;
@@ -156,10 +184,8 @@ async fn a_group_that_another_decider_completes_is_loaded() {
     assert!(calls > 5, "overtaken at {calls} calls");
 }
 
-/// Proves that a group whose input means nothing under the present rules stops deciding with a message that says so: what would be appended after an
-/// incomplete group would not extend the chain.
-#[tokio::test]
-async fn a_group_whose_input_means_nothing_is_refused() {
+/// Returns an engine whose log has the first change of a group that means nothing under the present rules.
+async fn begun_by_other_rules() -> Engine {
     let mut engine = Engine::new().await;
     let key = "cpsc/1";
     // What was never observed cannot be withdrawn.
@@ -184,7 +210,34 @@ async fn a_group_whose_input_means_nothing_is_refused() {
     let value = Encoder::new(CHANGES_RECALLS.name).unwrap().encode(&begun).unwrap();
     let record = Record { value: Bytes::from(value), at_ms: 1, ..Record::default() };
     engine.log.append(vec![Append { topic: &CHANGES_RECALLS, partition: 0, record }]).await.unwrap();
+    engine
+}
+
+/// Proves that a group whose input means nothing under the present rules stops deciding with a message that says so: what would be appended after an
+/// incomplete group would not extend the chain.
+#[tokio::test]
+async fn a_group_whose_input_means_nothing_is_refused() {
+    let mut engine = begun_by_other_rules().await;
     let message = engine.decider.catch_up().await.unwrap_err().to_string();
     assert!(message.contains("decides change 1 differently from the log"), "{message}");
     assert_eq!(changes(&engine).await.len(), 1, "nothing is appended after it");
+}
+
+/// Proves that a decider that cannot decide an interrupted group says why, also if the log fails when the decider asks it whether another one has continued
+/// the group, which is the last of its calls.
+#[tokio::test]
+async fn a_failing_log_does_not_hide_why_a_group_is_refused() {
+    let engine = begun_by_other_rules().await;
+    let mut messages = Vec::new();
+    loop {
+        let log = DisturbedLog::new(&engine, messages.len(), Event::Failure);
+        let message = log.decider(&engine).await.catch_up().await.unwrap_err().to_string();
+        if log.is_unused().await {
+            break;
+        }
+        messages.push(message);
+    }
+    let last = messages.pop().unwrap();
+    assert!(last.contains("decides change 1 differently from the log"), "{last}");
+    assert!(!messages.is_empty() && messages.iter().all(|message| message == "the log failed"), "{messages:?}");
 }
