@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::metadata::MetadataTopic;
 use rdkafka::types::RDKafkaErrorCode;
 
 use super::settings::{ConnectionState, Options, failed};
@@ -52,62 +53,73 @@ pub(super) async fn make(options: &Options) -> Result<(), Error> {
             Err((name, code)) => return Err(failed(options, &format!("topic {name} cannot be made: {code}"), None)),
         }
     }
-    check_partitions(options, &admin, &names).await?;
-    check_settings(options, &admin, &names, &requested).await
+    let copies_max = check_partitions(options, &admin, &names).await?;
+    check_settings(options, &admin, &names, &copies_max, &requested).await
 }
 
 /// Checks the number of partitions, and warns about missing copies. With another number of partitions, keys would be in partitions where no reader expects
-/// them.
-async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionState>>, names: &[String]) -> Result<(), Error> {
+/// them. Returns for each topic the most copies that one of its partitions has.
+async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionState>>, names: &[String]) -> Result<Vec<usize>, Error> {
+    let mut copies_max = Vec::with_capacity(names.len());
     for (topic, name) in options.topics.iter().zip(names) {
         // A topic that was just created may be unknown to the asked broker for a moment.
-        let (mut found, mut copies) = (0, 0);
+        let mut copies = Vec::new();
         for _ in 0..50 {
             let (admin, requested) = (Arc::clone(admin), name.clone());
             let looked_up = move || {
                 let metadata = admin.inner().fetch_metadata(Some(&requested), ANSWER_MAX)?;
                 let topic = metadata.topics().iter().find(|found| found.name() == requested);
-                let copies = topic.and_then(|topic| topic.partitions().iter().map(|partition| partition.replicas().len()).min());
-                Ok((topic.map_or(0, |topic| topic.partitions().len()), copies.unwrap_or(0)))
+                let partitions = topic.map(MetadataTopic::partitions).unwrap_or_default();
+                Ok(partitions.iter().map(|partition| partition.replicas().len()).collect::<Vec<usize>>())
             };
-            (found, copies) = tokio::task::spawn_blocking(looked_up)
+            copies = tokio::task::spawn_blocking(looked_up)
                 .await
                 .map_err(|_| failed(options, "looking up topics was interrupted", None))?
                 .map_err(|error| failed(options, &format!("topic {name} cannot be looked up"), Some(error)))?;
-            if found > 0 {
+            if !copies.is_empty() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        if found != topic.partitions as usize {
+        if copies.len() != topic.partitions as usize {
             let what = format!(
-                "topic {name} has {found} partitions, not {}: another program or version created it; choose another [kafka] topic_prefix, or copy it by `highwater export`",
+                "topic {name} has {} partitions, not {}: another program or version created it; choose another [kafka] topic_prefix, or copy it by `highwater export`",
+                copies.len(),
                 topic.partitions
             );
             return Err(failed(options, &what, None));
         }
-        if usize::try_from(options.replication).is_ok_and(|wanted| copies < wanted) {
+        let copies_min = copies.iter().copied().min().unwrap_or_default();
+        if usize::try_from(options.replication).is_ok_and(|wanted| copies_min < wanted) {
             tracing::warn!(
                 topic = name,
-                copies,
+                copies = copies_min,
                 wanted = options.replication,
                 "a topic has fewer copies than kafka.replication, reassign its partitions"
             );
         }
+        copies_max.push(copies.into_iter().max().unwrap_or_default());
     }
-    Ok(())
+    Ok(copies_max)
+}
+
+/// Whether an election can make acknowledged records of a topic disappear. `copies_max`: the most copies that one of its partitions has. A single copy has
+/// all records, so it may always become the leader.
+fn elections_lose_records(is_unclean_enabled: &str, copies_max: usize) -> bool {
+    is_unclean_enabled == "true" && copies_max > 1
 }
 
 async fn check_settings(
     options: &Options,
     admin: &AdminClient<ConnectionState>,
     names: &[String],
+    copies_max: &[usize],
     requested: &AdminOptions,
 ) -> Result<(), Error> {
     let resources: Vec<ResourceSpecifier<'_>> = names.iter().map(|name| ResourceSpecifier::Topic(name)).collect();
     let described =
         admin.describe_configs(&resources, requested).await.map_err(|error| failed(options, "topics cannot be looked up", Some(error)))?;
-    for (result, name) in described.into_iter().zip(names) {
+    for ((result, name), copies_max) in described.into_iter().zip(names).zip(copies_max) {
         let found = result.map_err(|code| failed(options, &format!("the settings of topic {name} cannot be read: {code}"), None))?;
         let value = |key: &str| found.get(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         let wrong = |key: &str, must: &str, why: &str| {
@@ -121,7 +133,7 @@ async fn check_settings(
                 return Err(wrong(key, "-1", KEPT));
             }
         }
-        if value("unclean.leader.election.enable") == "true" {
+        if elections_lose_records(value("unclean.leader.election.enable"), *copies_max) {
             let why = "otherwise a replica that lacks acknowledged records can become the leader";
             return Err(wrong("unclean.leader.election.enable", "false", why));
         }
@@ -139,4 +151,18 @@ async fn check_settings(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that unclean elections lose records where a partition has several copies, and nowhere else.
+    #[test]
+    fn unclean_elections_matter_with_several_copies() {
+        let cases = [("true", 3, true), ("true", 2, true), ("true", 1, false), ("false", 3, false), ("", 3, false)];
+        for (setting, copies, expected) in cases {
+            assert_eq!(elections_lose_records(setting, copies), expected, "{setting:?} with {copies} copies");
+        }
+    }
 }
