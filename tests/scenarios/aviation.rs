@@ -40,11 +40,7 @@ impl OneDay {
         for outcome in engine.run("federal_register", &simulated.settings()).await {
             outcome.unwrap();
         }
-        for partition in 0..DIRECTIVES.partitions {
-            let end = engine.log.end(&DIRECTIVES, partition).await.unwrap();
-            let view = engine.store.live(TABLES.view).await.unwrap();
-            view_store::engine::wait_past(&*view, &DIRECTIVES, partition, end).await.unwrap();
-        }
+        engine.wait_for_view(TABLES.view, std::slice::from_ref(&DIRECTIVES)).await;
         let api = HttpApi::with_payments(services::all, &engine, clock, backend);
         Self { engine, api }
     }

@@ -41,13 +41,7 @@ impl OneDay {
         for name in UPSTREAMS {
             failed += engine.run(name, &simulated.settings()).await.iter().filter(|outcome| outcome.is_err()).count();
         }
-        for topic in SOURCE.facts {
-            for partition in 0..topic.partitions {
-                let end = engine.log.end(topic, partition).await.unwrap();
-                let view = engine.store.live(SOURCE.view).await.unwrap();
-                view_store::engine::wait_past(&*view, topic, partition, end).await.unwrap();
-            }
-        }
+        engine.wait_for_view(SOURCE.view, SOURCE.facts).await;
         let api = HttpApi::start(&engine, clock, None);
         let key = api.key(Tier::Pro).await;
         (Self { engine, api, key }, failed)

@@ -20,7 +20,8 @@ use proofs::receipt::SigningKeys;
 use schemas::clock::Clock;
 use schemas::event::FactKind;
 use schemas::position::Seq;
-use schemas::topics::{self, CHANGES_RECALLS, RECALLS as FACTS};
+use schemas::tables::ViewDef;
+use schemas::topics::{self, CHANGES_RECALLS, RECALLS as FACTS, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::recalls::{FEED, RECALLS, Row, VIEW};
 use serde_json::Value;
@@ -288,6 +289,18 @@ impl Engine {
                     Err(view_store::Error::Gone { .. }) => {}
                     result => break result.unwrap(),
                 }
+            }
+        }
+    }
+
+    /// Waits until a view has all facts of some topics.
+    pub(crate) async fn wait_for_view(&self, def: &'static ViewDef, topics: &'static [Topic]) {
+        let view = self.store.live(def).await.unwrap();
+        for topic in topics {
+            for partition in 0..topic.partitions {
+                let end = self.log.end(topic, partition).await.unwrap();
+                let projected = view_store::engine::wait_past(&*view, topic, partition, end);
+                within(&format!("the projection of {} to {}", topic.name, def.name), projected).await.unwrap();
             }
         }
     }

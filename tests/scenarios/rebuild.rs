@@ -22,6 +22,7 @@ use schemas::views::recalls::{FEED, Note, Recall};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::child::within;
 use crate::concurrent_processes::{copy, read_partition, run_heads_only};
 use crate::engine::{Engine, RECALL_UPSTREAMS, SimulatedUpstreams, assert_shown_once, fixed_clock};
 
@@ -309,7 +310,8 @@ impl TestEngine {
         for partition in 0..RECALLS.partitions {
             copy(&*fresh.engine.log, &RECALLS, partition, &read_partition(&*self.engine.log, &RECALLS, partition).await).await;
             let end = fresh.engine.log.end(&RECALLS, partition).await.unwrap();
-            view_store::engine::wait_past(&*fresh.engine.parts.engine, &RECALLS, partition, end).await.unwrap();
+            let indexed = view_store::engine::wait_past(&*fresh.engine.parts.engine, &RECALLS, partition, end);
+            within("the indexing of the copied facts", indexed).await.unwrap();
         }
         fresh.live.lock().await.catch_up().await.unwrap();
         let listed = fresh.listed().await;

@@ -193,11 +193,9 @@ impl Fixture {
     /// Records a fact, and waits until a view has it.
     async fn record(&mut self, key: &str, fact: &FactData, view: &'static ViewDef) {
         let append = self.writer.observe(key, fact, self.now_ms());
-        let (topic, partition) = (append.topic, append.partition);
+        let topic = append.topic;
         self.engine.log.append(vec![append]).await.unwrap();
-        let end = self.engine.log.end(topic, partition).await.unwrap();
-        let view = self.engine.store.live(view).await.unwrap();
-        view_store::engine::wait_past(&*view, topic, partition, end).await.unwrap();
+        self.engine.wait_for_view(view, std::slice::from_ref(topic)).await;
     }
 
     /// Returns a field of each match of a watch, page by page.

@@ -74,13 +74,7 @@ const UPSTREAMS: &[&str] = &["clinical_trials", "edgar", "nih_reporter", "usaspe
 /// Waits until the three services have processed all facts.
 async fn wait_projected(engine: &Engine) {
     for source in SOURCES {
-        for topic in source.facts {
-            for partition in 0..topic.partitions {
-                let end = engine.log.end(topic, partition).await.unwrap();
-                let view = engine.store.live(source.view).await.unwrap();
-                view_store::engine::wait_past(&*view, topic, partition, end).await.unwrap();
-            }
-        }
+        engine.wait_for_view(source.view, source.facts).await;
     }
 }
 

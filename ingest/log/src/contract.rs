@@ -17,7 +17,7 @@ use crate::{Append, Error, EventLog, Headers, Record, Stored};
 const WIDE: &Topic = &topics::RECALLS;
 const NARROW: &Topic = &topics::ACCOUNTS;
 /// A wait that takes longer than this is treated as one that never ends.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(300);
 const BYTES_MAX: usize = 1 << 30;
 
 /// A check that failed.

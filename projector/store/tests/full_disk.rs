@@ -22,7 +22,7 @@ static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &OTHER], hides:
 
 const MIB: u64 = 1024 * 1024;
 const LIMITS: Limits = Limits { reserve_bytes: 4 * MIB, low_bytes: 8 * MIB };
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const COUNTED_MAX: i64 = 5;
 const EXPIRES_MS: i64 = 1_000_000;
@@ -50,7 +50,7 @@ async fn wait_until_ready(store: &EmbeddedStore) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ready).await.unwrap();
+    tokio::time::timeout(PATIENCE, ready).await.expect("the store is not ready again");
 }
 
 /// Proves on a small file system that a commit which meets a full disk is the only one that fails, that rows are read and callers counted while the disk is

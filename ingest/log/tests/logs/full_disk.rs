@@ -17,7 +17,7 @@ use schemas::topics::{ACCOUNTS, RECALLS, Topic};
 
 const MIB: u64 = 1024 * 1024;
 const LIMITS: Limits = Limits { reserve_bytes: 4 * MIB, low_bytes: 8 * MIB };
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn open(dir: &Path, space: SpaceWatch) -> Arc<EmbeddedLog> {
@@ -50,7 +50,7 @@ async fn wait_until_ready(log: &EmbeddedLog) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ready).await.unwrap();
+    tokio::time::timeout(PATIENCE, ready).await.expect("the log is not ready again");
 }
 
 /// Returns the numbers of all records.

@@ -21,6 +21,9 @@ const SEED: &str = "DAMAGE_SEED";
 /// The variable with which `ops/test --all` and `ops/test --long` let every test draw a new seed.
 const DRAW: &str = "HIGHWATER_DRAW";
 
+/// Far longer than a store takes to open and heal, also on a busy machine.
+const HANG_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// The writes of a commit. Some rows are written once, one is written by every commit.
 fn writes(def: &'static ViewDef, seq: u64) -> Vec<Write> {
     let table = def.tables[0];
@@ -134,7 +137,9 @@ async fn open_and_heal(dir: &Path, what: &str) -> Ended {
                     tokio::task::yield_now().await;
                 }
             };
-            let (view, from) = tokio::time::timeout(Duration::from_secs(60), replaced).await.unwrap();
+            let (view, from) = tokio::time::timeout(HANG_TIMEOUT, replaced)
+                .await
+                .unwrap_or_else(|_| panic!("{what}: the damaged generation is not replaced"));
             fill(&*view, from + 1).await;
             view.finish_rebuild().await.unwrap();
         }
@@ -157,7 +162,7 @@ async fn damage_copy(whole: &Path, name: &Path, what: &str, damage: impl FnOnce(
     let dir = tempfile::tempdir().unwrap();
     copy_dir(whole, dir.path());
     damage(&dir.path().join(name));
-    let ended = tokio::time::timeout(Duration::from_secs(120), open_and_heal(dir.path(), what)).await;
+    let ended = tokio::time::timeout(HANG_TIMEOUT, open_and_heal(dir.path(), what)).await;
     ended.unwrap_or_else(|_| panic!("{what}: hangs"))
 }
 

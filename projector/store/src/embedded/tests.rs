@@ -109,7 +109,7 @@ async fn flushed_memory_is_released() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), flushed).await.expect("the blocks are not flushed");
+    tokio::time::timeout(std::time::Duration::from_secs(300), flushed).await.expect("the blocks are not flushed");
     view.commit(vec![row(1)], &at_seq(1)).await.unwrap();
     let memory = blocks.tree.get_version_history_lock().memtable_size_sum();
     assert!(memory < MIB, "{memory} bytes are held, of which at most two blocks are unflushed");
