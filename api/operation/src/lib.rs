@@ -588,13 +588,14 @@ pub struct RecordPage {
     pub columns: &'static [&'static str],
     /// The field by whose values the explorer counts changes; empty for none.
     pub facet: &'static str,
-    /// The argument that takes the words of a search: of `list`, or of the filtered feed if `list` is empty or does not have it. Empty for none.
-    pub search: &'static str,
+    /// The arguments that take the words of a search, the one that most visitors mean first: of `list`, or of the filtered feed if `list` is empty or takes
+    /// none of them. Empty if no words find records.
+    pub searches: &'static [&'static str],
 }
 
 impl RecordPage {
     /// Says nothing: a service states what differs.
-    pub const EMPTY: Self = Self { list: "", rows: &[], title: &[], detail: &[], columns: &[], facet: "", search: "" };
+    pub const EMPTY: Self = Self { list: "", rows: &[], title: &[], detail: &[], columns: &[], facet: "", searches: &[] };
 }
 
 /// A page or file of a service.

@@ -10,13 +10,15 @@ use serde_json::Value;
 
 use crate::explorer::{Row, named};
 use crate::fields::{at, cell, is_empty, label, time, whole};
-use crate::filters::{has_filter, help};
+use crate::filters::{has_filter, help, late_news};
 use crate::layout::{note, notice};
 use crate::this_view::{View, this_view};
 use crate::{ENTITIES, Pairs, Reads, Shown, url};
 
 /// The most columns of a table, besides the name of a record.
 const COLUMNS_MAX: usize = 5;
+/// The shortest name that the operations of entities take, in characters.
+const NAME_CHARS_MIN: usize = 2;
 /// The longest value of a field of the form, in characters.
 const VALUE_CHARS_MAX: usize = 200;
 
@@ -48,6 +50,25 @@ pub(crate) fn links(reads: &dyn Reads, shown: &Shown<'_>, record: &Value) -> Vec
         }
     }
     links
+}
+
+/// The links from a name that somebody searches for to the entities of that name. Nothing if no such page takes the name.
+pub(crate) fn of_name(reads: &dyn Reads, name: &str) -> Markup {
+    let kinds = kinds(reads);
+    let is_name = (NAME_CHARS_MIN..=VALUE_CHARS_MAX).contains(&name.chars().count());
+    html! {
+        @if is_name && !kinds.is_empty() {
+            section aria-labelledby="as-a-whole" {
+                h2 #as-a-whole { "As one party" }
+                p { "If this is the name of one, these pages have what all services record about it:" }
+                p.shortcuts {
+                    @for (_, operation) in &kinds {
+                        a href={ (ENTITIES) "/" (operation.name) (url::query(&[("name", name)])) } { (label(operation.name)) " " bdi { "“" (name) "”" } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The page of all kinds of entities: a form for each.
@@ -226,15 +247,15 @@ fn explorer(shown: &Shown<'_>, section: &Value) -> String {
         .flatten()
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
-    let takes = |operation: &Operation| operation.price == Price::Free && filter.iter().all(|(name, _)| has_filter(operation, name));
-    let view = if shown.operation(shown.service.page.list).is_some_and(takes) {
-        "records"
-    } else if shown.filtered_feed().is_some_and(takes) {
-        "changes"
+    let takes = |operation: &&Operation| operation.price == Price::Free && filter.iter().all(|(name, _)| has_filter(operation, name));
+    let (view, late_news) = if shown.operation(shown.service.page.list).as_ref().is_some_and(takes) {
+        ("records", None)
+    } else if let Some(feed) = shown.filtered_feed().filter(takes) {
+        ("changes", late_news(feed))
     } else {
         return shown.explorer();
     };
-    let pairs: Vec<(String, String)> = std::iter::once(("view".to_owned(), view.to_owned())).chain(filter).collect();
+    let pairs: Pairs = std::iter::once(("view".to_owned(), view.to_owned())).chain(filter).chain(late_news).collect();
     format!("{}{}", shown.explorer(), url::query(&pairs))
 }
 

@@ -26,6 +26,8 @@ const PARTS_MAX: u64 = 4;
 /// The column of the titles of records, and that of the times of changes, as `sort` names them. No record has fields of these names.
 const TITLE_COLUMN: &str = "record";
 const TIME_COLUMN: &str = "recordedAt";
+/// The `start` of the last changes of a feed.
+const NEWEST: &str = "newest";
 /// The most values that a breakdown shows.
 const SHARES_MAX: usize = 8;
 /// The members of a change that are in other places of a page, or that are about the change as such.
@@ -122,7 +124,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         Ok((listing, end)) => {
             if let Some(end) = end {
                 arguments.retain(|(name, _)| name != "asOf");
-                arguments.push(("start".to_owned(), "newest".to_owned()));
+                arguments.push(("start".to_owned(), NEWEST.to_owned()));
                 arguments.extend(end);
             }
             (listing, None)
@@ -168,13 +170,14 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if kind == Kind::Changes && feed.is_none() && shown.filtered_feed().is_some() {
             p.soft { "Without a key the changes are shown in their free form. Filters over changes need a key." }
         }
-        (filters::form(&path, kind.name(), form_of, hints.search, kind == Kind::Changes && feed.is_some(), pairs))
+        (filters::form(&path, kind.name(), form_of, hints.searches, kind == Kind::Changes && feed.is_some(), pairs))
         @if let Some(address) = new_filter::address(&shown, pairs) {
             p { a href=(address) { "Save this filter" } " " span.soft { "for feeds, with a key" } }
         }
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
-        (table(&shown, kind, &listing.rows, pairs))
+        @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs)) }
+        @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs)) } @else { (table(&shown, kind, &listing.rows, pairs)) }
         (pager(&path, pairs, listing.next.as_ref()))
         (this_view(&shown, &view, webhook.as_ref(), &day))
     };
@@ -216,6 +219,9 @@ async fn listed(reads: &dyn Reads, shown: Shown<'_>, kind: Kind, operation: &Ope
         Kind::Records => answer["next"].as_str().map(|next| ("after", next.to_owned())),
         Kind::Changes => answer["cursor"].as_str().filter(|_| answer["hasMore"] == true).map(|next| ("cursor", next.to_owned())),
     };
+    if kind == Kind::Changes && is_newest(arguments) {
+        rows.reverse();
+    }
     Ok(Listing { rows, note: Some(note(&answer)), next })
 }
 
@@ -243,7 +249,7 @@ pub(crate) struct Part {
 /// # Errors
 /// The errors of the operation `changes`.
 pub(crate) async fn newest_part(reads: &dyn Reads, shown: Shown<'_>, end: &Pairs, limit: u64) -> Result<Part, Problem> {
-    let mut arguments = vec![("start".to_owned(), "newest".to_owned()), ("limit".to_owned(), limit.to_string())];
+    let mut arguments = vec![("start".to_owned(), NEWEST.to_owned()), ("limit".to_owned(), limit.to_string())];
     arguments.extend(end.iter().cloned());
     let mut answer = reads.read(shown.service.name, "changes", arguments).await?;
     let note = note(&answer);
@@ -354,9 +360,6 @@ fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
 
 fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
     let hints = shown.service.page;
-    if rows.is_empty() {
-        return nothing(shown, kind, pairs);
-    }
     // A column in which nothing is known, or which repeats the titles, says nothing.
     let says = |row: &Row, column: &str| {
         let value = at(&row.record, column);
@@ -411,13 +414,38 @@ fn class_of(is_number: bool, value: &Value) -> Option<&'static str> {
     if is_empty(value) { Some("unknown") } else { is_number.then_some("number") }
 }
 
-/// Why a table has no rows, and what to do.
-fn nothing(shown: &Shown<'_>, kind: Kind, pairs: &Pairs) -> Markup {
+/// In which order a filtered feed has its changes, and the way to the other end of it.
+fn order(path: &str, pairs: &Pairs) -> Markup {
+    html! {
+        p.soft {
+            @if is_newest(pairs) {
+                "The newest changes under these filters, at most " (ROWS) ". "
+                a href={ (path) (with(pairs, "start", "", &[])) } { "Show from the oldest on" }
+            } @else {
+                "Under filters the oldest changes come first. "
+                a href={ (path) (with(pairs, "start", NEWEST, &["cursor", "after", "until"])) } { "Show the newest" }
+            }
+        }
+    }
+}
+
+/// Whether a query asks for the last changes of a filtered feed.
+fn is_newest(pairs: &Pairs) -> bool {
+    value(pairs, "start") == NEWEST
+}
+
+/// Why a table has no rows, and what to do. `feed` is the filtered feed, if it is free.
+fn nothing(shown: &Shown<'_>, kind: Kind, feed: Option<&Operation>, pairs: &Pairs) -> Markup {
     let is_filtered = pairs.iter().any(|(name, _)| !["view", "sort"].contains(&name.as_str()));
+    let late_news = feed.filter(|_| kind == Kind::Changes).and_then(filters::late_news).filter(|(name, _)| value(pairs, name).is_empty());
     html! {
         p.empty {
             @if is_filtered {
                 "No " (kind.name()) " here under these filters. "
+                @if let Some((name, on)) = &late_news {
+                    "Late news is left out: what was recorded long after its day, such as all that the first sync of a register found. "
+                    a href={ (shown.explorer()) (with(pairs, name, on, &["cursor", "after", "until"])) } { "Include late news" } " · "
+                }
                 a href={ (shown.explorer()) "?view=" (kind.name()) } { "Show all " (kind.name()) }
             } @else {
                 "No " (kind.name()) " to show yet. They appear here when the upstreams publish some, and with a key there may be more."

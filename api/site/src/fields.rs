@@ -60,6 +60,7 @@ pub(crate) fn label(path: &str) -> String {
         "Url" => "Link".to_owned(),
         "Urls" => "Links".to_owned(),
         "Top label" => "Event".to_owned(),
+        "Include backfill" => "Include late news".to_owned(),
         "Ad number" => "AD number".to_owned(),
         "Uei" | "Cik" | "Naics" | "Psc" | "Piid" | "Pin" | "Ata" | "Ic" => shortened.to_uppercase(),
         "Pi" => "Investigator".to_owned(),

@@ -48,17 +48,26 @@ pub(crate) fn takes(operation: &Operation, name: &str) -> bool {
     operation.input.pointer("/properties").is_some_and(|properties| properties.get(name).is_some())
 }
 
+/// The argument with which a feed under a filter includes late news.
+const LATE_NEWS: &str = "includeBackfill";
+
+/// The pair with which an operation includes late news, which is all that the first sync of a register finds; `None` if it leaves nothing out.
+pub(crate) fn late_news(operation: &Operation) -> Option<(String, String)> {
+    takes(operation, LATE_NEWS).then(|| (LATE_NEWS.to_owned(), "true".to_owned()))
+}
+
 /// The pairs that are filters of an operation.
 pub(crate) fn given<'a>(operation: &Operation, pairs: &'a Pairs) -> Vec<&'a (String, String)> {
     pairs.iter().filter(|(name, _)| has_filter(operation, name)).collect()
 }
 
-fn fields<'a>(operation: &'a Operation, first: &str) -> Vec<Field<'a>> {
+fn fields<'a>(operation: &'a Operation, first: &[&str]) -> Vec<Field<'a>> {
     let properties = operation.input.get("properties").and_then(Value::as_object);
     let fields = properties.into_iter().flatten().filter(|(name, _)| has_filter(operation, name));
     let mut fields: Vec<Field<'_>> = fields.map(|(name, schema)| Field { name, help: help(schema), kind: kind(schema) }).collect();
     // The words of a search come first, switches last.
-    fields.sort_by_key(|field| (field.name != first, matches!(field.kind, Kind::Switch)));
+    let place = |name: &str| first.iter().position(|one| *one == name).unwrap_or(first.len());
+    fields.sort_by_key(|field| (place(field.name), matches!(field.kind, Kind::Switch)));
     fields
 }
 
@@ -145,8 +154,8 @@ fn row(field: &Field<'_>, value: &str) -> Markup {
     }
 }
 
-/// The form. `operation` is `None` for a list that takes no filters; `first` names the field that comes first.
-pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &str, has_start: bool, pairs: &Pairs) -> Markup {
+/// The form. `operation` is `None` for a list that takes no filters; `first` names the fields that come first.
+pub(crate) fn form(action: &str, view: &str, operation: Option<&Operation>, first: &[&str], has_start: bool, pairs: &Pairs) -> Markup {
     let value = |name: &str| url::value(pairs, name);
     let fields = operation.map(|operation| fields(operation, first)).unwrap_or_default();
     // One field takes no more room than the summary.
@@ -213,13 +222,14 @@ mod tests {
         };
         let shown = |filters: usize, pairs: &[(&str, &str)]| {
             let pairs: Pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            form("/explore/x", "records", Some(&operation(filters)), "filter3", false, &pairs).into_string()
+            form("/explore/x", "records", Some(&operation(filters)), &["filter3", "filter2"], false, &pairs).into_string()
         };
         assert!(!shown(6, &[]).contains("<details"));
         let many = shown(9, &[("filter3", "x")]);
         assert!(many.contains("<details class=\"more\"><summary>4 more filters</summary>"), "{many}");
         assert_eq!(many.matches("name=\"filter").count(), 9);
-        assert!(many.find("name=\"filter3\"").unwrap() < many.find("name=\"filter0\"").unwrap(), "{many}");
+        let places = ["filter3", "filter2", "filter0"].map(|name| many.find(&format!("name=\"{name}\"")).unwrap());
+        assert!(places.is_sorted(), "{many}");
         assert!(shown(9, &[("filter8", "x")]).contains("<details class=\"more\" open>"));
     }
 

@@ -1,15 +1,15 @@
 //! One search over all services: by the words that each service's own search takes, and by the numbers by which people know records.
 
-use futures_util::future::join_all;
-use maud::html;
-use operation::Price;
+use futures_util::future::{join, join_all};
+use maud::{Markup, html};
 use operation::problem::Problem;
+use operation::{Operation, Price};
 use pages::Page;
 use serde_json::Value;
 
 use crate::explorer::{Row, named};
-use crate::fields::{at, cell, is_empty};
-use crate::{EXPLORE, Pairs, Reads, Shown, filters, url};
+use crate::fields::{at, cell, is_empty, label};
+use crate::{EXPLORE, Pairs, Reads, Shown, entities, filters, url};
 
 /// The longest search, in characters.
 const WORDS_CHARS_MAX: usize = 200;
@@ -36,7 +36,9 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
             p.lead { "Search for a product, a company, a person or the number of a record, in all services at once." }
             p { "A number leads to its record, such as that of an award, a trial, a trademark or an airworthiness directive." }
         } @else if hits.is_empty() {
-            p.empty { "Nothing is recorded for " bdi { "“" (words) "”" } " in the recent changes and lists that are free. Try one word of the name, or a number." }
+            p.empty {
+                "No service finds " bdi { "“" (words) "”" } " in what is shown without a key. Try one word of the name, the whole legal name, or a number."
+            }
         } @else {
             p { bdi { "“" (words) "”" } " in " (hits.len()) @if hits.len() == 1 { " service" } @else { " services" } "." }
         }
@@ -56,9 +58,10 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, pairs: &'a Pairs) -> Result<P
                         }
                     }
                 }
-                p { a href=(found.all) { "All in " (found.shown.service.title) } }
+                p.shortcuts { @for (words, address) in &found.all { a href=(address) { (words) } } }
             }
         }
+        @if is_asked { (entities::of_name(reads, words)) (unsearched(&found)) }
     };
     let description =
         "Search public records of all services: by words, by names of companies and people, and by the numbers of records.".to_owned();
@@ -78,38 +81,110 @@ fn columns<'a>(shown: &Shown<'a>, row: &'a Row) -> impl Iterator<Item = &'a str>
 struct Found<'a> {
     shown: Shown<'a>,
     rows: Vec<Row>,
-    /// Where all of it is.
-    all: String,
+    /// Where all of it is: the words and the address of each link.
+    all: Vec<(String, String)>,
+    /// Why the service could not search for the words; empty if it could.
+    unsearched: String,
+}
+
+/// How a service is searched without a key: the operation, the view of its explorer that shows the same, and the arguments that take the words.
+fn search_of<'a>(shown: &Shown<'a>) -> Option<(&'a Operation, &'static str, Vec<&'static str>)> {
+    let hints = shown.service.page;
+    let taken = |operation: &Operation| -> Vec<&'static str> {
+        hints.searches.iter().copied().filter(|argument| filters::takes(operation, argument)).collect()
+    };
+    let list = shown.operation(hints.list).map(|list| (list, "records", taken(list)));
+    let feed = shown.filtered_feed().map(|feed| (feed, "changes", taken(feed)));
+    let searched = list.filter(|(_, _, arguments)| !arguments.is_empty()).or(feed);
+    searched.filter(|(operation, _, arguments)| operation.price == Price::Free && !arguments.is_empty())
 }
 
 async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
-    let hints = shown.service.page;
-    let list = shown.operation(hints.list).filter(|list| filters::takes(list, hints.search)).map(|list| (list, "records"));
-    let feed = shown.filtered_feed().filter(|feed| filters::takes(feed, hints.search)).map(|feed| (feed, "changes"));
-    let searched = list.or(feed).filter(|(operation, _)| operation.price == Price::Free && !hints.search.is_empty());
-    let mut rows: Vec<Row> = Vec::new();
-    let mut all = shown.explorer();
-    if let Ok(answer) = reads.read(shown.service.name, "record", vec![("id".to_owned(), words.to_owned())]).await {
-        rows.push(Row::of_change(answer));
-    }
-    if let Some((operation, view)) = searched {
-        all = format!("{all}{}", url::query(&[("view", view), (hints.search, words)]));
-        let arguments = vec![(hints.search.to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
-        if let Ok(mut answer) = reads.read(shown.service.name, operation.name, arguments).await {
-            let lists = if view == "records" { hints.rows.to_vec() } else { vec![operation.list] };
-            for list in lists {
-                let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
-                rows.extend(items.into_iter().map(|item| if view == "changes" { Row::of_change(item) } else { Row::of_record(item) }));
-            }
-        }
+    let by_number = reads.read(shown.service.name, "record", vec![("id".to_owned(), words.to_owned())]);
+    let (by_number, mut found) = join(by_number, find_by_words(reads, shown, words)).await;
+    if let Ok(answer) = by_number {
+        found.rows.insert(0, Row::of_change(answer));
     }
     let mut seen = Vec::new();
-    rows.retain(|row| {
+    found.rows.retain(|row| {
         let id = row.record["id"].as_str().unwrap_or_default().to_owned();
         let is_new = id.is_empty() || !seen.contains(&id);
         seen.push(id);
         is_new
     });
-    rows.truncate(SHOWN_MAX);
-    Found { shown, rows, all }
+    found.rows.truncate(SHOWN_MAX);
+    match &mut found.all[..] {
+        [] => found.all.push((format!("All in {}", shown.service.title), shown.explorer())),
+        [(only, _)] => *only = format!("All in {}", shown.service.title),
+        _ => {}
+    }
+    found
+}
+
+/// What a service finds by the arguments of its own search.
+async fn find_by_words<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a> {
+    let mut found = Found { shown, rows: Vec::new(), all: Vec::new(), unsearched: String::new() };
+    let Some((operation, view, arguments)) = search_of(&shown) else {
+        found.unsearched = "it has no search by words without a key".to_owned();
+        return found;
+    };
+    let is_feed = view == "changes";
+    let answers = join_all(arguments.iter().map(|argument| {
+        let mut given = vec![((*argument).to_owned(), words.to_owned()), ("limit".to_owned(), SHOWN_MAX.to_string())];
+        if is_feed {
+            given.push(("start".to_owned(), "newest".to_owned()));
+            given.extend(filters::late_news(operation));
+        }
+        reads.read(shown.service.name, operation.name, given)
+    }))
+    .await;
+    let mut refusals = Vec::new();
+    for (argument, answer) in arguments.iter().zip(answers) {
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(problem) => {
+                refusals.push(problem.detail);
+                continue;
+            }
+        };
+        let lists = if is_feed { vec![operation.list] } else { shown.service.page.rows.to_vec() };
+        let mut rows: Vec<Row> = Vec::new();
+        for list in lists {
+            let Some(Value::Array(items)) = answer.get_mut(list).map(Value::take) else { continue };
+            rows.extend(items.into_iter().map(|item| if is_feed { Row::of_change(item) } else { Row::of_record(item) }));
+        }
+        // A feed has its oldest changes first.
+        if is_feed {
+            rows.reverse();
+        }
+        if !rows.is_empty() {
+            let mut query = vec![("view".to_owned(), view.to_owned()), ((*argument).to_owned(), words.to_owned())];
+            query.extend(filters::late_news(operation).filter(|_| is_feed));
+            let heading = format!("All by {} in {}", label(argument).to_lowercase(), shown.service.title);
+            found.all.push((heading, format!("{}{}", shown.explorer(), url::query(&query))));
+        }
+        found.rows.extend(rows);
+    }
+    if refusals.len() == arguments.len() {
+        found.unsearched = refusals.swap_remove(0);
+    }
+    found
+}
+
+/// The services that could not search for the words, so that nobody takes their silence for an answer.
+fn unsearched(found: &[Found<'_>]) -> Markup {
+    let silent: Vec<&Found<'_>> = found.iter().filter(|found| !found.unsearched.is_empty() && found.rows.is_empty()).collect();
+    html! {
+        @if !silent.is_empty() {
+            section aria-labelledby="unsearched" {
+                h2 #unsearched { "Not searched" }
+                p { "These services could not search for the words, so nothing about them follows from this page. Their explorers have other filters." }
+                ul {
+                    @for found in &silent {
+                        li { a href=(found.shown.explorer()) { (found.shown.service.title) } ": " bdi { (found.unsearched) } "." }
+                    }
+                }
+            }
+        }
+    }
 }

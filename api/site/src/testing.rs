@@ -92,7 +92,7 @@ impl Made {
             detail: &[("kind ", "kind")],
             columns: &["kind", "url"],
             facet: "kind",
-            search: "keyword",
+            searches: &["keyword"],
         };
         let service = Service {
             name: "made",
@@ -463,4 +463,76 @@ fn long_searches_are_refused() {
     assert!(search(201).contains("A search has at most 200 characters."));
     assert!(made.read.lock().unwrap().is_empty(), "nothing is read for it");
     assert!(!search(200).contains("at most 200 characters"));
+}
+
+/// A service without a list, whose filtered feed is free, takes two arguments for words and leaves late news out, and has two changes.
+fn searched_by_feed() -> Made {
+    let mut made = Made::new();
+    made.service.page.list = "";
+    made.service.page.searches = &["recipient", "keyword"];
+    let feed = made.service.operations.iter_mut().find(|operation| operation.name == "whats_changed_since").unwrap();
+    feed.price = Price::Free;
+    let properties = ["recipient", "keyword", "start", "cursor", "wait"].map(|name| (name.to_owned(), json!({ "type": "string" })));
+    let properties: serde_json::Map<String, Value> = properties.into_iter().collect();
+    feed.input["properties"] = Value::Object(properties);
+    feed.input["properties"]["includeBackfill"] = json!({ "type": "boolean" });
+    let change = |id: &str, seq: u64| json!({ "event": "new", "seq": seq, "record": { "id": id, "title": format!("Title {id}") } });
+    made.answers.insert("whats_changed_since", json!({ "changes": [change("old", 1), change("fresh", 2)], "hasMore": false }));
+    made.answers.remove("record");
+    made
+}
+
+/// Proves that a search asks a feed by each of its arguments for words, for the newest changes and with late news; that the links show the same; and that
+/// the page leads to the entities of the name.
+#[test]
+fn searches_by_each_argument() {
+    let made = searched_by_feed();
+    let html = made.page("/explore?q=Acme+Freight").html;
+    assert!(html.find("Title fresh").unwrap() < html.find("Title old").unwrap(), "{html}");
+    assert_eq!(html.matches("Title old").count(), 1, "{html}");
+    for argument in ["recipient", "keyword"] {
+        let link =
+            format!("href=\"/explore/made?view=changes&amp;{argument}=Acme+Freight&amp;includeBackfill=true\">All by {argument} in Made");
+        assert!(html.contains(&link), "{html}");
+        let read = made.read.lock().unwrap();
+        let wanted = [(argument, "Acme Freight"), ("start", "newest"), ("includeBackfill", "true")];
+        let has = |pairs: &Pairs| wanted.iter().all(|(name, value)| crate::url::value(pairs, name) == *value);
+        assert!(read.iter().any(|(name, pairs)| name == "whats_changed_since" && has(pairs)), "{read:?}");
+    }
+    assert!(html.contains("href=\"/entities/company?name=Acme+Freight\"") && !html.contains("Not searched"), "{html}");
+    assert!(!made.page("/explore").html.contains("/entities/company?name="));
+}
+
+/// Proves that a search names the services that could not search for the words, with the reason, and that their silence is no answer.
+#[test]
+fn unsearched_services_are_named() {
+    let mut made = searched_by_feed();
+    made.answers.remove("whats_changed_since");
+    let html = made.page("/explore?q=Acme").html;
+    assert!(html.contains("Not searched</h2>") && html.contains("<bdi>no &lt;record&gt; has this id</bdi>."), "{html}");
+    made.service.page.searches = &[];
+    let html = made.page("/explore?q=Acme").html;
+    assert!(html.contains("<bdi>it has no search by words without a key</bdi>."), "{html}");
+    assert!(!made.page("/explore").html.contains("Not searched"));
+}
+
+/// Proves that a filtered feed says in which order its changes come and leads to the newest ones, which come first there; and that an empty one leads to
+/// late news until that is included.
+#[test]
+fn filtered_feeds_lead_on() {
+    let mut made = searched_by_feed();
+    let oldest = made.page("/explore/made?keyword=milk").html;
+    assert!(
+        oldest.contains("oldest changes come first") && oldest.contains("href=\"/explore/made?keyword=milk&amp;start=newest\""),
+        "{oldest}"
+    );
+    assert!(oldest.find("Title old").unwrap() < oldest.find("Title fresh").unwrap(), "{oldest}");
+    let newest = made.page("/explore/made?keyword=milk&start=newest").html;
+    assert!(newest.find("Title fresh").unwrap() < newest.find("Title old").unwrap(), "{newest}");
+    assert!(newest.contains("href=\"/explore/made?keyword=milk\">Show from the oldest on"), "{newest}");
+    made.answers.insert("whats_changed_since", json!({ "changes": [], "hasMore": false }));
+    let empty = made.page("/explore/made?keyword=milk").html;
+    let link = "href=\"/explore/made?keyword=milk&amp;includeBackfill=true\">Include late news</a>";
+    assert!(empty.contains(link) && !empty.contains("oldest changes come first"), "{empty}");
+    assert!(!made.page("/explore/made?keyword=milk&includeBackfill=true").html.contains(link));
 }

@@ -21,7 +21,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("AD ", "adNumber")],
     columns: &["adNumber", "make", "product", "effectiveDate", "status"],
     facet: "product",
-    search: "make",
+    searches: &["make"],
     ..RecordPage::EMPTY
 };
 

@@ -20,7 +20,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "description")],
     columns: &["description", "agency", "amountCents", "signed", "end"],
     facet: "agency",
-    search: "keyword",
+    searches: &["recipient", "keyword"],
     ..RecordPage::EMPTY
 };
 

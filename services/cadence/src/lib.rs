@@ -23,7 +23,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "store")],
     columns: &["store", "niche", "inStock", "variantsInStock", "lastSoldOut"],
     facet: "niche",
-    search: "query",
+    searches: &["query"],
     ..RecordPage::EMPTY
 };
 

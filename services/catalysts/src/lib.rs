@@ -24,7 +24,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "company"), ("", "date")],
     columns: &["date", "kind", "company", "drug", "phase", "status"],
     facet: "kind",
-    search: "drug",
+    searches: &["drug"],
 };
 
 /// The service.

@@ -23,7 +23,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "kind"), ("", "excludingAgency")],
     columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "uei"],
     facet: "excludingAgency",
-    search: "name",
+    searches: &["name"],
     ..RecordPage::EMPTY
 };
 

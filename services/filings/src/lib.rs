@@ -22,7 +22,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("form ", "form"), ("", "topLabel")],
     columns: &["form", "topLabel", "filingDate", "eventScore", "ticker"],
     facet: "form",
-    search: "ticker",
+    searches: &["ticker"],
     ..RecordPage::EMPTY
 };
 

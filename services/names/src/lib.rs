@@ -21,7 +21,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("trademark of ", "owner")],
     columns: &["owner", "status", "intlClass", "filingDate", "serial"],
     facet: "status",
-    search: "word",
+    searches: &["word", "owner"],
     ..RecordPage::EMPTY
 };
 

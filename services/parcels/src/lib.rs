@@ -27,7 +27,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "classLabel"), ("", "township")],
     columns: &["classLabel", "township", "tier", "r", "cycle"],
     facet: "tier",
-    search: "",
+    searches: &[],
 };
 
 /// The service.

@@ -22,7 +22,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "label")],
     columns: &["label", "multiple", "count", "baseline", "since"],
     facet: "label",
-    search: "phrase",
+    searches: &["phrase"],
 };
 
 /// The service.

@@ -20,7 +20,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[],
     columns: &["date", "agency", "category", "brand", "hazard"],
     facet: "category",
-    search: "keyword",
+    searches: &["keyword"],
 };
 
 /// The service.

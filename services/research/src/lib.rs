@@ -22,7 +22,7 @@ const PAGE: RecordPage = RecordPage {
     detail: &[("", "org"), ("", "sponsor")],
     columns: &["kind", "org", "sponsor", "phase", "amount", "published"],
     facet: "kind",
-    search: "institution",
+    searches: &["institution", "pi"],
 };
 
 /// The service.
