@@ -17,7 +17,7 @@ use crate::layout::{note, notice};
 use crate::pulse::{Pulse, pulse};
 use crate::this_view::{View, atom, this_view};
 use crate::url::value;
-use crate::{Pairs, Reads, Shown, filters, url};
+use crate::{Pairs, Reads, Shown, filters, meanings, url};
 
 /// The rows of a page: as many as a caller without a key gets.
 const ROWS: u64 = 25;
@@ -177,7 +177,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         @if let Some(note) = &listing.note { (note) }
         @if let Some(problem) = &refusal { (notice(&problem.detail, problem.code)) }
         @if kind == Kind::Changes && !newest && !listing.rows.is_empty() { (order(&path, pairs)) }
-        @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs)) } @else { (table(&shown, kind, &listing.rows, pairs)) }
+        @if listing.rows.is_empty() { (nothing(&shown, kind, feed, pairs)) } @else { (table(&shown, kind, &listing.rows, list, pairs)) }
         (pager(&path, pairs, listing.next.as_ref()))
         (this_view(&shown, &view, webhook.as_ref(), &day))
     };
@@ -358,7 +358,8 @@ fn with(pairs: &Pairs, name: &str, value: &str, without: &[&str]) -> String {
     url::query(&all)
 }
 
-fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
+/// The rows, and what their columns mean. `list` is the operation of the list of records.
+fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], list: Option<&Operation>, pairs: &Pairs) -> Markup {
     let hints = shown.service.page;
     // A column in which nothing is known, or which repeats the titles, says nothing.
     let says = |row: &Row, column: &str| {
@@ -406,6 +407,7 @@ fn table(shown: &Shown<'_>, kind: Kind, rows: &[Row], pairs: &Pairs) -> Markup {
                 }
             }
         }
+        (meanings::of_columns(shown, list.filter(|_| kind == Kind::Records), &columns))
     }
 }
 

@@ -64,6 +64,9 @@ pub(crate) fn label(path: &str) -> String {
         "Ad number" => "AD number".to_owned(),
         "Uei" | "Cik" | "Naics" | "Psc" | "Piid" | "Pin" | "Ata" | "Ic" => shortened.to_uppercase(),
         "Pi" => "Investigator".to_owned(),
+        "R" => "Ratio to peers".to_owned(),
+        "Dba" => "Trade name (DBA)".to_owned(),
+        "Cage" => "CAGE code".to_owned(),
         "Org" => "Organisation".to_owned(),
         "Intl class" => "Classes".to_owned(),
         _ => shortened,
@@ -227,6 +230,11 @@ pub(crate) fn grouped(number: i64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A count with commas between thousands.
+pub(crate) fn count(number: u64) -> String {
+    grouped(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 /// A text that is a day or a time, as such; `None` for any other text.

@@ -16,6 +16,7 @@ pub mod guides;
 mod home;
 mod layout;
 pub mod live;
+mod meanings;
 mod paths;
 mod pulse;
 mod reads;

@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::join;
 use maud::{Markup, html};
-use operation::Operation;
 use operation::problem::Problem;
-use pages::{Page, assets, inline};
+use pages::{Page, assets};
 use serde_json::Value;
 
 use crate::account::register;
 use crate::difference::difference;
 use crate::entities;
 use crate::explorer::event;
-use crate::fields::{at, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, whole};
+use crate::fields::{at, count, day_of, detail, grouped, is_empty, is_internal, label, link_words, name, time, title, whole};
 use crate::layout::{note, notice};
 use crate::this_view::{View, address, this_view};
 use crate::url::followed_host;
-use crate::{Pairs, Reads, Shown, filters, receipts, sources, url};
+use crate::{Pairs, Reads, Shown, filters, meanings, receipts, sources, url};
 
 /// The versions that one page shows.
 const VERSIONS: u64 = 25;
@@ -232,7 +231,7 @@ fn fields(
                     @if let Some(origin) = origins.get(name) {
                         dd.since {
                             "since " (day_of(origin.recorded_at)) @if origin.is_at_latest { " or earlier" } ", "
-                            a href={ "#change-" (origin.seq) } { "change " (origin.seq) }
+                            a href={ "#change-" (origin.seq) } { "change " (count(origin.seq)) }
                             @for (index, (at, number)) in notices.get(name).into_iter().flatten().enumerate() {
                                 @if index == 0 { ", from " } @else { " and " }
                                 a href={ "#" (sources::anchor(*at)) } { bdi { (number) } }
@@ -243,25 +242,7 @@ fn fields(
             }
         }
         @if !empty.is_empty() { p.soft { "Not stated: " (empty.join(", ")) "." } }
-        (meanings(shown.operation("record"), record))
-    }
-}
-
-/// What the fields of a record mean, and by which rule they are made, as the schema of the answer says.
-fn meanings(operation: Option<&Operation>, record: &Value) -> Markup {
-    let Some(schema) = operation.and_then(|operation| operation.output.pointer("/properties/record")) else { return html! {} };
-    // A record with a redacted form has a schema for each form.
-    let forms: Vec<&Value> = std::iter::once(schema).chain(schema["anyOf"].as_array().into_iter().flatten()).collect();
-    let meaning = |name: &str| forms.iter().find_map(|form| form["properties"][name]["description"].as_str());
-    let names = record.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| !is_internal(name));
-    let meant: Vec<(&str, &str)> = names.filter_map(|name| Some((name, meaning(name)?))).collect();
-    html! {
-        @if !meant.is_empty() {
-            details.about {
-                summary { "What the fields mean" }
-                dl.nested { @for (name, meaning) in &meant { div { dt { (label(name)) } dd { (inline(meaning)) } } } }
-            }
-        }
+        (meanings::of_record(shown, record))
     }
 }
 
@@ -297,7 +278,7 @@ fn timeline(history: &Value) -> Markup {
                     p {
                         (event(version["event"].as_str().unwrap_or_default())) " "
                         (time(version["recordedAt"].as_str().unwrap_or_default())) " "
-                        span.soft { "change " (version["seq"].as_u64().unwrap_or(0)) }
+                        span.soft { "change " (count(version["seq"].as_u64().unwrap_or(0))) }
                         @if version["backfill"] == true { " " span.soft { "recorded late" } }
                     }
                     @if changed.is_empty() {

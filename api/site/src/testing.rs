@@ -304,7 +304,8 @@ fn home_says_how_fresh_upstreams_are() {
     assert!(fresh.is_some() && failing.is_some() && failing < fresh && html.contains("2 h ago"), "{html}");
 }
 
-/// Proves that the page of a record says what its fields mean where the schema of the answer does, also the schema of a redacted form, with inert texts.
+/// Proves that the page of a record says what its fields mean, and an explorer what its columns mean, where the schema of the answer does, also the schema of
+/// a redacted form, with inert texts.
 #[test]
 fn fields_have_meanings() {
     let mut made = Made::new();
@@ -319,6 +320,11 @@ fn fields_have_meanings() {
             "{html}"
         );
         assert!(!html.contains("Not there."), "{html}");
+        let table = made.page("/explore/made").html;
+        assert!(
+            table.contains("What the columns mean</summary>") && table.contains("<dd>The <code>kind</code> &lt;b&gt;.</dd>"),
+            "{table}"
+        );
     }
 }
 
