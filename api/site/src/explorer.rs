@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::account::{new_filter, register};
 use crate::chart::{Share, breakdown, histogram};
-use crate::fields::{ago, at, cell, grouped, is_empty, label, name, text, time, title, today};
+use crate::fields::{at, cell, grouped, is_empty, label, name, text, time, title, today};
+use crate::last_sync::last_sync;
 use crate::layout::{note, notice};
 use crate::pulse::{Pulse, pulse};
 use crate::this_view::{View, atom, this_view};
@@ -153,7 +154,7 @@ pub(crate) async fn page<'a>(reads: &'a dyn Reads, shown: Shown<'a>, pairs: &Pai
         nav.crumbs aria-label="Breadcrumb" { a href="/" { "Home" } " / " span aria-current="page" { (shown.service.title) } }
         h1 { (shown.service.title) }
         (about(shown.service.about))
-        (facts(&pulse, reads.now_ms()))
+        (facts(&shown, &pulse, reads.now_ms()))
         div.charts {
             (histogram(&pulse.days, &pulse.summary()))
             @if !shares.is_empty() {
@@ -309,14 +310,14 @@ fn about(text: &str) -> Markup {
     }
 }
 
-fn facts(pulse: &Pulse, now_ms: i64) -> Markup {
+fn facts(shown: &Shown<'_>, pulse: &Pulse, now_ms: i64) -> Markup {
     let health = &pulse.health;
     let count = |changes: u64| grouped(i64::try_from(changes).unwrap_or(i64::MAX));
     html! {
         dl.facts {
             div { dt { "Changes today" } dd { (count(pulse.today())) } }
             div { dt { "Changes recorded" } dd { (count(pulse.changes())) } }
-            div { dt { "Last complete sync" } dd { (ago(health["lastSnapshot"].as_str().unwrap_or_default(), now_ms)) } }
+            div { dt { "Last complete sync" } dd { (last_sync(shown, health, now_ms)) } }
             div { dt { "Complete through" } dd { (cell("", &health["throughDate"])) } }
             div { dt { "History since" } dd { (cell("", &Value::from(health["historyFrom"].as_str().and_then(|at| at.get(..10)).unwrap_or_default()))) } }
         }

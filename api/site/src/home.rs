@@ -7,10 +7,11 @@ use pages::Page;
 
 use crate::chart::sparkline;
 use crate::explorer::{Row, event, named, newest_part};
-use crate::fields::{ago, grouped, time};
+use crate::fields::{grouped, time};
+use crate::last_sync::last_sync;
 use crate::layout::copyable;
 use crate::pulse::{Pulse, pulse_with_streams};
-use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, live, receipts, status};
+use crate::{ENTITIES, EXPLORE, Pairs, Reads, STATUS, Shown, VERIFY, entities, guides, live, receipts, status};
 
 /// The changes that the list shows.
 const SHOWN_MAX: usize = 12;
@@ -101,6 +102,12 @@ pub(crate) async fn page(reads: &dyn Reads) -> Result<Page<'_>, Problem> {
                     }
                     "."
                 }
+                p.shortcuts {
+                    a href={ (guides::PATH) "/consume-changes" } { "Follow a feed without gaps" }
+                    a href={ (guides::PATH) "/agents" } { "Connect an agent over MCP" }
+                    a href={ (guides::PATH) "/analyse" } { "Load records into a table" }
+                    a href={ (guides::PATH) "/api-keys" } { "Get a key" }
+                }
             }
         }
     };
@@ -161,10 +168,8 @@ fn card(shown: &Shown<'_>, pulse: Option<&Pulse>, now_ms: i64) -> Markup {
                     p.row.soft {
                         @if pulse.records().is_none() { span.number { (count(pulse.changes())) " changes in all" } }
                         span {
-                            @match pulse.health["lastSnapshot"].as_str().filter(|at| !at.is_empty()) {
-                                Some(at) => { "synced " (ago(at, now_ms)) }
-                                None => { @if pulse.changes() == 0 { "no complete sync yet" } @else { "recorded by callers" } }
-                            }
+                            @if pulse.health["lastSnapshot"].as_str().is_some_and(|at| !at.is_empty()) { "synced " }
+                            (last_sync(shown, &pulse.health, now_ms))
                         }
                     }
                 }
@@ -239,6 +244,21 @@ mod tests {
             let html = made.page("/").html;
             assert!(html.contains(&format!("<span class=\"soft\"><span class=\"number\">{words}{today}")), "{html}");
             assert!(!html.contains("changes in all"), "{html}");
+        }
+    }
+
+    /// Proves that a service whose first sync is not complete is not said to be recorded by callers, whatever it has recorded already: receipts are.
+    #[test]
+    fn first_syncs_are_not_complete() {
+        let mut made = Made::new();
+        made.answers.get_mut("health").unwrap()["lastSnapshot"] = json!("");
+        for path in ["/", "/explore/made", "/status"] {
+            assert!(made.page(path).html.contains("recorded by callers"), "{path}");
+        }
+        made.remove_operation("verify_receipt");
+        for path in ["/", "/explore/made", "/status"] {
+            let html = made.page(path).html;
+            assert!(html.contains("no complete sync yet") && !html.contains("recorded by callers"), "{path}: {html}");
         }
     }
 

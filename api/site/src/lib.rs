@@ -14,6 +14,7 @@ mod fields;
 mod filters;
 pub mod guides;
 mod home;
+mod last_sync;
 mod layout;
 pub mod live;
 mod meanings;

@@ -53,7 +53,12 @@ impl Wanted {
 
 /// The service that issues receipts, if one is served.
 pub(crate) fn issuer(reads: &dyn Reads) -> Option<Shown<'_>> {
-    reads.services().into_iter().find(|shown| shown.operation("verify_receipt").is_some())
+    reads.services().into_iter().find(is_issuer)
+}
+
+/// Whether a service issues receipts.
+pub(crate) fn is_issuer(shown: &Shown<'_>) -> bool {
+    shown.operation("verify_receipt").is_some()
 }
 
 /// The page.

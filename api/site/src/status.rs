@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use self::bars::bars;
 use crate::fields::{ago, cell, grouped, time, today};
+use crate::last_sync::last_sync;
 use crate::{Pairs, Reads, STATUS, STATUS_FEED, Shown, guides};
 
 /// The most fields of an upstream that are listed.
@@ -149,14 +150,13 @@ pub(crate) fn freshness<'a>(answers: impl Iterator<Item = (Shown<'a>, &'a Value)
 }
 
 fn service(shown: &Shown<'_>, state: Result<&Value, &Problem>, now_ms: i64) -> Markup {
-    let text = |health: &Value, name: &str| health[name].as_str().unwrap_or_default().to_owned();
     html! {
         tr {
             th scope="row" { a href=(shown.explorer()) { (shown.service.title) } }
             @match state {
                 Ok(health) => {
                     td { "Answers" }
-                    td { (ago(&text(health, "lastSnapshot"), now_ms)) }
+                    td { (last_sync(shown, health, now_ms)) }
                     td { (cell("", &health["throughDate"])) }
                     td.number { (grouped(health["changes"].as_i64().unwrap_or(0))) }
                     td.number { (grouped(health["parkedInputs"].as_i64().unwrap_or(0))) }

@@ -120,6 +120,11 @@ impl Made {
         Self { service, settings, answers, read: Mutex::default(), activity: Activity::default(), copies: 1, now_ms: NOW_MS }
     }
 
+    /// Takes an operation from the service.
+    pub(crate) fn remove_operation(&mut self, name: &str) {
+        self.service.operations.retain(|operation| operation.name != name);
+    }
+
     /// The page at a path.
     pub(crate) fn page(&self, path: &str) -> Rendered {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -231,7 +236,7 @@ fn script_bytes(html: &str) -> (usize, usize) {
 fn scripts_are_small() {
     let mut made = Made::new();
     let verifying = made.page("/verify").html;
-    made.service.operations.retain(|operation| operation.name != "verify_receipt");
+    made.remove_operation("verify_receipt");
     let pages = ["/", "/explore?q=x", "/explore/made", "/status", "/entities/company", "/guides"].map(|path| made.page(path).html);
     let record = made.page("/explore/made/A%2F1").html;
     for (html, scripts) in pages.iter().map(|html| (html, 1)).chain([(&record, 2), (&verifying, 2)]) {
@@ -375,11 +380,11 @@ fn places_in_the_tree() {
     let mut made = Made::new();
     let html = made.page("/explore/made/A%2F1").html;
     assert!(html.contains("href=\"/made/verify/A%2F1\">Verify this receipt") && !html.contains("id=\"proof\""), "{html}");
-    made.service.operations.retain(|operation| operation.name != "verify_receipt");
+    made.remove_operation("verify_receipt");
     let html = made.page("/explore/made/A%2F1").html;
     assert!(html.contains("id=\"proof\" hidden data-seq=\"7\" data-tree=\"/made/\">"), "{html}");
     assert!(html.contains("id=\"verdict\"") && html.contains("id=\"checks\"") && html.contains(&pages::assets::VERIFY.path), "{html}");
-    made.service.operations.retain(|operation| operation.name != "prove_consistency");
+    made.remove_operation("prove_consistency");
     assert!(!made.page("/explore/made/A%2F1").html.contains("id=\"proof\""));
 }
 
