@@ -44,15 +44,19 @@ pub fn llms(service: &Service, settings: &ServiceSettings) -> String {
     text
 }
 
-/// The `llms.txt` of all services of the listener.
-pub fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+/// The `llms.txt` of all services of the listener. `site_url` is its public URL, without a slash at the end.
+pub fn llms_of_all<'a>(site_url: &str, services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let mut text = "# Highwater\n\n> Change feeds of public records, over REST and MCP.\n\n## Services\n\n".to_owned();
     for (service, settings) in services {
         text += &format!("- [{}]({}/llms.txt): {}\n", service.title, settings.base_url, service.about.replace('\n', " "));
     }
-    text += &format!("\n## Guides\n\n{}", site::guides::llms());
-    text += "\n## Topics\n\n- [AsyncAPI 3](/asyncapi.json): the same changes, and the facts they were decided from, as Kafka topics\n\
-             - [Schemas](/schemas/): the Avro schemas of their values, by fingerprint\n";
+    let guides = site::guides::llms(site_url);
+    text +=
+        &format!("\n## Guides\n\n{guides}- [Errors]({site_url}/docs/errors.md): What each error code of the API means, and what to do.\n");
+    text += &format!(
+        "\n## Topics\n\n- [AsyncAPI 3]({site_url}/asyncapi.json): the same changes, and the facts they were decided from, as Kafka topics\n\
+         - [Schemas]({site_url}/schemas/): the Avro schemas of their values, by fingerprint\n"
+    );
     text
 }
 

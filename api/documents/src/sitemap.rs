@@ -7,8 +7,11 @@ use operation::context::ServiceSettings;
 #[must_use]
 pub fn robots(site_url: &str) -> String {
     format!(
-        "User-agent: *\nDisallow: {explore}?\nDisallow: {explore}/*?\nDisallow: {live}\nAllow: /\n\nSitemap: {site_url}/sitemap.xml\n",
+        "User-agent: *\nDisallow: {explore}?\nDisallow: {explore}/*?\nDisallow: {entities}/*?\nDisallow: {verify}?\nDisallow: {live}\nAllow: /\n\n\
+         Sitemap: {site_url}/sitemap.xml\n",
         explore = site::EXPLORE,
+        entities = site::ENTITIES,
+        verify = site::VERIFY,
         live = site::live::PATH
     )
 }

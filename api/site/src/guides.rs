@@ -16,6 +16,10 @@ pub use self::list::{Guide, all};
 pub use crate::paths::GUIDES as PATH;
 use crate::response::{Rendered, respond};
 
+/// The path of the index as Markdown.
+pub const MARKDOWN_INDEX: &str = "/guides.md";
+/// The content type of Markdown.
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 /// The most characters of the first paragraph that an index shows.
 const SUMMARY_CHARS_MAX: usize = 240;
 
@@ -27,8 +31,11 @@ pub(crate) fn render(path: &str, site_url: &str) -> Rendered {
     if path == PATH {
         return respond(Ok(index()), site_url);
     }
+    if path == MARKDOWN_INDEX {
+        return Rendered { status: 200, html: markdown_index(site_url), content_type: MARKDOWN };
+    }
     if let Some(guide) = ALL.iter().find(|guide| path.strip_suffix(".md").is_some_and(|path| path == guide.path())) {
-        return Rendered { status: 200, html: guide.markdown(), content_type: "text/markdown; charset=utf-8" };
+        return Rendered { status: 200, html: guide.markdown(), content_type: MARKDOWN };
     }
     let guide = ALL.iter().find(|guide| guide.path() == path);
     respond(guide.map(Guide::page).ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such guide")), site_url)
@@ -99,15 +106,29 @@ fn index() -> Page<'static> {
                 }
             }
         }
+        p.soft { a href=(MARKDOWN_INDEX) { "This page as Markdown" } }
     };
     let description = "Guides to the change feeds: pages, streams, webhooks, agents, receipts, payments, and running a server.".to_owned();
     Page { title: "Guides".to_owned(), description, canonical: PATH.to_owned(), main, ..Page::default() }
 }
 
-/// The list of documents for `llms.txt`.
+/// The list of documents for `llms.txt`, with whole addresses: its readers often have nothing to resolve others against.
 #[must_use]
-pub fn llms() -> String {
-    ALL.iter().map(|guide| format!("- [{}]({}.md): {}\n", guide.title(), guide.path(), guide.summary())).collect()
+pub fn llms(site_url: &str) -> String {
+    ALL.iter().map(|guide| entry(guide, site_url)).collect()
+}
+
+fn entry(guide: &Guide, site_url: &str) -> String {
+    format!("- [{}]({site_url}{}.md): {}\n", guide.title(), guide.path(), guide.summary())
+}
+
+/// The index as Markdown.
+fn markdown_index(site_url: &str) -> String {
+    let part = |part: Part| {
+        let entries: String = ALL.iter().filter(|guide| guide.part == part).map(|guide| entry(guide, site_url)).collect();
+        format!("\n## {}\n\n{entries}", part.title())
+    };
+    Part::ALL.into_iter().fold("# Guides\n".to_owned(), |index, one| index + &part(one))
 }
 
 #[cfg(test)]
@@ -136,6 +157,13 @@ mod tests {
         let markdown = render("/guides/troubleshooting.md", "");
         assert_eq!((markdown.status, markdown.content_type), (200, "text/markdown; charset=utf-8"));
         assert!(markdown.html.starts_with("# Troubleshooting") && markdown.html.contains("(/guides/payments.md)"), "{}", markdown.html);
+        let index = render("/guides.md", "http://a.example");
+        assert_eq!((index.status, index.content_type), (200, MARKDOWN));
+        assert!(
+            index.html.contains("\n## Use it\n\n- [") && index.html.contains("](http://a.example/guides/troubleshooting.md): "),
+            "{}",
+            index.html
+        );
         for unknown in ["/guides/none", "/guides/none.md", "/guides/.md"] {
             assert_eq!(render(unknown, "").status, 404, "{unknown}");
         }
@@ -175,7 +203,8 @@ mod tests {
         );
         let index = render(PATH, "").html;
         assert!(
-            all().all(|guide| index.contains(&format!("href=\"{}\"", guide.path())) && llms().contains(&format!("({}.md)", guide.path())))
+            all()
+                .all(|guide| index.contains(&format!("href=\"{}\"", guide.path())) && llms("").contains(&format!("({}.md)", guide.path())))
         );
     }
 }

@@ -59,7 +59,7 @@ pub async fn render(reads: &dyn Reads, path: &str, query: &str) -> Option<Render
         return Some(respond(home::page(reads).await, site_url));
     }
     if let Some(below) = path.strip_prefix(guides::PATH)
-        && (below.is_empty() || below.starts_with('/'))
+        && (below.is_empty() || below.starts_with('/') || path == guides::MARKDOWN_INDEX)
     {
         return Some(guides::render(path, site_url));
     }

@@ -122,7 +122,8 @@ impl Site {
             [
                 ("/", Document::html(pages::home::render(context.settings.site_url(), all()))),
                 ("/docs/errors", Document::html(pages::docs::errors(context.settings.site_url()))),
-                ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
+                ("/docs/errors.md", Document::new(pages::docs::errors_as_markdown(), "text/markdown; charset=utf-8")),
+                ("/llms.txt", Document::text(discovery::llms_of_all(context.settings.site_url(), all()))),
                 ("/robots.txt", Document::text(sitemap::robots(context.settings.site_url()))),
                 ("/sitemap.xml", Document::new(sitemap::sitemap(context.settings.site_url(), all()), "application/xml")),
                 ("/favicon.ico", Document::new(icon.bytes, icon.content_type)),

@@ -56,7 +56,7 @@ impl Visitors {
     pub(crate) async fn answer(&self, context: &Arc<Context>, request: &Request<'_>) -> Option<Response> {
         let is_live = request.path == site::live::PATH;
         let is_below = |prefix: &str| request.path.strip_prefix(prefix).is_some_and(|below| below.is_empty() || below.starts_with('/'));
-        let is_page = [site::STATUS, site::STATUS_FEED, site::VERIFY].contains(&request.path)
+        let is_page = [site::STATUS, site::STATUS_FEED, site::VERIFY, site::guides::MARKDOWN_INDEX].contains(&request.path)
             || is_below(site::EXPLORE)
             || is_below(site::guides::PATH)
             || is_below(site::ENTITIES);

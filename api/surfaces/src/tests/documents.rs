@@ -62,7 +62,14 @@ async fn pages() {
     for code in ErrorCode::ALL {
         assert!(errors.contains(&format!("id=\"{}\"", code.as_str())), "{}", code.as_str());
     }
-    assert!(get(&fixture, "/llms.txt").await.body.contains(&format!("{BASE}/llms.txt")));
+    let markdown = get(&fixture, "/docs/errors.md").await;
+    assert_eq!((markdown.status.as_u16(), markdown.header("content-type")), (200, "text/markdown; charset=utf-8"));
+    assert!(ErrorCode::ALL.iter().all(|code| markdown.body.contains(&format!("\n## {}\n", code.as_str()))), "{}", markdown.body);
+    let all = get(&fixture, "/llms.txt").await.body;
+    assert!(all.contains(&format!("{BASE}/llms.txt")), "{all}");
+    // A model that has read the text alone can follow each link.
+    assert!(all.contains("/guides/agents.md)") && all.contains("/docs/errors.md)") && !all.contains("](/"), "{all}");
+    assert_eq!(get(&fixture, "/guides.md").await.header("content-type"), "text/markdown; charset=utf-8");
     for path in ["/.well-known/x402", "/.well-known/x402.json", "/fake/.well-known/x402", "/fake/.well-known/x402.json"] {
         let document = get(&fixture, path).await.json();
         assert_eq!((&document["version"], &document["x402Version"], &document["items"]), (&json!(1), &json!(2), &json!([])), "{path}");
@@ -176,5 +183,9 @@ async fn pages_of_the_site() {
     // This server issues no receipts, so it has no page to verify them.
     let sitemap = get(&fixture, "/sitemap.xml").await.body;
     assert!(sitemap.contains("/explore/fake</loc>") && !sitemap.contains("/verify</loc>"), "{sitemap}");
+    let robots = get(&fixture, "/robots.txt").await.body;
+    for endless in ["/explore?", "/entities/*?", "/verify?", "/live"] {
+        assert!(robots.contains(&format!("Disallow: {endless}\n")), "{robots}");
+    }
     assert_eq!(send(&fixture, browser("/verify")).await.status, 404);
 }
