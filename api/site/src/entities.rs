@@ -17,6 +17,8 @@ use crate::{ENTITIES, Pairs, Reads, Shown, url};
 
 /// The most columns of a table, besides the name of a record.
 const COLUMNS_MAX: usize = 5;
+/// The most names of one field that a record links to.
+const NAMES_MAX: usize = 4;
 /// The shortest name that the operations of entities take, in characters.
 const NAME_CHARS_MIN: usize = 2;
 /// The longest value of a field of the form, in characters.
@@ -44,9 +46,16 @@ pub(crate) fn links(reads: &dyn Reads, shown: &Shown<'_>, record: &Value) -> Vec
         let given: Pairs =
             link.arguments.iter().map(|(name, field)| ((*name).to_owned(), value(field))).filter(|(_, value)| !value.is_empty()).collect();
         let has_first = link.arguments.first().is_some_and(|(name, _)| given.iter().any(|(given, _)| given == name));
-        let name = url::value(&given, "name");
-        if has_first && !name.is_empty() && name.chars().count() <= VALUE_CHARS_MAX && is_served(link.kind) {
-            links.push((format!("{} {name}", label(link.kind)), format!("{ENTITIES}/{}{}", link.kind, url::query(&given))));
+        if !has_first || !is_served(link.kind) {
+            continue;
+        }
+        // Several owners are one text.
+        for name in url::value(&given, "name").split("; ").take(NAMES_MAX).filter(|name| name.chars().count() <= VALUE_CHARS_MAX) {
+            let value = |key: &str, value: &str| if key == "name" { name.to_owned() } else { value.to_owned() };
+            let named: Pairs = given.iter().map(|(key, given)| (key.clone(), value(key, given))).collect();
+            if !name.is_empty() {
+                links.push((format!("{} {name}", label(link.kind)), format!("{ENTITIES}/{}{}", link.kind, url::query(&named))));
+            }
         }
     }
     links
@@ -298,6 +307,9 @@ mod tests {
         let mut made = Made::new();
         let html = made.page("/explore/made/A%2F1").html;
         assert!(html.contains("href=\"/entities/company?name=a\">"), "{html}");
+        made.answers.get_mut("record").unwrap()["record"]["kind"] = json!("Hill Foods LLC; Bo <b>");
+        let html = made.page("/explore/made/A%2F1").html;
+        assert!(html.contains("?name=Hill+Foods+LLC\"><bdi>Company Hill Foods LLC<") && html.contains("?name=Bo+%3Cb%3E\">"), "{html}");
         made.answers.get_mut("record").unwrap()["record"]["kind"] = json!("");
         assert!(!made.page("/explore/made/A%2F1").html.contains("/entities/company?"));
     }

@@ -124,7 +124,7 @@ pub(crate) fn operations_of(service: &str, registered: Registered) -> Vec<Operat
             of(
                 "company",
                 "/v1/company",
-                "One company in all services: filings, insider trades, awards, exclusions, recalls, catalysts, trials.",
+                "One company in all services: filings, insider trades, awards, exclusions, recalls, catalysts, trials, trademarks.",
                 "Use it to learn what is known of a company at all.",
                 json!({ "name": "Acme Industries", "cik": "0000900001" }),
             ),
@@ -168,6 +168,7 @@ pub(crate) fn links_of(service: &str) -> &'static [EntityLink] {
         "exclusions" => const { &[link("contractor", &[("uei", "uei"), ("name", "name")])] },
         "filings" => const { &[link("company", &[("name", "company"), ("ticker", "ticker"), ("cik", "cik")])] },
         "labs" => const { &[link("institution", &[("name", "org")])] },
+        "names" => const { &[link("company", &[("name", "owner")])] },
         "recalls" => const { &[link("company", &[("name", "brand")])] },
         "research" => const { &[link("institution", &[("name", "org")]), link("company", &[("name", "sponsor")])] },
         _ => &[],
@@ -209,6 +210,14 @@ async fn recalls(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Sectio
     let words = plain_name(name);
     let asked = asker.ask("recalls", "search_recalls", json!({ "keyword": words, "limit": limit, "asOf": as_of })).await;
     asked.section("recalls", "recalls", "all words of the name in the title, brand or hazard", limit, all).filtered_by("keyword", &words)
+}
+
+/// Asks for the newest trademarks of an owner, and for one more than are shown, which says that there are more. Nearly all of the register is late news.
+async fn trademarks(asker: &Asker, name: &str, as_of: &str, limit: usize) -> Section {
+    let owner = plain_name(name);
+    let arguments = json!({ "owner": owner, "includeBackfill": true, "start": "newest", "limit": limit + 1, "asOf": as_of });
+    let asked = asker.ask("names", "whats_changed_since", arguments).await.newest_first("changes");
+    asked.section("trademarks", "changes", "a part of the name of the owner", limit, all).filtered_by("owner", &owner)
 }
 
 /// Asks for grants and trials of an institution or sponsor.
@@ -287,14 +296,14 @@ async fn company(asker: Asker, arguments: CompanyArguments) -> Result<Answer, Pr
             .section("trials", "changes", "a part of the name of the sponsor", limit, |row| is_kind(row, "trial"))
             .filtered_by("sponsor", &plain_name(&name))
     };
-    let ((found_cik, [filed, traded]), (awards, exclusions, recalls, catalysts, trials)) = join(
+    let ((found_cik, [filed, traded]), (awards, exclusions, recalls, catalysts, (trials, trademarks))) = join(
         filings(&asker, &known, cik.as_deref().unwrap_or_default().trim(), &as_of, limit),
         join5(
             awards(&asker, &name, &as_of, limit),
             exclusions(&asker, &name, None, &as_of, limit),
             recalls(&asker, &name, &as_of, limit),
             catalysts(&asker, &known, &as_of, limit),
-            trials,
+            join(trials, trademarks(&asker, &name, &as_of, limit)),
         ),
     )
     .await;
@@ -305,7 +314,7 @@ async fn company(asker: Asker, arguments: CompanyArguments) -> Result<Answer, Pr
     if let Some(cik) = cik.filter(|_| [&traded, &filed].iter().all(|section| section.rows.is_empty())) {
         notes.push(format!("no filing or insider trade that this caller sees has the CIK {cik}"));
     }
-    let sections = vec![filed, traded, awards, exclusions, recalls, catalysts, trials];
+    let sections = vec![filed, traded, awards, exclusions, recalls, catalysts, trials, trademarks];
     answer(Entity { kind: "company", name, ticker: known, cik: found_cik, as_of, sections, ..Entity::default() }, notes)
 }
 

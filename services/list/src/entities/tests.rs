@@ -23,7 +23,7 @@ async fn asked(service: &str, arguments: Value) -> Value {
 async fn silent_services_fail_nothing() {
     let company = asked("filings", json!({ "name": "Acme Industries, Inc.", "cik": "900001" })).await;
     let topics: Vec<&str> = company["sections"].as_array().unwrap().iter().map(|section| section["topic"].as_str().unwrap()).collect();
-    assert_eq!(topics, ["filings", "insider trades", "awards", "exclusions", "recalls", "catalysts", "trials"]);
+    assert_eq!(topics, ["filings", "insider trades", "awards", "exclusions", "recalls", "catalysts", "trials", "trademarks"]);
     for section in company["sections"].as_array().unwrap() {
         assert!(section["problem"].is_string() || section["rows"].is_array(), "{section}");
     }
@@ -93,6 +93,7 @@ async fn arguments_are_known() {
         "filings company_watch",
         "filings insider_activity",
         "labs whats_changed_since",
+        "names whats_changed_since",
         "recalls search_recalls",
         "research entity_watch",
     ];
@@ -122,5 +123,5 @@ fn links_fit_their_operations() {
             }
         }
     }
-    assert!(linked >= 12, "{linked}");
+    assert!(linked >= 13, "{linked}");
 }
