@@ -9,7 +9,7 @@ use texts::tickers::{names_ticker, tickers};
 
 use super::filter::{Filter, ticker};
 use super::followed::Catalysts;
-use super::list::{Events, Extent, extent, of_lists};
+use super::list::{Events, Extent, PREVIEW_ROWS, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
@@ -72,7 +72,7 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, self.days, self.limit, false);
+        let extent = extent(reader, self.days, self.limit, None);
         events(reader, &self.ticker, extent, self.after.as_deref()).await
     }
 }
@@ -105,7 +105,7 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, days_default(), limit_default(), true);
+        let extent = extent(reader, days_default(), limit_default(), Some(PREVIEW_ROWS));
         events(reader, &self.ticker, extent, None).await
     }
 }

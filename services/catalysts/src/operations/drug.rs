@@ -9,7 +9,7 @@ use serde_json::json;
 use super::company::{days_default, limit_default};
 use super::filter::{Filter, drug_letters, names_drug};
 use super::followed::Catalysts;
-use super::list::{Events, Extent, extent, of_lists};
+use super::list::{Events, Extent, PREVIEW_ROWS, extent, of_lists};
 use feed::filter::Filter as _;
 use operation::problem::Problem;
 use operation::{Definition, Surface};
@@ -65,7 +65,7 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, self.days, self.limit, false);
+        let extent = extent(reader, self.days, self.limit, None);
         events(reader, "name", &self.name, extent, self.after.as_deref()).await
     }
 }
@@ -100,7 +100,7 @@ impl Read for ToolArguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        let extent = extent(reader, days_default(), limit_default(), true);
+        let extent = extent(reader, days_default(), limit_default(), Some(PREVIEW_ROWS));
         events(reader, "drug", &self.drug, extent, None).await
     }
 }

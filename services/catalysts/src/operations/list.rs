@@ -75,14 +75,15 @@ pub(crate) struct Extent {
     pub(crate) is_free: bool,
 }
 
-/// Determines how much of a list a call gets, and adds the notes about it. `is_preview`: an answer with few rows.
-pub(crate) fn extent(reader: &mut Reader<Catalysts>, days: i64, limit: usize, is_preview: bool) -> Extent {
+/// Determines how much of a list a call gets, and adds the notes about it. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for
+/// as many as its tier gets. It does not limit callers who have paid.
+pub(crate) fn extent(reader: &mut Reader<Catalysts>, days: i64, limit: usize, free_rows_max: Option<usize>) -> Extent {
     let is_free = reader.is_limited();
     if !is_free {
         return Extent { days, rows: reader.rows(limit.min(ROWS_MAX)), is_free };
     }
-    let rows = if is_preview { limit.min(PREVIEW_ROWS) } else { reader.rows(limit) };
-    if days > FREE_DAYS || is_preview {
+    let rows = free_rows_max.map_or_else(|| reader.rows(limit), |most| limit.min(most));
+    if days > FREE_DAYS || free_rows_max.is_some() {
         reader.note(CAPPED.to_owned());
     }
     Extent { days: days.min(FREE_DAYS), rows, is_free }

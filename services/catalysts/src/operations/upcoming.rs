@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::filter::{Filter, PHASES};
 use super::followed::Catalysts;
-use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, ROWS_MAX, extent, upcoming};
+use super::list::{Chosen, DAYS_MAX, Events, FREE_DAYS, PREVIEW_ROWS, ROWS_MAX, extent, upcoming};
 use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -91,16 +91,16 @@ impl Read for Arguments {
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.events(reader, false).await
+        self.events(reader, None).await
     }
 }
 
 impl Arguments {
-    /// The events that the arguments ask for. `is_preview`: an answer with few rows for callers who have not paid.
-    async fn events(self, reader: &mut Reader<Catalysts>, is_preview: bool) -> Result<Events, Problem> {
+    /// The events that the arguments ask for. `free_rows_max` is the most rows that a caller without a paid key gets; `None` for as many as its tier gets.
+    async fn events(self, reader: &mut Reader<Catalysts>, free_rows_max: Option<usize>) -> Result<Events, Problem> {
         let phase = self.phase.as_deref().map(|text| known_value("phase", "phase", text, &PHASES)).transpose()?;
         let chosen = Chosen { kind: self.kind.map(|kind| kind.as_str().to_owned()), phase: phase.map(str::to_owned) };
-        let extent = extent(reader, self.days, self.limit, is_preview);
+        let extent = extent(reader, self.days, self.limit, free_rows_max);
         upcoming(reader, &chosen, extent, self.after.as_deref()).await
     }
 }
@@ -140,10 +140,10 @@ impl Read for ToolArguments {
 
     async fn preview(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Option<Value>, Problem> {
         let first = Arguments { after: None, ..self.0 };
-        Ok(serde_json::to_value(first.events(reader, true).await?).ok())
+        Ok(serde_json::to_value(first.events(reader, Some(PREVIEW_ROWS)).await?).ok())
     }
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Catalysts>) -> Result<Events, Problem> {
-        self.0.events(reader, true).await
+        self.0.events(reader, Some(PREVIEW_ROWS)).await
     }
 }
