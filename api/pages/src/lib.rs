@@ -13,6 +13,8 @@ use assets::{ICON, SCRIPT, STYLE};
 pub const ACCOUNT: &str = "/account";
 /// The path below which the explorers of the site are, and its search.
 pub const EXPLORE: &str = "/explore";
+/// The path of the page that finds and verifies receipts.
+pub const RECEIPTS: &str = "/verify";
 /// The content security policy of the pages: scripts, styles, images and requests of this server only, and none inline.
 pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
                           form-action 'self'; frame-ancestors 'none'";
@@ -67,11 +69,19 @@ impl Default for Page<'_> {
     }
 }
 
+/// A text without the marks that turn the direction of what follows. Titles and descriptions have no element that ends them, as `bdi` does in a page, so a mark
+/// in the title of a record would turn around the rest of the title in tabs, bookmarks and search engines.
+fn undirected(text: &str) -> String {
+    let is_mark = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|c| !is_mark(*c)).collect()
+}
+
 /// The HTML of a page.
 #[must_use]
 pub fn layout(page: &Page<'_>) -> String {
-    let description: String = page.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-    let title = if page.canonical == "/" { page.title.clone() } else { format!("{} · Highwater", page.title) };
+    let description: String = undirected(&page.description).chars().take(DESCRIPTION_CHARS_MAX).collect();
+    let named = undirected(&page.title);
+    let title = if page.canonical == "/" { named.clone() } else { format!("{named} · Highwater") };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -86,7 +96,7 @@ pub fn layout(page: &Page<'_>) -> String {
                     // Search engines take no relative address here.
                     link rel="canonical" href={ (page.site_url) (page.canonical) };
                 }
-                @if !page.feed.is_empty() { link rel="alternate" type="application/atom+xml" title=(page.title) href=(page.feed); }
+                @if !page.feed.is_empty() { link rel="alternate" type="application/atom+xml" title=(named) href=(page.feed); }
                 meta name="color-scheme" content="light dark";
                 link rel="icon" type="image/svg+xml" href=(ICON.path);
                 link rel="stylesheet" href=(STYLE.path);
@@ -150,6 +160,16 @@ pub fn table(name: &str, headings: &[&str], rows: &Markup) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that marks of direction do not leave the title of a record, whose letters of any script stay.
+    #[test]
+    fn titles_have_no_direction() {
+        let marked = "\u{202e}a\u{2066}\u{5d0}\u{200f}\u{61c}\u{1f98a}";
+        let page = Page { title: marked.to_owned(), description: marked.to_owned(), feed: "/x".to_owned(), ..Page::default() };
+        let html = layout(&page);
+        assert!(html.contains("<title>a\u{5d0}\u{1f98a} · Highwater</title>") && html.contains("content=\"a\u{5d0}\u{1f98a}\""), "{html}");
+        assert!(html.contains("title=\"a\u{5d0}\u{1f98a}\"") && !html.contains('\u{202e}'), "{html}");
+    }
 
     /// Proves that texts cannot break out of their place in a page.
     #[test]

@@ -9,7 +9,7 @@ pub const STATUS_FEED: &str = "/status.atom";
 pub const ENTITIES: &str = "/entities";
 
 /// The path of the page that finds and verifies receipts.
-pub const VERIFY: &str = "/verify";
+pub const VERIFY: &str = pages::RECEIPTS;
 
 /// The path of the index of guides, below which the documents are.
 pub const GUIDES: &str = "/guides";

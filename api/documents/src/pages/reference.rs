@@ -31,7 +31,7 @@ pub fn page(service: &Service, settings: &ServiceSettings) -> String {
     let main = html! {
         div.reference {
             nav.contents aria-label="Operations" {
-                p { a href="/" { "All services" } " · " a href="/guides" { "Guides" } }
+                p { a href="/" { "All services" } " · " a href={ (pages::EXPLORE) "/" (service.name) } { "Records" } " · " a href="/guides" { "Guides" } }
                 p { strong { (service.title) } }
                 @for (name, operations) in groups(service) {
                     p.soft { (name) }

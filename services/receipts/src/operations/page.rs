@@ -4,7 +4,7 @@ use maud::html;
 use operation::File;
 use operation::problem::Problem;
 use pages::assets::VERIFY;
-use pages::{POLICY, Page, layout};
+use pages::{EXPLORE, POLICY, Page, RECEIPTS, layout};
 use proofs::receipt::{Receipt, is_id};
 use serde_json::json;
 
@@ -45,10 +45,13 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         ("Key", &receipt.signature.public_key_hex),
     ];
     let main = html! {
-        h1 { "Receipt " (body.seq) " of its agent" }
-        p { code { (receipt.id) } }
+        nav.crumbs aria-label="Breadcrumb" {
+            a href="/" { "Home" } " / " a href=(RECEIPTS) { "Receipts" } " / " span aria-current="page" { (receipt.id) }
+        }
+        h1 { "Receipt " (body.seq) " of " bdi { (body.agent_id) } }
+        p { code { (receipt.id) } " · " a href={ (EXPLORE) "/receipts/" (receipt.id) } { "Its record, and how to get it over the API" } }
         div.scroll tabindex="0" role="region" aria-label="The receipt" {
-            table.grid { tbody { @for (name, value) in rows { tr { th scope="row" { (name) } td { (value) } } } } }
+            table.grid { tbody { @for (name, value) in rows { tr { th scope="row" { (name) } td { bdi { (value) } } } } } }
         }
         h2 { "Verified in your browser" }
         p.verdict #verdict role="status" {}
@@ -57,5 +60,22 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         template #receipt { (json!(receipt).to_string()) }
         script src=(VERIFY.path) {}
     };
-    layout(&Page { title: "Receipt".to_owned(), main, ..Page::default() })
+    layout(&Page { title: format!("Receipt {} of {}", body.seq, body.agent_id), main, ..Page::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that texts of callers are inert on the page, do not turn the direction of what follows, and that the page leads on.
+    #[test]
+    fn texts_of_callers_are_inert() {
+        let mut receipt = Receipt { id: "rcpt_1".to_owned(), ..Receipt::default() };
+        receipt.body.agent_id = "<script>alert(1)</script>\u{202e}".to_owned();
+        receipt.body.action = "</template><b>\u{202e}".to_owned();
+        let html = rendered(&receipt, "");
+        assert!(!html.contains("<script>") && !html.contains("<b>") && html.matches("</template>").count() == 1, "{html}");
+        assert!(html.contains("<td><bdi>&lt;/template&gt;&lt;b&gt;\u{202e}</bdi></td>"), "{html}");
+        assert!(html.contains("href=\"/verify\"") && html.contains("href=\"/explore/receipts/rcpt_1\""), "{html}");
+    }
 }
