@@ -80,6 +80,7 @@
   if (!list || !pause || !window.EventSource) return;
   const shown = Number(list.dataset.shown) || 12;
   let waiting = [];
+  let waitingCount = 0;
   let source = null;
   let isPaused = false;
 
@@ -106,7 +107,8 @@
     while (list.children.length > shown) list.lastElementChild.remove();
   };
   const say = () => {
-    if (isPaused) state.textContent = waiting.length ? `Paused. ${waiting.length} newer changes wait.` : "Paused.";
+    const newer = waitingCount === 1 ? "1 newer change waits" : `${waitingCount} newer changes wait`;
+    if (isPaused) state.textContent = waitingCount ? `Paused. ${newer}${waitingCount > shown ? `; the last ${shown} will be shown` : ""}.` : "Paused.";
     else state.textContent = source && source.readyState === EventSource.OPEN ? "Changes appear here as they are recorded." : "Connecting…";
   };
   const RECONNECT_MS = 10000;
@@ -125,6 +127,7 @@
     opened.addEventListener("message", (message) => {
       const change = JSON.parse(message.data);
       if (isPaused) {
+        waitingCount += 1;
         waiting.push(change);
         waiting = waiting.slice(-shown);
       } else show(change);
@@ -138,6 +141,7 @@
     if (!isPaused) {
       waiting.forEach(show);
       waiting = [];
+      waitingCount = 0;
     }
     say();
   });
