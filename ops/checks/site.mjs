@@ -270,10 +270,32 @@ try {
     ["/verify?q=rcpt_00000000000000000000000000000000", 200]]) {
     await go(page, path, status);
     await look(page, path);
-    if (["/status", "/verify", "/entities/company?name=Acme"].includes(path)) await reach(page, path);
     if (path.endsWith("q=recall")) await picture(page, "search");
     if (path === "/status") await picture(page, "status");
+    if (status === 200 || path === "/none") await reach(page, path);
   }
+
+  await flow("the reference of each service fits, and says what it is", async () => {
+    for (const path of services) {
+      const reference = `/${path.split("/").pop()}/docs`;
+      await go(page, reference);
+      for (const size of SIZES) {
+        await page.setViewportSize(size);
+        assert((await hasScroll(page)) <= 0, `${reference} scrolls to the side at ${size.width}`);
+      }
+      const description = await page.locator("meta[name=description]").getAttribute("content");
+      assert(description.length > 20 && (await page.title()).length > 10, `${reference} does not say what it is`);
+    }
+    await page.setViewportSize(SIZES[0]);
+  });
+
+  await flow("a search leads to a party in all services, and says what it could not search", async () => {
+    await go(page, "/explore?q=Federal+Systems");
+    assert((await page.locator("#unsearched").count()) === 1, "no service is said to be silent");
+    await page.locator("section[aria-labelledby=as-a-whole] a[href^='/entities/contractor?']").click();
+    await page.waitForURL(/\/entities\/contractor\?name=Federal\+Systems/);
+    assert((await page.locator("main section h2[id^='section-']").count()) >= 3, "the contractor lacks sections");
+  });
 
   await flow("from a search to a record and its versions", async () => {
     await go(page, "/explore/recalls?view=changes");
@@ -489,7 +511,7 @@ try {
 
   await flow("a record leads to what all services have about its company, and from there to an explorer", async () => {
     const linked = [];
-    for (const name of ["filings", "awards", "catalysts", "research"]) {
+    for (const name of ["filings", "awards", "catalysts", "research", "names"]) {
       if (!records[name]?.length) continue;
       await go(page, records[name][0]);
       const links = page.locator("aside a[href^='/entities/']");
@@ -514,6 +536,12 @@ try {
     assert.equal((await page.locator("#found ~ .verdict").textContent()).trim(), "VALID");
     await look(page, "verify a receipt");
     await picture(page, "receipts");
+    await go(page, `/receipts/verify/${id}`);
+    // The newest receipts are not in a signed tree yet.
+    await page.waitForFunction(() => ["VALID", "NOT FULLY CHECKED"].includes(document.getElementById("verdict").textContent));
+    await look(page, "page of a receipt");
+    await reach(page, "page of a receipt");
+    await go(page, `/verify?q=${id}`);
     const ofServer = async () => (await fetch(new URL(`/receipts/v1/verify/${id}`, site))).json();
     const { receipt } = await ofServer();
     const sent = [];
