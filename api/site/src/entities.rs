@@ -186,7 +186,9 @@ fn facts(answer: &Value) -> Markup {
 fn part(reads: &dyn Reads, section: &Value) -> Markup {
     let text = |name: &str| section[name].as_str().unwrap_or_default();
     let shown = reads.services().into_iter().find(|shown| shown.service.name == text("service"));
-    let rows: Vec<Row> = section["rows"].as_array().into_iter().flatten().map(row).collect();
+    let mut rows: Vec<Row> = section["rows"].as_array().into_iter().flatten().map(row).collect();
+    // Some operations list changes, of which a record has several.
+    Row::first_of_each(&mut rows);
     let id = format!("section-{}", text("topic").replace(' ', "-"));
     html! {
         section aria-labelledby=(id) {
@@ -279,7 +281,8 @@ mod tests {
     #[test]
     fn sections() {
         let mut made = Made::new();
-        let rows = json!([{ "id": "A/1", "title": HOSTILE, "kind": "a" }, { "record": { "id": "A/2", "title": "Two", "kind": "b" } }]);
+        let rows = json!([{ "id": "A/1", "title": HOSTILE, "kind": "a" }, { "record": { "id": "A/2", "title": "Two", "kind": "b" } },
+                           { "record": { "id": "A/2", "title": "Two before", "kind": "b" } }]);
         let section = |topic: &str| json!({ "topic": topic, "service": "made", "foundBy": "the ticker", "rows": rows, "truncated": true, "filter": { "keyword": "x y" } });
         let mut silent = section("trials");
         silent["problem"] = json!("this server does not serve <b>");
@@ -291,6 +294,7 @@ mod tests {
         let html = made.page("/entities/company?name=Acme&other=1&utm_source=x").html;
         assert!(html.contains("id=\"section-insider-trades\">Insider trades</h2>") && html.contains("Found by the ticker."), "{html}");
         assert!(html.contains("href=\"/explore/made?view=records&amp;keyword=x+y\">All in Made &lt;up&gt;"), "{html}");
+        assert!(!html.contains("Two before"), "each record is shown once, as it is now: {html}");
         assert!(html.contains("href=\"/explore/made/A%2F1\"") && html.contains("href=\"/explore/made/A%2F2\""), "{html}");
         assert!(html.contains("this server does not serve &lt;b&gt;") && !html.contains("<script>alert"), "{html}");
         let read = made.read.lock().unwrap().iter().find(|(name, _)| name == "company").unwrap().1.clone();

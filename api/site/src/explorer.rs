@@ -1,7 +1,7 @@
 //! The explorer of a service: its records or changes under the filters of the API, with what happened over time.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::future::join;
 use maud::{Markup, html};
@@ -73,6 +73,12 @@ impl Row {
     /// The row of a record.
     pub(crate) fn of_record(record: Value) -> Self {
         Self { record, ..Self::default() }
+    }
+
+    /// Leaves the first row of each record. Records without an id all stay.
+    pub(crate) fn first_of_each(rows: &mut Vec<Self>) {
+        let mut seen = HashSet::new();
+        rows.retain(|row| row.record["id"].as_str().filter(|id| !id.is_empty()).is_none_or(|id| seen.insert(id.to_owned())));
     }
 }
 

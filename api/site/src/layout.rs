@@ -7,6 +7,9 @@ use schemas::error_code::ErrorCode;
 
 use crate::paths::{GUIDES, STATUS};
 
+/// The guide that says how keys are got and used.
+const API_KEYS: &str = "/guides/api-keys";
+
 /// The page of a request that was refused.
 pub(crate) fn problem(problem: &Problem) -> Page<'static> {
     let title = match problem.code {
@@ -46,6 +49,7 @@ pub(crate) fn notice(detail: &str, code: ErrorCode) -> Markup {
         p.notice role="status" {
             bdi { (sentence(detail)) } " "
             @if !action.is_empty() { (action) " " } @else { (inline(&sentence(code.advice()))) " " }
+            @if matches!(code, ErrorCode::TierTooLow | ErrorCode::KeyInvalid) { a href=(API_KEYS) { "How to get a key" } " · " }
             a href={ "/docs/errors#" (code.as_str()) } { "What " code { (code.as_str()) } " means" }
         }
     }
@@ -63,7 +67,8 @@ pub(crate) fn note(answer: &serde_json::Value) -> Markup {
                         p {
                             "These pages read the API as a caller without a key does, so they show and leave out the same. A call with a key of the tier that the "
                             "note names gets whole records, all of the history, more rows, and filters over changes. Nothing else differs: the order, the "
-                            "numbers of the changes and the signed checkpoints are the same for all callers. The operator of this server issues keys."
+                            "numbers of the changes and the signed checkpoints are the same for all callers. The operator of this server issues keys: "
+                            a href=(API_KEYS) { "how to get one" } "."
                         }
                     }
                 }
@@ -99,6 +104,8 @@ mod tests {
             let notice = html.split("</bdi> ").nth(1).and_then(|rest| rest.split(" <a href").next()).unwrap_or_default();
             assert_eq!(page.status, code.status());
             assert!(notice.len() > 20 && html.contains("&lt;b&gt;no"), "{}: {html}", code.as_str());
+            let needs_key = matches!(code, ErrorCode::TierTooLow | ErrorCode::KeyInvalid);
+            assert_eq!(html.contains("href=\"/guides/api-keys\">How to get a key"), needs_key, "{}", code.as_str());
         }
     }
 

@@ -105,13 +105,7 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
     if let Ok(answer) = by_number {
         found.rows.insert(0, Row::of_change(answer));
     }
-    let mut seen = Vec::new();
-    found.rows.retain(|row| {
-        let id = row.record["id"].as_str().unwrap_or_default().to_owned();
-        let is_new = id.is_empty() || !seen.contains(&id);
-        seen.push(id);
-        is_new
-    });
+    Row::first_of_each(&mut found.rows);
     found.rows.truncate(SHOWN_MAX);
     match &mut found.all[..] {
         [] => found.all.push((format!("All in {}", shown.service.title), shown.explorer())),

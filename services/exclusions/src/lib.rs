@@ -21,7 +21,7 @@ use reads::{changes_since, followed::operations, history, keys, read};
 const PAGE: RecordPage = RecordPage {
     title: &["name", "uei", "id"],
     detail: &[("", "kind"), ("", "excludingAgency")],
-    columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "uei"],
+    columns: &["kind", "excludingAgency", "exclusionType", "activeDate", "terminationDate", "uei"],
     facet: "excludingAgency",
     searches: &["name"],
     ..RecordPage::EMPTY
