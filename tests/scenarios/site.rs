@@ -73,6 +73,8 @@ fn every_service_has_its_pages() {
     }
     let found = page(&server, &format!("/explore?q={HOSTILE}"), 200);
     assert!(found.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{found}");
+    let company = page(&server, "/explore?q=Federal", 200);
+    assert!(company.contains("Not searched</h2>") && company.contains("href=\"/entities/company?name=Federal\""), "{company}");
     for unknown in ["/nothing", "/explore/nothing", "/explore/recalls/nothing"] {
         page(&server, unknown, 404);
     }
@@ -82,7 +84,7 @@ fn every_service_has_its_pages() {
     for guide in links(&guides, "/guides/") {
         page(&server, guide, 200);
     }
-    for path in ["/guides/webhooks.md", "/robots.txt", "/sitemap.xml", "/favicon.ico"] {
+    for path in ["/guides/webhooks.md", "/guides.md", "/docs/errors.md", "/robots.txt", "/sitemap.xml", "/favicon.ico"] {
         assert_eq!(send(server.address, "GET", path, &[BROWSER], "").status, 200, "{path}");
     }
     for other in

@@ -107,10 +107,11 @@ async fn find<'a>(reads: &dyn Reads, shown: Shown<'a>, words: &str) -> Found<'a>
     }
     Row::first_of_each(&mut found.rows);
     found.rows.truncate(SHOWN_MAX);
-    match &mut found.all[..] {
-        [] => found.all.push((format!("All in {}", shown.service.title), shown.explorer())),
-        [(only, _)] => *only = format!("All in {}", shown.service.title),
-        _ => {}
+    let all = format!("All in {}", shown.service.title);
+    if found.all.is_empty() {
+        found.all.push((all, shown.explorer()));
+    } else if let [(words, _)] = &mut found.all[..] {
+        *words = all;
     }
     found
 }
