@@ -180,7 +180,7 @@ impl Feed {
         (list, bucket): (&str, i64),
     ) -> Result<DerivedList<T>, Problem> {
         let catalog = self.catalog::<R, T>(ctx, at).await?;
-        let is_latest = at.seq == at.last;
+        let is_latest = at.is_latest();
         let name = (list.to_owned(), bucket);
         if let Some(values) = catalog.list(at.seq, &name) {
             return Ok(values);
@@ -208,7 +208,7 @@ impl Feed {
     /// What is kept of a service, at the position if it is the latest one.
     async fn catalog<R: Record, T: Derived<R>>(&self, ctx: &Context, at: &Position) -> Result<Arc<Catalog<T>>, Problem> {
         let catalog = Feeds::of(ctx).cached_for(&self.source, &*at.view, || Catalog::<T>::new(BYTES_MAX));
-        if at.seq == at.last {
+        if at.is_latest() {
             self.follow::<R, T>(ctx, at, &catalog).await?;
         }
         Ok(catalog)

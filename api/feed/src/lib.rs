@@ -17,6 +17,7 @@ pub mod follower;
 pub mod free;
 pub mod history;
 pub mod internal;
+pub mod latest;
 pub mod live;
 mod lookup_cache;
 pub mod names;

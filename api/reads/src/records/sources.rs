@@ -127,7 +127,7 @@ async fn answer<R: Addressed>(
         return Err(too_old(source));
     }
     let last = Position { seq: at.last, ..at.clone() };
-    let is_current = at.seq == at.last || version_at::<R>(ctx, &source, &last, &id).await?.is_some_and(|last| last.seq == change.seq);
+    let is_current = at.is_latest() || version_at::<R>(ctx, &source, &last, &id).await?.is_some_and(|last| last.seq == change.seq);
     if as_of.is_some() {
         notes.add(Some(if is_current { SAME_VERSION } else { EARLIER_VERSION }.to_owned()));
     }

@@ -158,7 +158,7 @@ impl Catalog {
             None => Self::read(ctx, at, niche).await?,
         };
         let catalog = Arc::new(catalog);
-        if at.seq == at.last {
+        if at.is_latest() {
             lock(&catalogs.newest).insert(niche.to_owned(), Arc::clone(&catalog));
         } else {
             let mut past = lock(&catalogs.past);

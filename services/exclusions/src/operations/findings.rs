@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::record::{BY_CAGE, BY_UEI, Exclusion, hit_id, name_list, uei_list};
 use feed::filter::{Criteria, Element, TermQuery};
+use feed::latest::PositionKey;
 use feed::places::{Segment, Walk};
 use feed::position::{Position, position};
 use feed::query::{DIGEST_MAX, Feed, newest};
@@ -136,8 +137,8 @@ async fn active_of_lists(
 /// What an artifact follows from next to its subject: the positions of both services, and the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Basis {
-    exclusions: (u64, u64, Seq),
-    awards: (u64, u64, Seq),
+    exclusions: PositionKey,
+    awards: PositionKey,
     day: Date,
 }
 
@@ -145,7 +146,8 @@ pub(crate) struct Basis {
 impl Basis {
     /// The basis at two positions on a day of November 2026.
     pub(crate) fn for_test(exclusions: u64, awards: u64, day: i8) -> Self {
-        Self { exclusions: (1, 0, Seq(exclusions)), awards: (1, 0, Seq(awards)), day: Date::constant(2026, 11, day) }
+        let key = |seq: u64| PositionKey { generation: 1, rendition: 0, seq: Seq(seq) };
+        Self { exclusions: key(exclusions), awards: key(awards), day: Date::constant(2026, 11, day) }
     }
 }
 
@@ -172,8 +174,7 @@ impl Moment {
 
     /// What the artifacts of this time follow from.
     pub(crate) fn basis(&self, reader: &Reader<Exclusions>) -> Basis {
-        let of = |at: &Position| (at.view.generation(), at.view.rendition(), at.seq);
-        Basis { exclusions: of(&reader.at), awards: of(&self.awards), day: reader.today() }
+        Basis { exclusions: reader.at.key(), awards: self.awards.key(), day: reader.today() }
     }
 
     /// Makes the artifact about the entity with a UEI, and says whether it leaves out exclusions.

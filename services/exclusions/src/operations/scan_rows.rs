@@ -2,8 +2,9 @@
 //! that pages which are read again need no awards.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use feed::latest::LatestAt;
 use futures_util::future::try_join_all;
 use operation::context::Part;
 use operation::problem::Problem;
@@ -37,41 +38,35 @@ impl Found {
     }
 }
 
-/// What a process keeps.
+/// The entities of one basis that a process keeps, by their UEIs.
 #[derive(Default)]
-struct ScanRows(Mutex<Kept>);
+struct ScanRows(LatestAt<Basis, HashMap<String, Arc<Found>>>);
 
 impl Part for ScanRows {}
 
-/// The entities of one basis.
-#[derive(Default)]
-struct Kept {
-    basis: Option<Basis>,
-    found: HashMap<String, Arc<Found>>,
-}
-
-impl Kept {
+impl ScanRows {
     /// What is known of some entities, by their UEIs.
     fn known(&self, basis: &Basis, ueis: &[String]) -> HashMap<String, Arc<Found>> {
-        if self.basis.as_ref() != Some(basis) {
-            return HashMap::new();
-        }
-        ueis.iter().filter_map(|uei| Some((uei.clone(), Arc::clone(self.found.get(uei)?)))).collect()
+        let known =
+            |kept: &HashMap<String, Arc<Found>>| ueis.iter().filter_map(|uei| Some((uei.clone(), Arc::clone(kept.get(uei)?)))).collect();
+        self.0.read(basis, known).unwrap_or_default()
     }
 
     /// Keeps what was found; what is of another basis, or too much, is dropped.
-    fn keep(&mut self, basis: Basis, found: &[(String, Arc<Found>)], entities_max: usize) {
-        if self.basis != Some(basis) || self.found.len() + found.len() > entities_max {
-            *self = Self { basis: Some(basis), found: HashMap::new() };
-        }
-        self.found.extend(found.iter().map(|(uei, found)| (uei.clone(), Arc::clone(found))));
+    fn keep(&self, basis: Basis, found: &[(String, Arc<Found>)], entities_max: usize) {
+        self.0.update(basis, |kept| {
+            if kept.len() + found.len() > entities_max {
+                kept.clear();
+            }
+            kept.extend(found.iter().map(|(uei, found)| (uei.clone(), Arc::clone(found))));
+        });
     }
 }
 
 /// What the scan says of some entities, by their UEIs, in their order.
 pub(super) async fn found(moment: &Moment, reader: &Reader<Exclusions>, ueis: &[String]) -> Result<Vec<Arc<Found>>, Problem> {
     let (basis, rows) = (moment.basis(reader), ScanRows::of(reader.context()));
-    let mut found = rows.0.lock().unwrap_or_else(PoisonError::into_inner).known(&basis, ueis);
+    let mut found = rows.known(&basis, ueis);
     let unknown: Vec<&String> = ueis.iter().filter(|uei| !found.contains_key(*uei)).collect();
     let mut made = Vec::with_capacity(unknown.len());
     for some in unknown.chunks(ENTITIES_AT_ONCE) {
@@ -79,7 +74,7 @@ pub(super) async fn found(moment: &Moment, reader: &Reader<Exclusions>, ueis: &[
     }
     // Answers as of earlier times do not replace what most calls ask for.
     if reader.is_current() && !made.is_empty() {
-        rows.0.lock().unwrap_or_else(PoisonError::into_inner).keep(basis, &made, ENTITIES_MAX);
+        rows.keep(basis, &made, ENTITIES_MAX);
     }
     found.extend(made);
     Ok(ueis.iter().filter_map(|uei| found.get(uei).cloned()).collect())
@@ -106,12 +101,12 @@ mod tests {
             };
             ueis.iter().map(found).collect::<Vec<_>>()
         };
-        let known = |kept: &Kept, basis: &Basis| {
+        let known = |kept: &ScanRows, basis: &Basis| {
             let mut ueis: Vec<String> = kept.known(basis, &["A", "B", "C"].map(str::to_owned)).into_keys().collect();
             ueis.sort_unstable();
             ueis.concat()
         };
-        let (mut kept, first) = (Kept::default(), basis(5, 7, 20));
+        let (kept, first) = (ScanRows::default(), basis(5, 7, 20));
         assert_eq!(known(&kept, &first), "");
         kept.keep(first, &of(&["A"]), 3);
         kept.keep(first, &of(&["B", "D"]), 3);

@@ -1,17 +1,17 @@
 //! Counts of over-assessed parcels, and the current cycle, as decisions keep them, as of any position.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::county::County;
 use crate::record::flag::flag_counts;
 use crate::record::{COUNTIES, CurrentCycle, DeltaCounts, TABLES, TIERS, current_cycle, delta_counts, strength, township_counts};
+use feed::latest::{LatestAt, PositionKey};
 use feed::position::Position;
 use futures_util::future::try_join_all;
 use operation::context::{Context, Part};
 use operation::problem::Problem;
 use schemars::JsonSchema;
-use schemas::position::Seq;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use texts::cook;
@@ -96,24 +96,14 @@ async fn cells(at: &Position, county: County, code: &str) -> Result<Cells, Probl
 
 /// The counts of all townships at the last position of the view. They are dozens of rows, and stay the same until parcels change.
 #[derive(Default)]
-struct Townships(Mutex<Option<Kept>>);
+struct Townships(LatestAt<PositionKey, Arc<Vec<(County, Cells)>>>);
 
 impl Part for Townships {}
-
-/// Counts with the position that they are of.
-struct Kept {
-    generation: (u64, u64),
-    seq: Seq,
-    cells: Arc<Vec<(County, Cells)>>,
-}
 
 impl Townships {
     /// The counts at a position, of each township with its county.
     async fn at(&self, at: &Position) -> Result<Arc<Vec<(County, Cells)>>, Problem> {
-        let generation = (at.view.generation(), at.view.rendition());
-        let is_at = |kept: &&Kept| kept.generation == generation && kept.seq == at.seq;
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(is_at).map(|kept| Arc::clone(&kept.cells));
-        if let Some(cells) = kept {
+        if let Some(cells) = self.0.read(&at.key(), Arc::clone) {
             return Ok(cells);
         }
         let of_cook = cook::TOWNSHIPS.iter().map(|(code, _)| (County::Cook, *code));
@@ -122,9 +112,8 @@ impl Townships {
         let reads = rows.map(async |(county, code)| Ok::<_, Problem>((county, cells(at, county, code).await?)));
         let cells = Arc::new(try_join_all(reads).await?);
         // Answers as of earlier times do not replace what most calls ask for.
-        if at.seq == at.last {
-            let kept = Kept { generation, seq: at.seq, cells: Arc::clone(&cells) };
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        if at.is_latest() {
+            self.0.set(at.key(), Arc::clone(&cells));
         }
         Ok(cells)
     }
@@ -164,6 +153,7 @@ mod tests {
     use feed::testing::records::RecordView;
     use feed::testing::{START_MS, World};
     use fold::records::Rules;
+    use schemas::position::Seq;
     use schemas::tables::Write;
 
     use super::*;
