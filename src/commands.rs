@@ -115,7 +115,7 @@ async fn ingest_upstream(engine: &Arc<Engine>, upstream: &'static dyn Upstream, 
             Ok(outcome) => {
                 let run = outcome.run;
                 let counts = format!("{}: {} seen, {} appended, {} rejected", outcome.stream, run.seen, run.appended, run.rejected);
-                let is_no_store_due = run.pages == 0 && !settings.stores.is_empty();
+                let is_no_store_due = run.pages == 0 && !settings.shopify.stores.is_empty();
                 let reason = if is_no_store_due { NO_STORE_DUE } else { run.reason.as_str() };
                 output.note(&if reason.is_empty() { counts } else { format!("{counts}; {reason}") });
             }

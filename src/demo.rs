@@ -18,6 +18,7 @@ use jiff::{Timestamp, ToSpan};
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use simulator::{Burst, Options, Simulator, When};
+use upstreams::shopify_options::Options as ShopifyOptions;
 use upstreams::{Settings, Stream};
 
 use crate::api_settings::public_url;
@@ -440,7 +441,8 @@ async fn sync(engine: &Arc<Engine>, streams: &[&'static str], is_every_store_due
             Ok(settings) => {
                 // A run reads the days since the last one in any case.
                 let window_days = if MENTIONS_UPSTREAMS.contains(&name) { 0 } else { settings.window_days };
-                let settings = Settings { is_every_store_due, window_days, ..settings };
+                let shopify = ShopifyOptions { is_every_store_due, ..settings.shopify };
+                let settings = Settings { shopify, window_days, ..settings };
                 match engine.runner.sync_streams(upstream, &settings, streams).await {
                     Ok(results) => results.iter().flatten().map(|outcome| outcome.run.appended).sum::<i64>(),
                     Err(error) => {

@@ -36,13 +36,14 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use transparency::memory::Memory;
 use transparency::witness::RecordPlace;
-use upstreams::{Manifest, Settings as UpstreamSettings, Store, Stream, Upstream};
+use upstreams::shopify_options::{Options as ShopifyOptions, Store};
+use upstreams::{Manifest, Settings as UpstreamSettings, Stream, Upstream};
 use view_store::ViewStore;
 use view_store::following::FollowingView;
 
 use crate::api_settings::{api_settings, invalid_payments, payments};
 use crate::backend;
-use crate::config::{self, Config};
+use crate::config::{self, Config, StoreEntry};
 use crate::data_dir::{self, Records};
 use crate::failure::Failure;
 use crate::key_checks::KeyChecks;
@@ -379,6 +380,8 @@ fn next_runs(config: &Config) -> NextRuns {
 pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, config::Error> {
     let section = config.sections.upstreams.get(name);
     let section = section.ok_or_else(|| config.invalid(&format!("upstreams.{name}"), "this section is missing"))?.clone();
+    let store = |store: StoreEntry| Store { host: store.host, niche: store.niche, interval_s: store.interval_s };
+    let stores = section.stores.into_iter().map(store).collect();
     Ok(UpstreamSettings {
         base_url: section.base_url.or_else(|| config.sections.upstreams_base_url.clone()),
         api_key: section.api_key,
@@ -386,12 +389,7 @@ pub(crate) fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamS
         requests_per_second: section.requests_per_second,
         window_days: section.window_days.get(),
         backfill_days: section.backfill_days,
-        stores: section
-            .stores
-            .into_iter()
-            .map(|store| Store { host: store.host, niche: store.niche, interval_s: store.interval_s })
-            .collect(),
-        is_every_store_due: false,
+        shopify: ShopifyOptions { stores, is_every_store_due: false },
     })
 }
 

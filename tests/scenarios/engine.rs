@@ -29,7 +29,8 @@ use simulator::{Entry, Options, Simulator};
 use table_file::Format;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use upstreams::{Settings, Store};
+use upstreams::Settings;
+use upstreams::shopify_options::{Options as ShopifyOptions, Store};
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
@@ -130,7 +131,8 @@ impl SimulatedUpstreams {
         // Each run of a later day polls all stores.
         let store = |(host, niche): &(&str, &str)| Store { host: (*host).to_owned(), niche: (*niche).to_owned(), interval_s: 86_400 };
         let stores = simulator::STORES.iter().map(store).collect();
-        Settings { stores, api_key: Some(simulator::KEY.to_owned()), ..settings(&self.base_url) }
+        let shopify = ShopifyOptions { stores, ..ShopifyOptions::default() };
+        Settings { shopify, api_key: Some(simulator::KEY.to_owned()), ..settings(&self.base_url) }
     }
 }
 
@@ -143,8 +145,7 @@ pub(crate) fn settings(base_url: &str) -> Settings {
         requests_per_second: 10_000.0,
         window_days: 365,
         backfill_days: 0,
-        stores: Vec::new(),
-        is_every_store_due: false,
+        shopify: ShopifyOptions::default(),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod openfda;
 mod rolls;
 pub mod sam_exclusions;
 pub mod shopify;
+pub mod shopify_options;
 pub mod socrata;
 pub mod sos;
 mod stored_fields;
@@ -43,7 +44,7 @@ mod xml_records;
 
 pub use upstream::{
     Answer, BackOffRule, Budget, Download, Failures, FilePages, Files, Incomplete, KnownRecords, Manifest, Observation, Page, Reject,
-    Request, RunMemory, Settings, Store, Stream, Upstream, UpstreamError, Window,
+    Request, RunMemory, Settings, Stream, Upstream, UpstreamError, Window,
 };
 
 /// THE LIST of upstreams.

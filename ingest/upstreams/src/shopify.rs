@@ -84,7 +84,7 @@ impl Upstream for Shopify {
         let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let stop = |reason: &str| UpstreamError::Stop { stream: stream.name, field: "cursor".to_owned(), reason: reason.to_owned() };
         let poll = cursor.open().ok_or_else(|| stop("names no store to poll"))?;
-        if !settings.stores.iter().any(|store| store.host == poll.host) {
+        if !settings.shopify.stores.iter().any(|store| store.host == poll.host) {
             return Err(stop("names a store that is not configured any more"));
         }
         let (path, media_types) = match poll.step {
@@ -148,9 +148,9 @@ impl RunMemory for Shopify {
         at: Timestamp,
     ) -> UpstreamCursor {
         let memories: Memories = json::read_cursor(stream.name, memory).unwrap_or_default();
-        let polls = settings.stores.iter().map(|store| {
+        let polls = settings.shopify.stores.iter().map(|store| {
             let memory = memories.stores.get(&store.host).cloned().unwrap_or_default();
-            let is_due = settings.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
+            let is_due = settings.shopify.is_every_store_due || memory.is_due(i64::from(store.interval_s), at);
             let step = if is_due { Step::first(&memory, at) } else { Step::Done };
             Poll {
                 host: store.host.clone(),

@@ -17,6 +17,7 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
 
 use crate::field_counts::FieldCounts;
+use crate::shopify_options;
 
 /// One stream of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,8 @@ pub struct Settings {
     pub window_days: u32,
     /// How many days back a full read goes, for upstreams that can be read from any day on; 0 for the upstream's own default.
     pub backfill_days: u32,
-    /// The stores that an upstream of many hosts polls; empty for the others.
-    pub stores: Vec<Store>,
-    /// Whether each store is polled by every sync, also before its interval has passed. Only demos do so.
-    pub is_every_store_due: bool,
+    /// What only upstream `shopify` has.
+    pub shopify: shopify_options::Options,
 }
 
 impl Settings {
@@ -75,17 +74,6 @@ impl Settings {
         let days = if self.backfill_days > 0 { self.backfill_days } else { default_days };
         days.max(self.window_days)
     }
-}
-
-/// A store that an upstream of many hosts polls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Store {
-    /// The host name of the store.
-    pub host: String,
-    /// The key of the niche that its items belong to.
-    pub niche: String,
-    /// The interval between two polls, in seconds.
-    pub interval_s: u32,
 }
 
 /// The days that a sync run reads.

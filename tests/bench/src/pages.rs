@@ -36,8 +36,7 @@ pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
         requests_per_second: 1e6,
         window_days: 365,
         backfill_days: 0,
-        stores: Vec::new(),
-        is_every_store_due: false,
+        shopify: upstreams::shopify_options::Options::default(),
     }
 }
 

@@ -5,7 +5,8 @@ use schemas::facts::FactData;
 use schemas::facts::stock::StockFact;
 use schemas::position::UpstreamCursor;
 use upstreams::http::FetchError;
-use upstreams::{Answer, Page, Settings, Store};
+use upstreams::shopify_options::{Options, Store};
+use upstreams::{Answer, Page, Settings};
 
 use crate::common::*;
 
@@ -20,7 +21,7 @@ fn at(text: &str) -> Timestamp {
 
 fn settings_of(hosts: &[&str]) -> Settings {
     let store = |host: &&str| Store { host: (*host).to_owned(), niche: "sneakers".to_owned(), interval_s: 3_600 };
-    Settings { stores: hosts.iter().map(store).collect(), ..settings() }
+    Settings { shopify: Options { stores: hosts.iter().map(store).collect(), ..Options::default() }, ..settings() }
 }
 
 fn stock(page: &Page) -> Vec<&StockFact> {

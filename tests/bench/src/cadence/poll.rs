@@ -14,7 +14,7 @@ use schemas::topics::STOCK;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;
-use upstreams::Store;
+use upstreams::shopify_options::{Options, Store};
 use warp::Filter;
 
 use crate::child_server::json_response;
@@ -122,7 +122,10 @@ pub(crate) fn child(_settings: &Settings) -> Result<(), Failure> {
         let upstream = upstreams::by_name("shopify").ok_or("no such upstream")?;
         // An interval of 0: every run polls the store.
         let store = Store { host: HOST.to_owned(), niche: "large".to_owned(), interval_s: 0 };
-        let settings = upstreams::Settings { stores: vec![store], ..pages::settings(Some(base_url.clone())) };
+        let settings = upstreams::Settings {
+            shopify: Options { stores: vec![store], ..Options::default() },
+            ..pages::settings(Some(base_url.clone()))
+        };
         let sync = async || {
             for outcome in engine.runner.sync(upstream, &settings).await? {
                 outcome?;
