@@ -130,9 +130,8 @@ impl Access {
         if let Price::Tier(least) = operation.price
             && caller.tier < least
         {
-            let (own, origin) = (caller.tier.as_str(), ctx.settings.origin_of_keys(least));
-            let detail = format!("{} needs a key of tier {} or above; this call is {own}; {origin}", operation.name, least.as_str());
-            return Err(Problem::new(ErrorCode::TierTooLow, detail));
+            let (needs, remark) = (format!("{} needs a key of tier", operation.name), format!("this call is {}", caller.tier.as_str()));
+            return Err(ctx.settings.tier_too_low(&needs, least, &remark));
         }
         if let Price::PerCall { free_from, .. } = operation.price
             && caller.tier < free_from

@@ -6,7 +6,7 @@ use operation::tiers::{
     CALLS_WITH_PAYMENT, FREE_KEY_UNUSED_DAYS_MAX, KEY_OVERLAP_HOURS_MAX, KEYS_EVER_MAX, KEYS_PER_ACCOUNT_MAX, MINTS_PER_ADDRESS_MAX,
     NEW_KEYS_PER_DAY_MAX, PAYMENTS_PER_ADDRESS, PAYMENTS_PER_PAYER, REPEATS, UNPAID, Window,
 };
-use operation::{Operation, Price, Service};
+use operation::{Operation, Service};
 use schemas::views::accounts::Tier;
 use serde_json::{Map, Value, json};
 
@@ -69,16 +69,12 @@ fn window(window: Window) -> Value {
 
 /// What an operation costs, and the bounds of its arguments.
 fn of_operation(operation: &Operation, settings: &ServiceSettings) -> Value {
-    let least_tier = match operation.price {
-        Price::Free => Tier::Anonymous,
-        Price::Tier(least) | Price::PerCall { free_from: least, .. } => least,
-    };
     let fields = operation.input.get("properties").and_then(Value::as_object).into_iter().flatten();
     let arguments: Map<String, Value> = fields.filter_map(|(name, schema)| Some((name.clone(), bounds(schema)?))).collect();
     let mut shown = json!({
         "name": operation.name,
         "path": operation.path,
-        "tier": least_tier.as_str(),
+        "tier": operation.price.least_tier().as_str(),
         "priceMicros": operation.price_micros(settings),
         "countsAgainstQuota": operation.counted,
         "arguments": arguments,

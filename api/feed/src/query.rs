@@ -91,11 +91,8 @@ impl Feed {
         let (ctx, filter) = (&call.context, query.filter.canonical());
         if let Some(redaction) = self.source.redaction_for(call) {
             // A filter by a field that is not shown would reveal it.
-            let (tier, origin) = (redaction.whole_from.as_str(), ctx.settings.origin_of_keys(redaction.whole_from));
-            let detail = format!(
-                "filtered changes show whole records and need a key of tier {tier} or above; `changes` shows all in redacted form; {origin}"
-            );
-            return Err(Problem::new(ErrorCode::TierTooLow, detail));
+            let needs = "filtered changes show whole records and need a key of tier";
+            return Err(ctx.settings.tier_too_low(needs, redaction.whole_from, "`changes` shows all in redacted form"));
         }
         let (mut notes, page_request) = (Vec::new(), &query.request.page);
         page_request.check(call, false)?;

@@ -142,6 +142,15 @@ impl Settings {
         if self.keys_contact.is_empty() { from.to_owned() } else { format!("{from}: {}", self.keys_contact) }
     }
 
+    /// The refusal of what only keys of some tier or above include. `needs` is the beginning of its sentence, up to the name of the tier; `remark`, if it
+    /// is not empty, comes before where such a key is from.
+    #[must_use]
+    pub fn tier_too_low(&self, needs: &str, least: Tier, remark: &str) -> Problem {
+        let separator = if remark.is_empty() { "" } else { "; " };
+        let detail = format!("{needs} {} or above; {remark}{separator}{}", least.as_str(), self.origin_of_keys(least));
+        Problem::new(ErrorCode::TierTooLow, detail)
+    }
+
     /// The public URL of the listener, without a slash at the end: that of a service without its prefix. If every service has another address, that of a
     /// service; empty without services.
     #[must_use]
@@ -340,4 +349,27 @@ pub fn stored<T: DeserializeOwned>(table: &Table, bytes: &[u8]) -> Result<T, Pro
         tracing::error!(%error, table = table.name, "a row cannot be decoded");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tiers::Limits;
+
+    /// Proves that a refusal names the tier, a remark if there is one, and where a key of that tier is from.
+    #[test]
+    fn refusals_of_tiers() {
+        let tiers = Tiers::new(|_| Limits::new(1, 0, 1, 0, 0));
+        let settings = Settings { keys_contact: "sales@example.com".to_owned(), ..Settings::new(BTreeMap::new(), tiers) };
+        for (remark, expected) in [
+            ("", "scans need a key of tier pro or above; a key of that tier comes from the operator of this server: sales@example.com"),
+            (
+                "this call is free",
+                "scans need a key of tier pro or above; this call is free; a key of that tier comes from the operator of this server: sales@example.com",
+            ),
+        ] {
+            let problem = settings.tier_too_low("scans need a key of tier", Tier::Pro, remark);
+            assert_eq!((problem.code, problem.detail.as_str()), (ErrorCode::TierTooLow, expected));
+        }
+    }
 }

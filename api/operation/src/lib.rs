@@ -8,6 +8,7 @@ pub mod document_receipt;
 mod file_body;
 pub mod known_values;
 pub mod metrics;
+mod price;
 pub mod problem;
 pub mod redaction;
 pub mod schema;
@@ -33,6 +34,7 @@ use texts::data_file::ShownFile;
 
 use crate::context::{Context, ServiceSettings};
 pub use crate::file_body::FileBody;
+pub use crate::price::Price;
 use crate::problem::Problem;
 use crate::schema::NamedSchema;
 pub use crate::stream_body::{PieceSender, StreamBody, StreamPieces};
@@ -95,22 +97,6 @@ impl Surface {
     pub fn has_tool(self) -> bool {
         matches!(self, Self::Both | Self::Tool)
     }
-}
-
-/// Who may call an operation, and what a call costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Price {
-    /// Free, within the limits of the caller's tier.
-    Free,
-    /// Requires a key of this tier or above.
-    Tier(Tier),
-    /// Paid per call, or free with a key of some tier.
-    PerCall {
-        /// The price in millionths of a US dollar, unless `[prices]` sets another one.
-        micros: u64,
-        /// The lowest tier whose keys do not pay.
-        free_from: Tier,
-    },
 }
 
 /// The stage of a paid call that a handler runs for.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use operation::problem::Problem;
 use operation::{Answer, AnswerFuture, Body};
 use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
 use serde_json::Value;
 
 use super::terms::Offer;
@@ -21,7 +22,7 @@ pub struct Goods {
     /// The offer.
     pub offer: Offer,
     /// The lowest tier whose keys do not pay.
-    pub free_from: &'static str,
+    pub free_from: Tier,
     /// How long the payment terms wait for their preview.
     pub preview_time_max: Duration,
 }

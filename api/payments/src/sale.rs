@@ -26,7 +26,6 @@ use proofs::hash::{Hash32, hex};
 use proofs::receipt::commitment;
 use schemas::error_code::ErrorCode;
 use schemas::key;
-use schemas::views::accounts::Tier;
 use schemas::views::payments::{self, Claim, Payment, PaymentCommand, State, TABLES, answer_key};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
@@ -40,7 +39,7 @@ use super::goods::{GivenPayment, Goods, preview, sellable};
 use super::repeats::{self, Buyer};
 use super::settlement::Settlement;
 use super::signed::{Signed, hex_text};
-use super::terms::{Offer, PaymentTerms, Version};
+use super::terms::{Offer, PaymentTerms, Version, requirement};
 use super::verifications::Slot;
 use crate::Payments;
 
@@ -75,8 +74,7 @@ where
     R: Fn(Stage, Value) -> AnswerFuture,
 {
     let Goods { offer, .. } = &goods;
-    let origin = ctx.settings.origin_of_keys(Tier::Pro);
-    let requirement = format!("{} requires a payment per call, or a key of tier {} or above; {origin}", goods.operation, goods.free_from);
+    let requirement = requirement(goods.operation, goods.free_from, &ctx.settings);
     let Some(terms) = Payments::of(ctx).terms().cloned() else {
         Access::of(ctx).admit_unpaid(ctx, address).await?;
         return Err(Problem::new(ErrorCode::PaymentRequired, format!("{requirement}; payments are not configured on this server")));

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use operation::context::Settings;
 use schemars::JsonSchema;
+use schemas::views::accounts::Tier;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -172,6 +174,34 @@ impl PaymentTerms {
                 "resource": { "url": offer.resource, "description": offer.description, "mimeType": "application/json" },
                 "accepts": accepts,
             }),
+        }
+    }
+}
+
+/// What a call of a sold operation must have, in a sentence. Keys of a tier from `free_from` on do not pay.
+pub(crate) fn requirement(operation: &str, free_from: Tier, settings: &Settings) -> String {
+    let (tier, origin) = (free_from.as_str(), settings.origin_of_keys(free_from));
+    format!("{operation} requires a payment per call, or a key of tier {tier} or above; {origin}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use operation::tiers::{Limits, Tiers};
+
+    use super::*;
+
+    /// Proves that a requirement says where a key of its own tier is from: free keys are not from the operator.
+    #[test]
+    fn requirements_name_the_origin_of_their_tier() {
+        let settings = Settings::new(BTreeMap::new(), Tiers::new(|_| Limits::new(1, 0, 1, 0, 0)));
+        for (free_from, named, origin) in [(Tier::Free, "tier free", "`POST …/api/keys`"), (Tier::Fleet, "tier fleet", "the operator")] {
+            let requirement = requirement("scan", free_from, &settings);
+            assert!(
+                requirement.starts_with("scan requires") && requirement.contains(named) && requirement.contains(origin),
+                "{requirement}"
+            );
         }
     }
 }

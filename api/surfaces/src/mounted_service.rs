@@ -17,7 +17,7 @@ use operation::context::Part;
 use operation::context::{Context, ServiceSettings};
 use operation::metrics::Meter;
 use operation::problem::Problem;
-use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
+use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Service, Stage};
 use payments::goods::{GivenPayment, Goods};
 use payments::sale::{sell, unknown};
 use payments::settlement::Settlement;
@@ -241,12 +241,11 @@ impl Mounted {
 
     /// What an operation is sold as.
     fn goods(&self, operation: &Operation, resource: String, arguments: Option<&Value>) -> Goods {
-        let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
         let micros = operation.price_of(&self.settings, arguments).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         // Earlier than the call would be refused.
         let preview_time_max = time_max_of(operation, Duration::ZERO, false) * 4 / 5;
-        Goods { service: self.service.name, operation: operation.name, offer, free_from, preview_time_max }
+        Goods { service: self.service.name, operation: operation.name, offer, free_from: operation.price.least_tier(), preview_time_max }
     }
 }
 

@@ -63,13 +63,9 @@ impl<F: Filter> Saved<F> {
 pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
     let Some(name) = name else { return Ok(given) };
     if call.caller.tier < SAVED_ITEMS_MIN_TIER {
-        let detail = format!(
-            "saved filters need a key of tier {} or above; this call is {}; {}",
-            SAVED_ITEMS_MIN_TIER.as_str(),
-            call.caller.tier.as_str(),
-            call.context.settings.origin_of_keys(SAVED_ITEMS_MIN_TIER)
-        );
-        return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
+        let remark = format!("this call is {}", call.caller.tier.as_str());
+        let refusal = call.context.settings.tier_too_low("saved filters need a key of tier", SAVED_ITEMS_MIN_TIER, &remark);
+        return Err(refusal.about("filter"));
     }
     let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
     let merged = given.with_defaults_from(&read(&kept)?)?;

@@ -158,9 +158,8 @@ fn is_to_store(asked: Option<bool>, reader: &Reader<Aviation>) -> Result<bool, P
     let may_store = caller.tier >= FLEETS_MIN_TIER && !caller.account.is_empty();
     match asked {
         Some(true) if !may_store => {
-            let (least, origin) = (FLEETS_MIN_TIER.as_str(), reader.context().settings.origin_of_keys(FLEETS_MIN_TIER));
-            let detail = format!("store: fleets are stored for keys of tier {least} or above; this call is {}; {origin}", reader.tier());
-            Err(Problem::new(ErrorCode::TierTooLow, detail).about("store"))
+            let (needs, remark) = ("store: fleets are stored for keys of tier", format!("this call is {}", reader.tier()));
+            Err(reader.context().settings.tier_too_low(needs, FLEETS_MIN_TIER, &remark).about("store"))
         }
         Some(asked) => Ok(asked),
         None => Ok(may_store),

@@ -1,7 +1,7 @@
 //! One service asked about an entity: its own operation answers, under the rules for the caller of the entity's operation.
 
 use operation::problem::Problem;
-use operation::{Call, Form, Operation, Price, Stage};
+use operation::{Call, Form, Operation, Stage};
 use reads::registration::Registration;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
@@ -147,16 +147,11 @@ impl Asked {
 
 /// Refuses an operation that the caller's key does not include. It is asked without being paid for.
 pub(super) fn check_tier(call: &Call, operation: &Operation) -> Result<(), Problem> {
-    let least = match operation.price {
-        Price::Free => return Ok(()),
-        Price::Tier(tier) | Price::PerCall { free_from: tier, .. } => tier,
-    };
+    let least = operation.price.least_tier();
     if call.caller.tier >= least {
         return Ok(());
     }
-    let origin = call.context.settings.origin_of_keys(least);
-    let detail = format!("{} needs a key of the tier {} or above; {origin}", operation.name, least.as_str());
-    Err(Problem::new(ErrorCode::TierTooLow, detail))
+    Err(call.context.settings.tier_too_low(&format!("{} needs a key of the tier", operation.name), least, ""))
 }
 
 fn unreadable(service: &str) -> Problem {
