@@ -173,10 +173,10 @@ impl<F, R> Field<F, R> {
         Self { named: Some(Named::code(self.name, dimension)), ..self }
     }
 
-    /// The name of the field in queries.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
+    /// The name of the field in queries, or both names of a range.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let most = if let Condition::Within { most, .. } = self.condition { Some(most) } else { None };
+        [self.name].into_iter().chain(most)
     }
 
     /// Checks and normalizes the field.
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Proves which records a range selects, and that one that ends before it begins is refused with its lower bound.
+    /// Proves which records a range selects, that it has the names of both bounds, and that one that ends before it begins is refused with its lower bound.
     #[test]
     fn ranges() {
         let row = Row::range("minSize", "maxSize", |given| given.bounds, |record| (record.size > 0).then_some(3.0));
@@ -331,6 +331,7 @@ mod tests {
             assert_eq!(row.selects(&filter, &known), fits, "{bounds:?}");
             assert_eq!(row.selects(&filter, &unknown), bounds == (None, None), "{bounds:?}");
         }
+        assert_eq!((row.names().collect::<Vec<_>>(), text().names().collect::<Vec<_>>()), (vec!["minSize", "maxSize"], vec!["text"]));
         let problem = row.check_range(&Given { bounds: (Some(2.5), Some(1.0)), ..Given::default() }).unwrap_err();
         assert_eq!(
             (problem.parameter.as_str(), problem.detail.as_str()),

@@ -194,31 +194,18 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     /// `parameter-invalid`, naming the field.
     fn normalize(mut self) -> Result<Self, Problem> {
         self.read_fields()?;
-        self.check_ranges()?;
+        check_ranges(&self)?;
         Ok(self)
-    }
-
-    /// Checks that no range of the table ends before it begins.
-    ///
-    /// # Errors
-    /// `parameter-invalid`, naming the field.
-    fn check_ranges(&self) -> Result<(), Problem> {
-        Self::FIELDS.iter().try_for_each(|field| field.check_range(self))
-    }
-
-    /// Whether late news is selected as well; see [`Element::is_backfill`].
-    fn includes_backfill(&self) -> bool {
-        Self::FIELDS.iter().any(|field| field.includes_backfill(self))
     }
 
     /// Whether feeds, digests and watches under the filter have a change: it matches, and it is news or late news is asked for.
     fn selects(&self, change: &Element<Self::Record>) -> bool {
-        self.matches(change) && (self.includes_backfill() || !change.is_backfill())
+        self.matches(change) && (includes_backfill(self) || !change.is_backfill())
     }
 
     /// The criteria for a search of the changes that [`Self::selects`] selects.
     fn news(&self) -> Criteria<'_, Self::Record> {
-        if self.includes_backfill() { self.criteria() } else { self.criteria().of_news() }
+        if includes_backfill(self) { self.criteria() } else { self.criteria().of_news() }
     }
 
     /// The criteria for a search of matching changes, late news among them: what answers about the current state of records read.
@@ -298,6 +285,20 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     fn from_canonical(text: &str) -> Option<Self> {
         if text.is_empty() { Some(Self::default()) } else { serde_json::from_str(text).ok() }
     }
+}
+
+/// Checks that no range of a filter's table ends before it begins.
+///
+/// # Errors
+/// `parameter-invalid`, naming the field.
+pub fn check_ranges<F: Filter>(filter: &F) -> Result<(), Problem> {
+    F::FIELDS.iter().try_for_each(|field| field.check_range(filter))
+}
+
+/// Whether a filter selects late news as well; see [`Element::is_backfill`].
+#[must_use]
+pub fn includes_backfill<F: Filter>(filter: &F) -> bool {
+    F::FIELDS.iter().any(|field| field.includes_backfill(filter))
 }
 
 /// Decodes an element of the feed.

@@ -18,7 +18,7 @@ use crate::registration::Bundle;
 #[must_use]
 pub fn operations<S: WatchMessages>() -> Bundle {
     let fields = filter_properties::<S>(&mut SchemaGenerator::default());
-    let unknown = S::Filter::FIELDS.iter().map(Field::name).find(|name| !fields.contains_key(*name));
+    let unknown = S::Filter::FIELDS.iter().flat_map(Field::names).find(|name| !fields.contains_key(*name));
     assert_eq!(unknown, None, "a field in the table of the filter of {} is unknown", S::FEED.source.service);
     let paths = [
         "/v1/watchlist/{id}/deliveries",

@@ -367,7 +367,7 @@ impl<S: WatchMessages> WebhookFeed for S {
     }
 
     fn includes_backfill(filter: &S::Filter) -> bool {
-        filter.includes_backfill()
+        feed::filter::includes_backfill(filter)
     }
 
     fn selects(filter: &S::Filter, change: &Element<Self::Record>) -> bool {

@@ -12,7 +12,7 @@ use serde::ser::Error;
 use serde::{Serialize, Serializer};
 
 use access::saved::SavedItems;
-use feed::filter::Filter;
+use feed::filter::{Filter, check_ranges};
 use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::known_values::spell_known_values;
@@ -70,7 +70,7 @@ pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S:
     let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
     let merged = given.with_defaults_from(&read(&kept)?)?;
     // One end of a range may be the request's, the other the saved filter's.
-    merged.check_ranges()?;
+    check_ranges(&merged)?;
     Ok(merged)
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use feed::filter::Filter;
+use feed::filter::{Filter, includes_backfill};
 use feed::query::DIGEST_MAX;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
@@ -54,7 +54,7 @@ impl<S: WatchableFeed> Reader<S> {
                 }
             }
             let all = new.len();
-            if !filter.includes_backfill() {
+            if !includes_backfill(filter) {
                 new = self.without_backfill(new).await?;
             }
             let backfill = all - new.len();

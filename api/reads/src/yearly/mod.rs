@@ -66,7 +66,7 @@ impl<S: SoldWatches> WebhookFeed for Sold<S> {
     }
 
     fn includes_backfill((filter, _): &Self::Subscription) -> bool {
-        filter.includes_backfill()
+        feed::filter::includes_backfill(filter)
     }
 
     fn selects((_, prepared): &Self::Subscription, change: &Element<Self::Record>) -> bool {

@@ -91,7 +91,7 @@ impl filter::Filter for Filter {
         self.naics.sort_unstable();
         self.naics.dedup();
         self.read_fields()?;
-        self.check_ranges()?;
+        filter::check_ranges(&self)?;
         Ok(self)
     }
 }

@@ -10,7 +10,7 @@ use super::filter::{Filter, companies_of};
 use super::followed::Filings;
 use super::records::{Filed, Trade};
 use crate::Change;
-use feed::filter::{Criteria, Filter as _, TermQuery};
+use feed::filter::{Criteria, TermQuery, includes_backfill};
 use operation::Definition;
 use operation::problem::Problem;
 use reads::read::{Completeness, Period, Read, Reader, Window};
@@ -130,7 +130,7 @@ impl Read for Arguments {
 pub(crate) fn of_days(filter: &Filter, window: &Window, mut changes: Vec<Change>, reader: &mut Reader<Filings>) -> Vec<Change> {
     changes.retain(|change| change.record.filing_date >= window.period.from);
     let all = changes.len();
-    changes.retain(|change| filter.includes_backfill() || !change.is_backfill());
+    changes.retain(|change| includes_backfill(filter) || !change.is_backfill());
     reader.note_backfill(all - changes.len());
     changes
 }
