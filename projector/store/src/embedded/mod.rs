@@ -4,6 +4,7 @@
 //! newest commits, each as a whole, and they are applied again from the log. A swap is synced. README.md describes the path of one row, and which
 //! damage is noticed.
 
+mod bounds;
 mod coordination;
 mod database;
 mod failure;

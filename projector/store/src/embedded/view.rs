@@ -18,11 +18,12 @@ use fjall::{Keyspace, PersistMode, Readable};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use tokio::sync::watch;
 
+use super::bounds::{Bounds, bounds_are_empty, bounds_of, span_bounds};
 use super::database::{Batch, Core, Positions};
 use super::failure::{closed, engine, lost_task, unpoisoned};
 use super::names::{META, checkpoint_key, keyspace_name, positions_key};
 use super::seal::Seal;
-use crate::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
+use crate::key::{append_whole, decode, encode_whole};
 use crate::store::{Awaited, Checkpoint, Error, Range, Scan, Span, View};
 
 /// The most rows that are read on the caller's thread; larger reads run on a thread that may block.
@@ -428,9 +429,6 @@ impl Tables {
     }
 }
 
-/// The encoded ends of a range.
-type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
 /// A section of a table that is read page by page, each page from a snapshot of its own.
 struct EmbeddedScan {
     table: &'static Table,
@@ -459,55 +457,6 @@ impl Scan for EmbeddedScan {
             self.rest = Ok(Some((weak, (Bound::Excluded(encode_whole(table, last)?), upper))));
         }
         Ok(rows)
-    }
-}
-
-fn span_bounds(table: &Table, span: &Span) -> Result<Bounds, Error> {
-    let encoded = |key: &Option<Key>| key.as_ref().map(|key| encode_prefix(table, key)).transpose();
-    Ok((encoded(&span.from)?.map_or(Bound::Unbounded, Bound::Included), encoded(&span.to)?.map_or(Bound::Unbounded, Bound::Excluded)))
-}
-
-/// Encodes the bounds of a range.
-fn bounds_of(table: &Table, range: &Range) -> Result<Bounds, Error> {
-    let prefix = encode_prefix(table, &range.prefix)?;
-    let mut upper = end_of(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
-    let mut lower = Bound::Included(prefix.clone());
-    if let Some(after) = &range.after {
-        let after = encode_whole(table, after)?;
-        if range.reverse {
-            if below(&after, &upper) {
-                upper = Bound::Excluded(after);
-            }
-        } else if after >= prefix {
-            lower = Bound::Excluded(after);
-        }
-    } else if let Some(from) = &range.from {
-        let from = encode_prefix(table, from)?;
-        if range.reverse {
-            // Keys with the prefix `from` are part of the range when reading backwards.
-            if let Some(end) = end_of(&from)
-                && below(&end, &upper)
-            {
-                upper = Bound::Excluded(end);
-            }
-        } else if from > prefix {
-            lower = Bound::Included(from);
-        }
-    }
-    Ok((lower, upper))
-}
-
-fn below(key: &[u8], upper: &Bound<Vec<u8>>) -> bool {
-    match upper {
-        Bound::Unbounded => true,
-        Bound::Excluded(end) | Bound::Included(end) => key < end.as_slice(),
-    }
-}
-
-fn bounds_are_empty(bounds: &Bounds) -> bool {
-    match bounds {
-        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => lower >= upper,
-        _ => false,
     }
 }
 
