@@ -8,6 +8,7 @@ mod tests;
 mod words;
 
 use crate::aliases::{is_known, resolve_makes};
+use crate::designation_words;
 use crate::designations;
 use crate::directive::{Applicability, Product, Role, Scope, Span, Unread, UnreadReason};
 use crate::serials;
@@ -122,7 +123,7 @@ impl Reader<'_, '_> {
             return next;
         }
         if tokens.is_any(at, MONTHS) {
-            return at + 1 + usize::from(designations::is_designation(tokens.text(at + 1)));
+            return at + 1 + usize::from(designation_words::is_designation(tokens.text(at + 1)));
         }
         if tokens.is_any(at, OTHER_NUMBERS) {
             return self.skip_numbers(at + 1);
@@ -138,7 +139,7 @@ impl Reader<'_, '_> {
         if designations::is_named_list(tokens, at) && !resolve_makes(tokens.text(at)).iter().any(|key| is_known(key)) {
             return self.bare_list(at, true);
         }
-        if designations::is_designation(tokens.text(at)) && tokens.is_word(at) {
+        if designation_words::is_designation(tokens.text(at)) && tokens.is_word(at) {
             return self.bare_list(at, false);
         }
         at + 1

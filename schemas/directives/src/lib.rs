@@ -15,6 +15,7 @@ mod aliases;
 mod applicability;
 mod clean;
 mod compliance;
+mod designation_words;
 mod designations;
 mod directive;
 mod document;

@@ -1,7 +1,7 @@
 //! Reads lists of serial numbers: "serial numbers 28-1 through 28-99 inclusive, 28-101, and 28-200 and subsequent".
 
 use crate::aliases::compact_form;
-use crate::designations::{NOUNS, is_designation};
+use crate::designation_words::{NOUNS, is_designation};
 use crate::directive::{SerialRange, Serials};
 use crate::tokens::Tokens;
 

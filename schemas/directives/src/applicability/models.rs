@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::Reader;
 use super::words::EXCEPTED_IF;
 use crate::aliases::{compact_form, is_maker, other_forms, series_of, written_series};
-use crate::designations::{self, List, NOUNS};
+use crate::designation_words::{self, NOUNS};
+use crate::designations::{self, List};
 use crate::directive::{Mention, NamedModel, Product, Role, Span, UnreadReason};
 use crate::serials;
 
@@ -55,7 +56,7 @@ impl Reader<'_, '_> {
         }
         let next = at + usize::from(matches!(tokens.text(at), "," | ";"));
         let next = next + usize::from(tokens.is_any(next, &["and", "or"]));
-        if next == at || !designations::is_designation(tokens.text(next)) {
+        if next == at || !designation_words::is_designation(tokens.text(next)) {
             return None;
         }
         designations::read_list(tokens, next, true).map(|list| self.add(list))
@@ -66,7 +67,7 @@ impl Reader<'_, '_> {
         let tokens = self.tokens;
         let first = at + usize::from(tokens.is_any(at, &["model", "models"]));
         // Without "Model" a name is that of a make: "(1) Bell Model 206B".
-        if first == at && !designations::is_designation(tokens.text(at)) {
+        if first == at && !designation_words::is_designation(tokens.text(at)) {
             return None;
         }
         let list = designations::read_list(tokens, first, true)?;
@@ -89,7 +90,7 @@ impl Reader<'_, '_> {
         let mut first = at + usize::from(tokens.is_any(at, &["model", "models"]));
         // "Diamond Aircraft Industries GmbH | DA20-A1 | 912 A3".
         let name: Vec<&str> = (at..cell).map(|at| tokens.text(at)).collect();
-        if is_maker(&name.join(" ")) && !designations::is_designation(tokens.text(at)) {
+        if is_maker(&name.join(" ")) && !designation_words::is_designation(tokens.text(at)) {
             first = cell + 1;
             cell = next_cell(first).unwrap_or(end);
         }
@@ -177,7 +178,7 @@ impl Reader<'_, '_> {
     /// Notes the names that end a list and are no designations by their form: ", Astir, and Standard Cirrus gliders". Returns the position after them.
     fn add_names(&mut self, at: usize) -> usize {
         let tokens = self.tokens;
-        let is_part = |at: usize| designations::is_name(tokens.text(at)) || designations::is_designation(tokens.text(at));
+        let is_part = |at: usize| designation_words::is_name(tokens.text(at)) || designation_words::is_designation(tokens.text(at));
         let mut found: Vec<(usize, usize)> = Vec::new();
         let mut next = at;
         while found.len() < NAMES_MAX {
@@ -185,7 +186,7 @@ impl Reader<'_, '_> {
             first += usize::from(tokens.is_any(first, &["and", "or"]));
             let end = (first..first + NAME_WORDS_MAX).find(|at| !is_part(*at)).unwrap_or(first + NAME_WORDS_MAX);
             // "Piper PA-28 airplanes" is a list of its own.
-            let is_of_maker = is_maker(tokens.text(first)) && (first..end).any(|at| designations::is_designation(tokens.text(at)));
+            let is_of_maker = is_maker(tokens.text(first)) && (first..end).any(|at| designation_words::is_designation(tokens.text(at)));
             if first == next || first == end || is_of_maker {
                 return at;
             }
@@ -207,7 +208,7 @@ impl Reader<'_, '_> {
         let tokens = self.tokens;
         let mut next = at + usize::from(matches!(tokens.text(at), "," | ";"));
         next += usize::from(tokens.is_any(next, &["and", "or"]));
-        if next == at || !designations::is_designation(tokens.text(next)) {
+        if next == at || !designation_words::is_designation(tokens.text(next)) {
             return None;
         }
         designations::read_list(tokens, next, false).filter(|list| list.has_noun)
