@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
 
 pub mod accounts;
+pub mod filters;
 pub mod records;
 
 use std::collections::BTreeMap;

@@ -101,6 +101,7 @@ mod tests {
     use super::*;
     use crate::Change;
     use feed::filter::Filter as _;
+    use feed::testing::filters::{assert_takes, filter_of};
 
     /// Proves which awards match which conditions.
     #[test]
@@ -117,8 +118,8 @@ mod tests {
             amount_cents: Some(1_250_000),
             ..Award::default()
         };
-        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap() };
-        for (json, fits) in [
+        let of = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
+        let takes = [
             (serde_json::json!({}), true),
             (
                 serde_json::json!({"naics": ["61", "5415"], "agency": "science", "recipient": "acme holdings", "keyword": "CLOUD migr"}),
@@ -133,9 +134,8 @@ mod tests {
             (serde_json::json!({"keyword": "w912dr20c"}), false),
             (serde_json::json!({"minAmount": 12500, "maxAmount": 12500}), true),
             (serde_json::json!({"maxAmount": 12499.99}), false),
-        ] {
-            assert_eq!(of(json.clone()).takes(&award), fits, "{json}");
-        }
+        ];
+        assert_takes::<Filter>(&award, takes);
         for wrong in ["5", "5415123", "54x"] {
             let filter = Filter { naics: vec![wrong.into()], ..Filter::default() };
             assert_eq!(filter.normalize().unwrap_err().parameter, "naics", "{wrong}");

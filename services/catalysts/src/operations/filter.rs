@@ -158,11 +158,8 @@ fn written(ticker: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use feed::filter::Filter as _;
+    use feed::testing::filters::{assert_refuses, assert_takes, filter_of};
     use serde_json::json;
-
-    fn of(json: serde_json::Value) -> Result<Filter, Problem> {
-        serde_json::from_value::<Filter>(json).unwrap().normalize()
-    }
 
     /// Proves that every condition counts, and that spellings of one value are the same filter.
     #[test]
@@ -175,7 +172,7 @@ mod tests {
             trial_id: "NCT00000001".into(),
             ..Catalyst::default()
         };
-        for (filter, fits) in [
+        let takes = [
             (json!({}), true),
             (json!({"ticker": "brk.b", "kind": "Readout", "phase": "phase3", "trial": "nct00000001", "drug": "BOLU acme"}), true),
             (json!({"ticker": "BRK"}), false),
@@ -186,33 +183,28 @@ mod tests {
             (json!({"kind": "pdufa"}), false),
             (json!({"phase": "PHASE4"}), false),
             (json!({"trial": "NCT00000002"}), false),
-        ] {
-            assert_eq!(of(filter.clone()).unwrap().takes(&record), fits, "{filter}");
-        }
+        ];
+        assert_takes::<Filter>(&record, takes);
         for spelling in ["brk.b", "BRK-B", "(BRK/B)", "NYSE:BRK.B"] {
-            assert_eq!(of(json!({ "ticker": spelling })).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#, "{spelling}");
+            assert_eq!(filter_of::<Filter>(&json!({ "ticker": spelling })).unwrap().canonical(), r#"{"ticker":"BRK-B"}"#, "{spelling}");
         }
     }
 
     /// Proves that bad values are refused with the field and the nearest known value.
     #[test]
     fn refusals() {
-        for (filter, field, part) in [
+        assert_refuses::<Filter>([
             (json!({"kind": "readot"}), "kind", "readout"),
             (json!({"phase": "PHASE33"}), "phase", "PHASE3"),
             (json!({"ticker": "!?"}), "ticker", "not a ticker"),
             (json!({"drug": "a b c"}), "drug", "3 letters"),
-        ] {
-            let problem = of(filter.clone()).unwrap_err();
-            assert!(problem.detail.contains(part), "{filter}: {problem:?}");
-            assert_eq!(problem.parameter, field, "{filter}");
-        }
+        ]);
     }
 
     /// Proves how changes are found by terms.
     #[test]
     fn terms() {
-        let filter = of(json!({"drug": "bolunib", "ticker": "ACME"})).unwrap();
+        let filter: Filter = filter_of(&json!({"drug": "bolunib", "ticker": "ACME"})).unwrap();
         let exact = |dimension, value: &str| TermQuery::Exact(dimension, vec![value.to_owned()]);
         assert_eq!(filter.term_queries(), [exact("ticker", "acme"), exact("drug", "bol")]);
     }

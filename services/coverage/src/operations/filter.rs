@@ -72,6 +72,7 @@ impl filter::Filter for Filter {
 mod tests {
     use super::*;
     use feed::filter::{Filter as _, TermQuery};
+    use feed::testing::filters::{assert_refuses, assert_takes, filter_of};
     use serde_json::json;
 
     /// Proves that every condition counts, that any source of a merged lead matches, and that values are checked and normalized.
@@ -86,8 +87,7 @@ mod tests {
             trigger: "new_carrier".into(),
             ..Lead::default()
         };
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
-        for (filter, fits) in [
+        let takes = [
             (json!({}), true),
             (json!({"state": "co", "coverageLine": "cargo", "source": "SOS-CO", "basis": "likely", "trigger": "NEW_CARRIER"}), true),
             (json!({"state": "NY"}), false),
@@ -96,19 +96,14 @@ mod tests {
             (json!({"source": "sos-ia"}), false),
             (json!({"basis": "MANDATED"}), false),
             (json!({"trigger": "insurance_lapse"}), false),
-        ] {
-            assert_eq!(of(filter.clone()).unwrap().takes(&lead), fits, "{filter}");
-        }
-        for (filter, parameter, part) in [
+        ];
+        assert_takes::<Filter>(&lead, takes);
+        assert_refuses::<Filter>([
             (json!({"state": "Colorado"}), "state", "CO"),
             (json!({"coverageLine": "CARG"}), "coverageLine", "did you mean"),
             (json!({"source": "sos"}), "source", "sos-co"),
-        ] {
-            let problem = of(filter).unwrap_err();
-            assert_eq!(problem.parameter, parameter);
-            assert!(problem.detail.contains(part), "{}", problem.detail);
-        }
-        let filter = of(json!({"state": "co", "coverageLine": "cargo"})).unwrap();
+        ]);
+        let filter: Filter = filter_of(&json!({"state": "co", "coverageLine": "cargo"})).unwrap();
         assert_eq!(filter.canonical(), r#"{"state":"CO","coverageLine":"CARGO"}"#);
         assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("state", vec!["CO".to_owned()])));
     }

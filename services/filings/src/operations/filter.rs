@@ -216,6 +216,7 @@ pub(crate) async fn companies_of(ctx: &Context, at: &Position, after: Seq, ticke
 mod tests {
     use super::*;
     use feed::filter::Filter as _;
+    use feed::testing::filters::{assert_takes, filter_of};
 
     /// Proves which filings match which conditions, and how they are found.
     #[test]
@@ -229,17 +230,16 @@ mod tests {
             event_score: 50,
             ..Filing::default()
         };
-        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap() };
-        for (json, fits) in [
+        let of = |json: serde_json::Value| filter_of::<Filter>(&json).unwrap();
+        let takes = [
             (serde_json::json!({}), true),
             (serde_json::json!({"form": ["8-k"], "cik": "7", "item": "5.02", "minEventScore": 50}), true),
             (serde_json::json!({"form": ["8-K/A"]}), true),
             (serde_json::json!({"form": ["10-K", "4"]}), false),
             (serde_json::json!({"minEventScore": 51}), false),
             (serde_json::json!({"ticker": "x"}), false),
-        ] {
-            assert_eq!(of(json.clone()).takes(&filing), fits, "{json}");
-        }
+        ];
+        assert_takes::<Filter>(&filing, takes);
         assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
         assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
         assert_eq!(padded("320193").unwrap(), "0000320193");
