@@ -111,14 +111,14 @@ pub struct Remembered {
 
 /// The memory of one receipt key, as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ReadMemory {
     /// The memory; `None` if nothing was signed with the key in this place.
     pub remembered: Option<Remembered>,
     /// The text of the memory, for the comparison when it is replaced.
     text: Option<String>,
 }
 
-impl Found {
+impl ReadMemory {
     /// Why a process may not sign with this key. Its log names the keys `known` and, for this key, the memory `id` (empty for none). `None` if only the
     /// trees remain to be compared.
     #[must_use]
@@ -176,7 +176,7 @@ impl Memory {
     ///
     /// # Errors
     /// When the memory cannot be read.
-    pub async fn find(&self, key: &str) -> Result<Found, Error> {
+    pub async fn find(&self, key: &str) -> Result<ReadMemory, Error> {
         let reading = async {
             match self {
                 Self::Directory(path) => {
@@ -189,14 +189,14 @@ impl Memory {
         let text = self.in_time(key, reading).await?;
         let damaged = |source| Error::Damaged { place: self.place(key), source };
         let remembered = text.as_deref().map(serde_json::from_str).transpose().map_err(damaged)?;
-        Ok(Found { remembered, text })
+        Ok(ReadMemory { remembered, text })
     }
 
     /// Replaces the memory of a key that was found; returns false if another process changed it meanwhile.
     ///
     /// # Errors
     /// When the memory cannot be written.
-    async fn replace(&self, key: &str, found: &Found, next: &Remembered) -> Result<bool, Error> {
+    async fn replace(&self, key: &str, found: &ReadMemory, next: &Remembered) -> Result<bool, Error> {
         let damaged = |source| Error::Damaged { place: self.place(key), source };
         let text = serde_json::to_string(next).map_err(damaged)?;
         let replacing = async {
@@ -223,7 +223,7 @@ impl Memory {
     ///
     /// # Errors
     /// When the memory cannot be read or written.
-    pub async fn change(&self, key: &str, change: impl Fn(&Found) -> Option<Remembered>) -> Result<(), Error> {
+    pub async fn change(&self, key: &str, change: impl Fn(&ReadMemory) -> Option<Remembered>) -> Result<(), Error> {
         for _ in 0..TRIES {
             let found = self.find(key).await?;
             let Some(next) = change(&found) else { return Ok(()) };
@@ -238,7 +238,7 @@ impl Memory {
     ///
     /// # Errors
     /// When the memory cannot be written.
-    pub async fn advance(&self, key: &str, tree: &str, found: &Found, checkpoint: &Checkpoint) -> Result<bool, Error> {
+    pub async fn advance(&self, key: &str, tree: &str, found: &ReadMemory, checkpoint: &Checkpoint) -> Result<bool, Error> {
         let mut next = found.remembered.clone().unwrap_or_else(new_memory);
         let signed = SignedTree::of(checkpoint);
         if next.trees.get(tree) == Some(&signed) {
@@ -375,7 +375,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (memory, tree) = (memory(dir.path()), TestTree::new(9, 99));
         let before = memory.find("k").await.unwrap();
-        assert_eq!(before, Found::default());
+        assert_eq!(before, ReadMemory::default());
         signed(&memory, &tree.at(5)).await;
         assert!(!memory.advance("k", TREE, &before, &tree.at(6)).await.unwrap(), "another one remembered meanwhile");
         // A crash after this and before the note is given out: the same checkpoint may be signed again, an older one may not.
@@ -386,7 +386,7 @@ mod tests {
         signed(&memory, &tree.at(5)).await;
         signed(&memory, &tree.at(7)).await;
         assert_eq!(memory.find("k").await.unwrap().remembered.unwrap().trees[TREE].size, 7);
-        assert_eq!(memory.find("other").await.unwrap(), Found::default(), "keys are apart");
+        assert_eq!(memory.find("other").await.unwrap(), ReadMemory::default(), "keys are apart");
     }
 
     /// Proves that a store that was wiped does not begin a memory that the log names, and that a log that names none begins one.
@@ -426,7 +426,7 @@ mod tests {
         fs::write(&path, "{").unwrap();
         assert!(matches!(memory.find("k").await, Err(Error::Damaged { .. })));
         fs::write(&path, text).unwrap();
-        let successor = |found: &Found| {
+        let successor = |found: &ReadMemory| {
             let remembered = found.remembered.clone()?;
             Some(Remembered { successor: Some(Successor { key: "k2".to_owned(), reason: String::new() }), ..remembered })
         };

@@ -29,7 +29,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// One file of an archive, unpacked while it is read.
 pub(crate) struct ArchivedFile {
-    source: Source,
+    source: PackedBytes,
     checksum: Hasher,
     expected_checksum: u32,
     /// The length that the directory says.
@@ -39,7 +39,7 @@ pub(crate) struct ArchivedFile {
     packed_length: u64,
 }
 
-enum Source {
+enum PackedBytes {
     Stored(io::Take<BufReader<File>>),
     Deflated(DeflateDecoder<io::Take<BufReader<File>>>),
 }
@@ -83,8 +83,8 @@ impl ArchivedFile {
         reader.seek(SeekFrom::Start(start)).map_err(|error| format!("not readable: {error}"))?;
         let packed = reader.take(packed_length);
         let source = match compression {
-            CompressionMethod::Stored => Source::Stored(packed),
-            CompressionMethod::Deflated => Source::Deflated(DeflateDecoder::new(packed)),
+            CompressionMethod::Stored => PackedBytes::Stored(packed),
+            CompressionMethod::Deflated => PackedBytes::Deflated(DeflateDecoder::new(packed)),
             other => return Err(format!("the {kind} is packed with {other}")),
         };
         Ok(Self { source, checksum: Hasher::new(), expected_checksum, length, read: 0, packed_length })
@@ -93,8 +93,8 @@ impl ArchivedFile {
     /// Returns how many packed bytes have been read.
     pub(crate) fn packed_read(&self) -> u64 {
         let left = match &self.source {
-            Source::Stored(packed) => packed.limit(),
-            Source::Deflated(decoder) => decoder.get_ref().limit(),
+            PackedBytes::Stored(packed) => packed.limit(),
+            PackedBytes::Deflated(decoder) => decoder.get_ref().limit(),
         };
         self.packed_length.saturating_sub(left)
     }
@@ -138,8 +138,8 @@ impl Read for ArchivedFile {
             return Ok(0);
         }
         let read = match &mut self.source {
-            Source::Stored(packed) => packed.read(buffer)?,
-            Source::Deflated(decoder) => decoder.read(buffer)?,
+            PackedBytes::Stored(packed) => packed.read(buffer)?,
+            PackedBytes::Deflated(decoder) => decoder.read(buffer)?,
         };
         let damaged = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         if read == 0 {

@@ -21,7 +21,7 @@ const DEPTH_MAX: usize = 64;
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record<'a> {
+pub(crate) struct XmlRecord<'a> {
     /// Its element with its tags; only the beginning if it is too large.
     pub(crate) bytes: &'a [u8],
     /// Whether it is longer than [`RECORD_BYTES_MAX`].
@@ -69,7 +69,7 @@ impl<R: BufRead> RecordReader<R> {
     ///
     /// # Errors
     /// Why the document cannot be read further.
-    pub(crate) fn next_record(&mut self) -> Result<Option<Record<'_>>, String> {
+    pub(crate) fn next_record(&mut self) -> Result<Option<XmlRecord<'_>>, String> {
         self.record.clear();
         self.is_too_large = false;
         // The depth of the record's parent while a record is read.
@@ -111,7 +111,7 @@ impl<R: BufRead> RecordReader<R> {
                 if self.markup.first() == Some(&b'/') && name(self.markup.get(1..).unwrap_or_default()) != self.element.as_bytes() {
                     return Err(format!("{} is ended by another tag", self.element));
                 }
-                return Ok(Some(Record { bytes: &self.record, is_too_large: self.is_too_large }));
+                return Ok(Some(XmlRecord { bytes: &self.record, is_too_large: self.is_too_large }));
             }
         }
     }
@@ -359,7 +359,7 @@ mod tests {
         let mut reader = RecordReader::new(input, "all", "one");
         let record = reader.next_record().unwrap().unwrap();
         assert!(record.is_too_large && record.bytes.starts_with(b"<one><id>7</id>x") && record.bytes.len() <= RECORD_START_BYTES);
-        assert_eq!(reader.next_record().unwrap().unwrap(), Record { bytes: b"<one>2</one>", is_too_large: false });
+        assert_eq!(reader.next_record().unwrap().unwrap(), XmlRecord { bytes: b"<one>2</one>", is_too_large: false });
         assert!(reader.next_record().unwrap().is_none() && reader.record.capacity() <= RECORD_START_BYTES);
     }
 

@@ -161,12 +161,12 @@ struct Condition {
 }
 
 /// A fact with its value as conditions compare it.
-struct Known<'a> {
+struct ComparableFact<'a> {
     fact: &'a Fact,
     value: String,
 }
 
-impl<'a> Known<'a> {
+impl<'a> ComparableFact<'a> {
     fn new(fact: &'a Fact) -> Self {
         let value = if fact.field == CLASSES { compared_classes(&fact.value) } else { compared(&fact.value) };
         Self { fact, value }
@@ -206,7 +206,7 @@ pub fn shown() -> ShownFile {
 /// Facts over the first 500 are not read.
 #[must_use]
 pub fn lines(trigger: &str, state: &str, facts: &[Fact]) -> Vec<Line> {
-    let facts: Vec<Known<'_>> = facts.iter().take(FACTS_MAX).map(Known::new).collect();
+    let facts: Vec<ComparableFact<'_>> = facts.iter().take(FACTS_MAX).map(ComparableFact::new).collect();
     LINES
         .iter()
         .filter_map(|line| RULES.entries.iter().filter(|rule| rule.line == *line).find_map(|rule| rule.apply(line, trigger, state, &facts)))
@@ -214,7 +214,7 @@ pub fn lines(trigger: &str, state: &str, facts: &[Fact]) -> Vec<Line> {
 }
 
 impl Rule {
-    fn apply(&'static self, line: &'static str, trigger: &str, state: &str, facts: &[Known<'_>]) -> Option<Line> {
+    fn apply(&'static self, line: &'static str, trigger: &str, state: &str, facts: &[ComparableFact<'_>]) -> Option<Line> {
         let is_for = |list: &[String], value: &str| list.iter().any(|known| known == value);
         if !is_for(&self.triggers, trigger) || !(self.states.is_empty() || is_for(&self.states, state)) {
             return None;
@@ -238,9 +238,9 @@ impl Rule {
 
 impl Condition {
     /// Whether the condition holds: then the fact that shows it, if one does. `None` if it does not hold.
-    fn holds(&self, facts: &[Known<'_>]) -> Option<Option<Fact>> {
+    fn holds(&self, facts: &[ComparableFact<'_>]) -> Option<Option<Fact>> {
         let mut named = facts.iter().filter(|known| self.fields.contains(&known.fact.field));
-        let is_refused = |known: &Known<'_>| {
+        let is_refused = |known: &ComparableFact<'_>| {
             contains(&self.is_not, &known.value)
                 || self.has_not.iter().any(|part| known.value.contains(part.as_str()))
                 || known.number().is_some_and(|number| self.is_unknown || self.at_most.is_some_and(|most| number > most))
@@ -252,7 +252,7 @@ impl Condition {
         named.find_map(|known| self.shown_by(known)).map(Some)
     }
 
-    fn shown_by(&self, known: &Known<'_>) -> Option<Fact> {
+    fn shown_by(&self, known: &ComparableFact<'_>) -> Option<Fact> {
         if !self.words.is_empty() {
             let words = all_words(&known.fact.value);
             let word = words.iter().find(|word| contains(&self.words, word))?;

@@ -196,7 +196,7 @@ fn values_are_compared_without_signs() {
     ] {
         assert_eq!(compared_classes(value), expected);
     }
-    let number = |value: &str| Known::new(&Fact { value: value.to_owned(), ..Fact::default() }).number();
+    let number = |value: &str| ComparableFact::new(&Fact { value: value.to_owned(), ..Fact::default() }).number();
     assert_eq!(["2", " 002 ", "2.0", "2.", "0"].map(number), [Some(2), Some(2), Some(2), Some(2), Some(0)]);
     assert_eq!(["", "-1", "2.5", "two", "1,000", "99999999999999999999"].map(number), [None; 6]);
 }

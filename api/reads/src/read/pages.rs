@@ -45,14 +45,14 @@ pub(super) fn empty_page_note(items: usize, next: Option<&str>) -> Option<&'stat
 #[serde(rename_all = "camelCase")]
 pub(super) enum Next {
     /// At upstreams: for each question the place; none for a question that is answered completely.
-    Upstream(Vec<Option<Place>>),
+    Upstream(Vec<Option<UpstreamPosition>>),
     /// In the recorded records, after so many of them.
     Recorded(usize),
 }
 
 /// A place in the pages of an upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct UpstreamPosition {
     /// The page; empty for the first.
     page: String,
     /// How many records of the page come before the place.
@@ -78,10 +78,10 @@ impl Next {
 pub struct Collected<T> {
     items: Vec<T>,
     /// The place after each item.
-    after: Vec<Place>,
-    start: Place,
+    after: Vec<UpstreamPosition>,
+    start: UpstreamPosition,
     /// Where the question continues; `None` if its answer is complete, or cannot be continued.
-    end: Option<Place>,
+    end: Option<UpstreamPosition>,
     /// Whether the upstream has more that cannot be requested.
     is_cut: bool,
     /// The number of all matching records, if the upstream gives it.
@@ -95,7 +95,7 @@ pub struct Taken<T> {
     /// The items.
     pub items: Vec<T>,
     /// Where the question continues.
-    pub next: Option<Place>,
+    pub next: Option<UpstreamPosition>,
     /// Whether there is more.
     pub is_truncated: bool,
     /// Whether there is more that cannot be requested.
@@ -106,7 +106,7 @@ impl<T> Collected<T> {
     /// Nothing, from a question that is already answered completely.
     #[must_use]
     pub fn nothing() -> Self {
-        let (items, after, start) = (Vec::new(), Vec::new(), Place::default());
+        let (items, after, start) = (Vec::new(), Vec::new(), UpstreamPosition::default());
         Self { items, after, start, end: None, is_cut: false, total: None, failure: None }
     }
 
@@ -137,7 +137,7 @@ pub async fn collect<T>(
     ctx: &Context,
     question: &Question,
     now: Timestamp,
-    start: Place,
+    start: UpstreamPosition,
     limit: usize,
     read: impl Fn(&FactData) -> Option<T> + Send + Sync,
 ) -> Result<Collected<T>, String> {
@@ -169,7 +169,7 @@ pub async fn collect<T>(
             out.is_cut = found.has_more;
             return Ok(out);
         };
-        place = Place { page: next.clone(), skip: 0 };
+        place = UpstreamPosition { page: next.clone(), skip: 0 };
         if out.items.len() == limit || began.elapsed() > PAGING_TIME_MAX {
             break;
         }
@@ -182,8 +182,8 @@ pub async fn collect<T>(
 mod tests {
     use super::*;
 
-    fn collected(items: usize, end: Option<Place>) -> Collected<usize> {
-        let place = |skip| Place { page: "2".to_owned(), skip };
+    fn collected(items: usize, end: Option<UpstreamPosition>) -> Collected<usize> {
+        let place = |skip| UpstreamPosition { page: "2".to_owned(), skip };
         let after = (1..=items).map(place).collect();
         Collected { items: (0..items).collect(), after, start: place(0), end, ..Collected::nothing() }
     }
@@ -198,8 +198,8 @@ mod tests {
     /// Proves that what is not taken follows: the next place is after the last item taken, also if none is taken.
     #[test]
     fn what_is_left_follows() {
-        let place = |skip| Place { page: "2".to_owned(), skip };
-        let end = Place { page: "3".to_owned(), skip: 0 };
+        let place = |skip| UpstreamPosition { page: "2".to_owned(), skip };
+        let end = UpstreamPosition { page: "3".to_owned(), skip: 0 };
         for (limit, taken, next) in [(5, 3, Some(end.clone())), (3, 3, Some(end.clone())), (2, 2, Some(place(2))), (0, 0, Some(place(0)))] {
             let Taken { items, next: is, is_truncated, .. } = collected(3, Some(end.clone())).take(limit);
             assert_eq!((items.len(), is, is_truncated), (taken, next, true), "{limit}");

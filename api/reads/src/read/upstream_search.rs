@@ -16,7 +16,7 @@ use schemas::views::records::Record;
 use serde_json::Value;
 use upstreams::live::Question;
 
-use super::pages::{Collected, Extent, Next, Place, Taken, collect};
+use super::pages::{Collected, Extent, Next, Taken, UpstreamPosition, collect};
 use super::reader::Reader;
 use super::shared::RecordOf;
 
@@ -90,7 +90,7 @@ impl<S: WatchableFeed> Reader<S> {
             return None;
         }
         let read = |fact: &FactData| self.record_of(fact);
-        match collect(self.context(), question, self.at.now, Place::default(), limit, read).await {
+        match collect(self.context(), question, self.at.now, UpstreamPosition::default(), limit, read).await {
             Ok(mut collected) => {
                 self.hide_total(&mut collected);
                 self.note(collected.failure.take().map(|reason| format!("{upstream}: {reason}")));
@@ -143,7 +143,7 @@ impl<S: WatchableFeed> Reader<S> {
             Some(Next::Recorded(_)) => return Ok(None),
             Some(Next::Upstream(places)) => places.clone(),
             None if !self.is_current() => return Ok(None),
-            None => vec![Some(Place::default()); questions.len()],
+            None => vec![Some(UpstreamPosition::default()); questions.len()],
         };
         let (ctx, now, read) = (self.context(), self.at.now, |fact: &FactData| self.record_of(fact).filter(&is_wanted));
         let mut requests = Vec::with_capacity(questions.len());
@@ -185,7 +185,7 @@ impl<S: WatchableFeed> Reader<S> {
         if taken.iter().any(|taken| taken.is_cut) {
             self.note("the upstream has more records than it can be asked for; a narrower search finds them".to_owned());
         }
-        let places: Vec<Option<Place>> = taken.iter().map(|taken| taken.next.clone()).collect();
+        let places: Vec<Option<UpstreamPosition>> = taken.iter().map(|taken| taken.next.clone()).collect();
         let next = places.iter().any(Option::is_some).then(|| self.encode(&Next::Upstream(places)));
         Extent { total, truncated: taken.iter().any(|taken| taken.is_truncated), next, live: true }
     }

@@ -6,7 +6,7 @@ use crate::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
 use proofs::hash::Hash32;
 use proofs::tree::{Checkpoint, is_consistent};
 
-use super::record::{Cosigned, Found, Record, RecordPlace, origin_hash};
+use super::record::{Cosigned, ReadRecord, RecordPlace, WitnessRecord, origin_hash};
 use super::request::AddCheckpoint;
 use operation::context::Context;
 use operation::problem::Problem;
@@ -40,7 +40,7 @@ pub struct OwnWitness {
     cosigner: Cosigner,
     /// The keys of each log, by its origin. After a rotation a log has two keys.
     logs: BTreeMap<String, Vec<VerifierKey>>,
-    record: Record,
+    record: WitnessRecord,
 }
 
 /// Why a checkpoint is not cosigned.
@@ -76,7 +76,7 @@ impl OwnWitness {
         }
         // The name belongs to the key: neither alone may start a new record.
         let key = Hash32::of(cosigner.verifier().to_string().as_bytes()).to_string();
-        Ok(Self { cosigner, logs, record: Record::new(place, key) })
+        Ok(Self { cosigner, logs, record: WitnessRecord::new(place, key) })
     }
 
     /// The public key.
@@ -165,7 +165,7 @@ fn signatures<'a>(note: &Note<'a>, keys: &[VerifierKey]) -> Option<Vec<&'a str>>
 }
 
 /// The newest checkpoint that was cosigned. A damaged record is an error, so that its log is not taken for a new one.
-fn newest(found: &Found) -> Result<Option<Checkpoint>, Refusal> {
+fn newest(found: &ReadRecord) -> Result<Option<Checkpoint>, Refusal> {
     match (&found.cosigned, found.checkpoint()) {
         (Some(_), None) => Err(Refusal::Failed(Problem::new(ErrorCode::Internal, "the record of what this witness cosigned is damaged"))),
         (_, checkpoint) => Ok(checkpoint),

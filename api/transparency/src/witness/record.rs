@@ -1,7 +1,7 @@
 //! The record of what this witness cosigned: the newest checkpoint of each log. It is stored outside the data directory like the signer's memory, or
 //! in a store that several processes share.
 //!
-//! Promise: when [`Record::replace`] returns true, the checkpoint is stored durably. If two checkpoints replace the same older one, only one
+//! Promise: when [`WitnessRecord::replace`] returns true, the checkpoint is stored durably. If two checkpoints replace the same older one, only one
 //! succeeds.
 
 use std::path::PathBuf;
@@ -37,14 +37,14 @@ pub(super) struct Cosigned {
 
 /// The record of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ReadRecord {
     /// The newest checkpoint that was cosigned; `None` if none was.
     pub(super) cosigned: Option<Cosigned>,
     /// The text of the record, for the comparison when it is replaced.
     text: Option<String>,
 }
 
-impl Found {
+impl ReadRecord {
     /// The newest checkpoint that was cosigned; `None` if none was, or if it cannot be read.
     pub(super) fn checkpoint(&self) -> Option<Checkpoint> {
         Note::parse(&self.cosigned.as_ref()?.note)?.checkpoint()
@@ -53,7 +53,7 @@ impl Found {
 
 /// The record of one witness key.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct WitnessRecord {
     place: RecordPlace,
     /// Identifies the records of this key.
     key: String,
@@ -64,7 +64,7 @@ pub(super) fn origin_hash(origin: &str) -> String {
     Hash32::of(origin.as_bytes()).to_string()
 }
 
-impl Record {
+impl WitnessRecord {
     /// The record of a witness key, as hex digits.
     pub(super) fn new(place: RecordPlace, key: String) -> Self {
         Self { place, key }
@@ -84,7 +84,7 @@ impl Record {
     ///
     /// # Errors
     /// When the record cannot be read, is damaged, or is missing although there was one.
-    pub(super) async fn find(&self, ctx: &Context, log: &str) -> Result<Found, Problem> {
+    pub(super) async fn find(&self, ctx: &Context, log: &str) -> Result<ReadRecord, Problem> {
         let row = ctx.store.coordination().value(&self.row(log)).await.map_err(store_problem)?;
         let text = match &self.place {
             RecordPlace::Store => row,
@@ -108,14 +108,14 @@ impl Record {
             Problem::new(ErrorCode::Internal, "the record of what this witness cosigned is damaged")
         };
         let cosigned = text.as_deref().map(serde_json::from_str).transpose().map_err(damaged)?;
-        Ok(Found { cosigned, text })
+        Ok(ReadRecord { cosigned, text })
     }
 
     /// Replaces the record that was found by a checkpoint, durably; returns false if another process replaced it meanwhile.
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub(super) async fn replace(&self, ctx: &Context, found: &Found, next: &Cosigned) -> Result<bool, Problem> {
+    pub(super) async fn replace(&self, ctx: &Context, found: &ReadRecord, next: &Cosigned) -> Result<bool, Problem> {
         let log = origin_hash(&next.origin);
         let text = serde_json::to_string(next).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
         let rows = ctx.store.coordination();

@@ -197,7 +197,7 @@ fn needs_a_bond_only(row: &Row<'_>) -> bool {
 }
 
 /// A row of a page, as paging and look-ups need it.
-pub(super) struct Place {
+pub(super) struct RowPosition {
     /// The values of the columns by which the list is paged.
     pub(super) key: Vec<String>,
     /// The day by which the list is read.
@@ -208,7 +208,13 @@ pub(super) struct Place {
 
 /// Maps the rows of a dataset into a page. `is_list` says whether they are those of the stream itself, not of a look-up. Returns the place of each row,
 /// of rejected rows, too.
-pub(super) fn map(stream: &'static str, dataset: Dataset, body: &str, page: &mut Page, is_list: bool) -> Result<Vec<Place>, UpstreamError> {
+pub(super) fn map(
+    stream: &'static str,
+    dataset: Dataset,
+    body: &str,
+    page: &mut Page,
+    is_list: bool,
+) -> Result<Vec<RowPosition>, UpstreamError> {
     let records = Records::of_array(stream, body)?.storing(StoredFields { requested: columns(dataset), personal: PERSONAL });
     let mut places = Vec::with_capacity(records.len());
     let (mut without_amount, mut insured) = (0, 0);
@@ -229,13 +235,13 @@ pub(super) fn map(stream: &'static str, dataset: Dataset, body: &str, page: &mut
     Ok(places)
 }
 
-fn place(dataset: Dataset, row: &Row<'_>) -> Place {
+fn place(dataset: Dataset, row: &Row<'_>) -> RowPosition {
     let (day, last, number) = match dataset {
         Dataset::Census => (&row.add_date, &row.dot_number, &row.dot_number),
         Dataset::Authority => (&row.status_change_date, &row.id, &row.usdot_number),
         _ => (&row.cancl_effective_date, &row.id, &row.usdot_number),
     };
-    Place {
+    RowPosition {
         key: vec![day.text().to_owned(), last.text().to_owned()],
         day: self::day(day.text()),
         dot: dot(number.text()).unwrap_or_default(),

@@ -52,7 +52,7 @@ pub(super) struct Register {
     expected: &'static [(&'static str, Holds)],
     /// Columns that not every row has. They are counted, so that one that vanishes stops the stream.
     counted: &'static [(&'static str, Holds)],
-    read: fn(&Row<'_>) -> Read,
+    read: fn(&Row<'_>) -> RegisterRow,
 }
 
 const fn text_column(name: &'static str) -> KeyColumn {
@@ -292,7 +292,7 @@ type Holds = fn(&Row<'_>) -> bool;
 
 /// What a row says: the fact, the texts of its day and of its number in the key of the fact, and which of an entity's rows it is.
 #[derive(Debug, Default)]
-struct Read {
+struct RegisterRow {
     fact: BusinessFact,
     /// The text of the day.
     day: String,
@@ -331,7 +331,7 @@ impl Register {
                 page.fields.count([(*column, is_filled(row))]);
             }
             let observation = self.observe(&read, day);
-            let Read { key, rank, fact, .. } = read;
+            let RegisterRow { key, rank, fact, .. } = read;
             let rejected = observation.as_ref().err().cloned();
             rows.push(PageRow { key, day, entity: fact.entity, observation: observation.ok(), rank });
             rejected.map_or(Ok(()), Err)
@@ -341,7 +341,7 @@ impl Register {
     }
 
     /// What a row says, without what can be the home of a person: the four last digits of a ZIP code, and the street where the type of entity is not known.
-    fn read(&self, row: &Row<'_>) -> Read {
+    fn read(&self, row: &Row<'_>) -> RegisterRow {
         let mut read = (self.read)(row);
         let is_known = !read.fact.entity_type.is_empty();
         read.fact.zip = postal_code(&read.fact.zip, is_known);
@@ -351,7 +351,7 @@ impl Register {
         read
     }
 
-    fn observe(&self, read: &Read, day: Option<Date>) -> Result<Observation, (String, String)> {
+    fn observe(&self, read: &RegisterRow, day: Option<Date>) -> Result<Observation, (String, String)> {
         let refuse = |column: &str, problem: &str| Err((text::cut(read.number.clone(), 100), format!("{column} is {problem}")));
         for (column, value) in
             [(self.number_column, &read.number), (self.entity_column, &read.fact.entity), (self.name_column, &read.fact.name)]
@@ -434,7 +434,7 @@ fn written_day(text: &str) -> Option<Date> {
     Date::new(year.parse().ok()?, i8::try_from(month + 1).ok()?, day.trim_end_matches(',').parse().ok()?).ok()
 }
 
-fn colorado(row: &Row<'_>) -> Read {
+fn colorado(row: &Row<'_>) -> RegisterRow {
     let (name, ended) = without_ending(&short(&row.entityname));
     let jurisdiction = short(&row.jurisdictonofformation);
     let day = row.entityformdate.text().to_owned();
@@ -453,10 +453,10 @@ fn colorado(row: &Row<'_>) -> Read {
         zip: short(&row.principalzipcode),
         ..BusinessFact::default()
     };
-    Read { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
+    RegisterRow { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
 }
 
-fn connecticut(row: &Row<'_>) -> Read {
+fn connecticut(row: &Row<'_>) -> RegisterRow {
     let day = row.date_registration.text().to_owned();
     let number = short(&row.accountnumber);
     let fact = BusinessFact {
@@ -474,11 +474,11 @@ fn connecticut(row: &Row<'_>) -> Read {
         naics: short(&row.naics_code),
         ..BusinessFact::default()
     };
-    Read { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
+    RegisterRow { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
 }
 
 /// The address is that of the office of the entity, not that of its agent.
-fn iowa(row: &Row<'_>) -> Read {
+fn iowa(row: &Row<'_>) -> RegisterRow {
     let day = row.effective_date.text().to_owned();
     let (number, entity_type) = (short(&row.corp_number), short(&row.corporation_type));
     let fact = BusinessFact {
@@ -492,10 +492,10 @@ fn iowa(row: &Row<'_>) -> Read {
         zip: short(&row.ho_zip),
         ..BusinessFact::default()
     };
-    Read { fact, key: Vec::new(), day, number, rank: 0 }
+    RegisterRow { fact, key: Vec::new(), day, number, rank: 0 }
 }
 
-fn new_york(row: &Row<'_>) -> Read {
+fn new_york(row: &Row<'_>) -> RegisterRow {
     let day = row.filing_date.text().to_owned();
     let (number, entity_type) = (short(&row.film_num), short(&row.entity_type));
     let fact = BusinessFact {
@@ -507,10 +507,10 @@ fn new_york(row: &Row<'_>) -> Read {
         entity_type,
         ..BusinessFact::default()
     };
-    Read { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
+    RegisterRow { fact, key: vec![day_key(&day), row.id.text().to_owned()], day, number, rank: 0 }
 }
 
-fn oregon(row: &Row<'_>) -> Read {
+fn oregon(row: &Row<'_>) -> RegisterRow {
     let day = row.registry_date.text().to_owned();
     let (number, entity_type) = (short(&row.registry_number), short(&row.entity_type));
     let kind = row.associated_name_type.clean().to_ascii_uppercase();
@@ -530,7 +530,7 @@ fn oregon(row: &Row<'_>) -> Read {
             fact.street = short(&row.address_);
         }
     }
-    Read { fact, key: vec![number.clone(), row.id.text().to_owned()], day, number, rank }
+    RegisterRow { fact, key: vec![number.clone(), row.id.text().to_owned()], day, number, rank }
 }
 
 #[cfg(test)]

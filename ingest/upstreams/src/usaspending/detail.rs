@@ -6,7 +6,7 @@ use schemas::facts::FactData;
 use schemas::facts::awards::{AwardFact, kind};
 use serde::Deserialize;
 
-use super::parts::{self, DESCRIPTION_CHARS_MAX, Place};
+use super::parts::{self, DESCRIPTION_CHARS_MAX, Location};
 use crate::drift::FieldCounts;
 use crate::json::{Field, Object};
 use crate::{Observation, Stream, text};
@@ -53,7 +53,7 @@ pub(super) struct Detail<'a> {
     #[serde(borrow)]
     recipient: Object<Recipient<'a>>,
     #[serde(borrow)]
-    place_of_performance: Object<Place<'a>>,
+    place_of_performance: Object<Location<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -130,7 +130,7 @@ struct Recipient<'a> {
     #[serde(borrow)]
     business_categories: Field<'a>,
     #[serde(borrow)]
-    location: Object<Place<'a>>,
+    location: Object<Location<'a>>,
 }
 
 impl Agency<'_> {

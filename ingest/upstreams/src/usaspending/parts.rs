@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Coded {
 /// A location.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     #[serde(borrow)]
     location_country_code: Field<'a>,
     #[serde(borrow)]
@@ -130,7 +130,7 @@ pub(super) struct Place<'a> {
     zip5: Field<'a>,
 }
 
-pub(super) fn place_of_performance(fact: &mut AwardFact, place: &Object<Place<'_>>) {
+pub(super) fn place_of_performance(fact: &mut AwardFact, place: &Object<Location<'_>>) {
     let Some(place) = &place.0 else { return };
     fact.place_city = place.city_name.clean();
     fact.place_county = place.county_name.clean();
@@ -139,7 +139,7 @@ pub(super) fn place_of_performance(fact: &mut AwardFact, place: &Object<Place<'_
     fact.place_country = place.location_country_code.clean();
 }
 
-pub(super) fn recipients_place(fact: &mut AwardFact, place: &Object<Place<'_>>) {
+pub(super) fn recipients_place(fact: &mut AwardFact, place: &Object<Location<'_>>) {
     let Some(place) = &place.0 else { return };
     fact.recipient_city = place.city_name.clean();
     fact.recipient_state = place.state_code.clean();

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::detail::{self, Detail};
-use super::parts::{self, Coded, DESCRIPTION_CHARS_MAX, Place};
+use super::parts::{self, Coded, DESCRIPTION_CHARS_MAX, Location};
 use super::plan::{By, Cursor, Step};
-use super::slice::Read;
+use super::slice::RowsOfPage;
 use super::tie::Row;
 use super::{DETAILS, TRANSACTIONS, day};
 use crate::drift::FieldCounts;
@@ -63,8 +63,14 @@ impl Shape {
 }
 
 /// Maps a list and adds its content to the page.
-pub(super) fn read(stream: &Stream, cursor: &Cursor, list: Vec<&RawValue>, today: Date, page: &mut Page) -> Result<Read, UpstreamError> {
-    let (mut read, mut fields) = (Read { count: list.len(), ..Read::default() }, FieldCounts::default());
+pub(super) fn read(
+    stream: &Stream,
+    cursor: &Cursor,
+    list: Vec<&RawValue>,
+    today: Date,
+    page: &mut Page,
+) -> Result<RowsOfPage, UpstreamError> {
+    let (mut read, mut fields) = (RowsOfPage { count: list.len(), ..RowsOfPage::default() }, FieldCounts::default());
     let shape = Shape::of(stream, cursor, &list);
     let records = Records::of_list(list);
     (page.observations, page.rejects) = match shape {
@@ -198,9 +204,9 @@ struct Action<'a> {
     #[serde(rename = "PSC")]
     psc: Coded,
     #[serde(borrow, rename = "Recipient Location")]
-    recipient_location: Object<Place<'a>>,
+    recipient_location: Object<Location<'a>>,
     #[serde(borrow, rename = "Primary Place of Performance")]
-    place: Object<Place<'a>>,
+    place: Object<Location<'a>>,
 }
 
 impl Action<'_> {
@@ -290,7 +296,7 @@ struct Award<'a> {
     #[serde(borrow)]
     recipient_id: Field<'a>,
     #[serde(borrow, rename = "Recipient Location")]
-    recipient_location: Object<Place<'a>>,
+    recipient_location: Object<Location<'a>>,
     #[serde(borrow, rename = "Awarding Agency")]
     agency: Field<'a>,
     #[serde(borrow, rename = "Awarding Sub Agency")]
@@ -314,7 +320,7 @@ struct Award<'a> {
     #[serde(borrow, rename = "Last Modified Date")]
     last_modified: Field<'a>,
     #[serde(borrow, rename = "Primary Place of Performance")]
-    place: Object<Place<'a>>,
+    place: Object<Location<'a>>,
 }
 
 impl Award<'_> {

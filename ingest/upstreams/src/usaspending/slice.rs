@@ -25,7 +25,7 @@ const ACTION_PAGES_MAX: u32 = 20;
 
 /// The content of a page of rows.
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct RowsOfPage {
     /// The number of rows, including those that cannot be parsed.
     pub(super) count: usize,
     /// The rows that were parsed, in order.
@@ -69,7 +69,7 @@ pub(super) fn read(
     stream: &Stream,
     mut cursor: Cursor,
     paging: &Paging,
-    read: Read,
+    read: RowsOfPage,
     today: Date,
     report: &mut Page,
 ) -> Result<Option<Cursor>, UpstreamError> {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Ranked};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::{Known, niche};
+use super::niches::{KnownNiche, niche};
 use crate::SOURCE;
 use reads::number::Number;
 use reads::read::{Read, Reader};
@@ -128,7 +128,7 @@ impl Read for Arguments {
     }
 
     async fn answer(mut self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Board, Problem> {
-        let (key, Known { label, .. }) = niche(reader.context(), &reader.at, &self.niche).await?;
+        let (key, KnownNiche { label, .. }) = niche(reader.context(), &reader.at, &self.niche).await?;
         self.niche = key;
         let (ctx, search) = (reader.context(), format!("board/{}", self.niche));
         let read = |text| cursor::read_place::<PageStart>(&ctx.secrets, SOURCE.service, &search, text);

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Entry};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::{Known, known};
+use super::niches::{KnownNiche, known};
 use super::prediction::{Basis, Confidence, label_of, missing_share};
 use super::report::Report;
 use feed::position::day_text;
@@ -186,7 +186,7 @@ impl Read for Arguments {
     async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Calibration, Problem> {
         let mut niches = Vec::new();
         let now_ms = reader.at.now.as_millisecond();
-        for (niche, Known { label, .. }) in known(reader.context(), &reader.at).await? {
+        for (niche, KnownNiche { label, .. }) in known(reader.context(), &reader.at).await? {
             let catalog = Catalog::of(reader.context(), &reader.at, &niche).await?;
             let stats = catalog.stats.at(now_ms);
             let scored = std::sync::Arc::clone(&catalog);

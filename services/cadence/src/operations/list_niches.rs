@@ -9,7 +9,7 @@ use serde_json::json;
 use super::catalog::Catalog;
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::{Known, known};
+use super::niches::{KnownNiche, known};
 use reads::read::{Read, Reader};
 
 /// Arguments of `list_niches`.
@@ -65,7 +65,7 @@ impl Read for Arguments {
 
     async fn answer(self, _filter: Filter, reader: &mut Reader<Cadence>) -> Result<Listed, Problem> {
         let mut niches = Vec::new();
-        for (key, Known { label, stores }) in known(reader.context(), &reader.at).await? {
+        for (key, KnownNiche { label, stores }) in known(reader.context(), &reader.at).await? {
             let catalog = Catalog::of(reader.context(), &reader.at, &key).await?;
             let ranked = catalog.ranked(&reader.at).count();
             niches.push(Niche { label, stores: stores.len(), items: catalog.entries.len(), ranked, key });

@@ -54,7 +54,7 @@ impl Niches {
 
 /// A niche with its stores.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownNiche {
     /// The label; the key if none is configured.
     pub(crate) label: String,
     /// The hosts of its stores.
@@ -72,10 +72,10 @@ pub(crate) fn is_hidden(view: &dyn View, host: &str) -> bool {
 ///
 /// # Errors
 /// When rows cannot be read.
-pub(crate) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<String, Known>, Problem> {
+pub(crate) async fn known(ctx: &Context, at: &Position) -> Result<BTreeMap<String, KnownNiche>, Problem> {
     let configured = Niches::of(ctx);
-    let mut niches: BTreeMap<String, Known> =
-        configured.labels.iter().map(|(key, label)| (key.clone(), Known { label: label.clone(), stores: Vec::new() })).collect();
+    let mut niches: BTreeMap<String, KnownNiche> =
+        configured.labels.iter().map(|(key, label)| (key.clone(), KnownNiche { label: label.clone(), stores: Vec::new() })).collect();
     for (host, niche) in &configured.stores {
         niches.entry(niche.clone()).or_default().stores.push(host.clone());
     }
@@ -111,7 +111,7 @@ pub(crate) async fn stores(at: &Position) -> Result<BTreeMap<String, StoreState>
 ///
 /// # Errors
 /// `parameter-invalid` with the nearest known one.
-pub(crate) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(String, Known), Problem> {
+pub(crate) async fn niche(ctx: &Context, at: &Position, text: &str) -> Result<(String, KnownNiche), Problem> {
     let mut niches = known(ctx, at).await?;
     let key = key_of(text, niches.keys())?;
     Ok(niches.remove_entry(&key).unwrap_or_default())

@@ -19,7 +19,7 @@ use super::calibration::shown_days;
 use super::catalog::{Catalog, Entry, KnownVariant};
 use super::filter::Filter;
 use super::followed::Cadence;
-use super::niches::{Known, known, niche};
+use super::niches::{KnownNiche, known, niche};
 use super::prediction::{Confidence, Prediction, predict};
 use super::words::{have, words};
 use reads::number::Number;
@@ -171,7 +171,7 @@ pub struct Fit {
 }
 
 /// The item that a query finds, and what is predicted for it.
-struct Found {
+struct PredictedItem {
     entry: Arc<Entry>,
     /// The variant that was asked for.
     variant: Option<KnownVariant>,
@@ -211,7 +211,7 @@ impl Arguments {
     }
 
     /// Finds the item and predicts.
-    async fn find(&self, reader: &mut Reader<Cadence>) -> Result<Found, Problem> {
+    async fn find(&self, reader: &mut Reader<Cadence>) -> Result<PredictedItem, Problem> {
         let Matches { catalog, entries } = match self.wanted()? {
             Wanted::Item(id) => by_id(reader, id).await?,
             Wanted::Query { niche, query, store } => by_query(reader, niche, query, store).await?,
@@ -224,7 +224,7 @@ impl Arguments {
         let now_ms = reader.at.now.as_millisecond();
         let basis = catalog.basis(&entry, &events, now_ms);
         let (prediction, poll_gap_ms) = (predict(&basis), basis.poll_gap_ms);
-        Ok(Found { entry, variant, events, prediction, poll_gap_ms, alternatives, catalog })
+        Ok(PredictedItem { entry, variant, events, prediction, poll_gap_ms, alternatives, catalog })
     }
 }
 
@@ -276,7 +276,7 @@ fn rank(entry: &Entry, wanted: &[String]) -> (bool, std::cmp::Reverse<usize>, St
 }
 
 /// Finds a store of a niche by its host name, in any case.
-fn store_of(niche: &str, known: &Known, text: &str) -> Result<String, Problem> {
+fn store_of(niche: &str, known: &KnownNiche, text: &str) -> Result<String, Problem> {
     let host = text.trim().to_lowercase();
     known.stores.iter().find(|store| **store == host).cloned().ok_or_else(|| {
         let hint = schemas::names::hint(&host, known.stores.iter().map(String::as_str));
@@ -295,7 +295,7 @@ fn variant_of(entry: &Entry, wanted: &str) -> Result<KnownVariant, Problem> {
     })
 }
 
-impl Found {
+impl PredictedItem {
     fn item(&self) -> ShownItem {
         let entry = &self.entry;
         ShownItem {
@@ -377,7 +377,7 @@ impl Read for Arguments {
         let now_ms = reader.at.now.as_millisecond();
         let standing = reader.completeness().await?;
         let (item, tracker, calibration) = (found.item(), found.tracker(now_ms), found.fit(now_ms));
-        let Found { events, prediction, poll_gap_ms, alternatives, .. } = found;
+        let PredictedItem { events, prediction, poll_gap_ms, alternatives, .. } = found;
         let window = prediction.window.map(|(from, to)| Window { from: to_the_minute(from), to: to_the_minute(to) });
         let alternatives =
             alternatives.iter().map(|entry| Alternative { id: entry.id.clone(), item: entry.title.clone(), store: entry.store.clone() });
@@ -475,7 +475,7 @@ mod tests {
     /// Proves that a store that the niche does not have is named, with the nearest one that it has.
     #[test]
     fn unknown_stores_are_named() {
-        let known = Known { label: String::new(), stores: vec!["harbor-kicks.example".into(), "north.example".into()] };
+        let known = KnownNiche { label: String::new(), stores: vec!["harbor-kicks.example".into(), "north.example".into()] };
         assert_eq!(store_of("n", &known, " North.EXAMPLE "), Ok("north.example".to_owned()));
         for (text, part) in [("nort.example", "did you mean \"north.example\"?"), ("zzz", "is not a store"), ("", "is not a store")] {
             let problem = store_of("n", &known, text).unwrap_err();

@@ -125,13 +125,13 @@ pub(crate) async fn upcoming(
     let (to, list) = (today.saturating_add(extent.days.days()), chosen.list());
     let filter = format!("{}/{}", chosen.kind.as_deref().unwrap_or_default(), extent.days);
     let (secrets, search) = (reader.context().secrets.clone(), format!("upcoming/{list}/{filter}"));
-    let place: Option<Place> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
+    let place: Option<Continuation> = after.map(|text| read_own(&secrets, &search, text)).transpose()?;
 
     let open = open_windows(reader, chosen, today).await?;
     let is_after = |record: &&Catalyst| match &place {
         None => true,
-        Some(Place::Open { from, id }) => (&record.window.from, &record.id) > (from, id),
-        Some(Place::Later(_)) => false,
+        Some(Continuation::Open { from, id }) => (&record.window.from, &record.id) > (from, id),
+        Some(Continuation::Later(_)) => false,
     };
     let mut rows: Vec<Catalyst> = open.iter().filter(is_after).take(extent.rows).cloned().collect();
     let left_open = open.iter().filter(is_after).count() - rows.len();
@@ -140,7 +140,7 @@ pub(crate) async fn upcoming(
     let selects = |record: &Catalyst| chosen.takes(record);
     let selects: Option<Selects<'_, Catalyst>> = if is_walked_whole { None } else { Some(&selects) };
     let token = match &place {
-        Some(Place::Later(token)) => Some(token.as_str()).filter(|token| !token.is_empty()),
+        Some(Continuation::Later(token)) => Some(token.as_str()).filter(|token| !token.is_empty()),
         _ => None,
     };
     let walk =
@@ -149,12 +149,12 @@ pub(crate) async fn upcoming(
     let total = later.total.map(|total| total + open.len() as u64);
     let has_later = later.next.is_some() || later.total.is_none_or(|total| total > 0);
     let next = if left_open > 0 {
-        rows.last().map(|last| Place::Open { from: last.window.from.clone(), id: last.id.clone() })
+        rows.last().map(|last| Continuation::Open { from: last.window.from.clone(), id: last.id.clone() })
     } else if rows.len() == extent.rows {
         // The page ends with the last open window.
-        has_later.then(|| Place::Later(String::new()))
+        has_later.then(|| Continuation::Later(String::new()))
     } else {
-        later.next.map(Place::Later)
+        later.next.map(Continuation::Later)
     };
     // The place is the same at every position, as in other lists.
     let next = next.map(|place| encode_place(&secrets, SOURCE.service, Seq(0), &search, &place));
@@ -286,7 +286,7 @@ async fn events(
 
 /// Where a page continues.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum Continuation {
     /// After an event whose window is open.
     Open { from: String, id: String },
     /// After an event whose window begins later; at the first of them if there is no text.
@@ -346,19 +346,19 @@ mod tests {
     fn places() {
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let others = Secrets::from_master(&[8; 32]).unwrap();
-        for place in [Place::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Place::Later(String::new())] {
+        for place in [Continuation::Open { from: "2026-11-01".into(), id: "ctgov:NCT1.x".into() }, Continuation::Later(String::new())] {
             let text = encode_place(&secrets, SOURCE.service, Seq(0), "upcoming/a", &place);
-            assert_eq!(read_own::<Place>(&secrets, "upcoming/a", &text).unwrap(), place);
+            assert_eq!(read_own::<Continuation>(&secrets, "upcoming/a", &text).unwrap(), place);
             let forged = encode_place(&others, SOURCE.service, Seq(0), "upcoming/a", &place);
             let foreign = encode_place(&secrets, "recalls", Seq(0), "upcoming/a", &place);
             for (search, bad) in
                 [("upcoming/b", text.as_str()), ("upcoming/a", &forged), ("upcoming/a", &foreign), ("upcoming/a", &text[1..])]
             {
-                assert_eq!(read_own::<Place>(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
+                assert_eq!(read_own::<Continuation>(&secrets, search, bad).unwrap_err().parameter, "after", "{bad}");
             }
         }
         for bad in ["", "open.", "open.2026-11-01.ctgov:NCT1.x", "later.", "AQEH"] {
-            assert_eq!(read_own::<Place>(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
+            assert_eq!(read_own::<Continuation>(&secrets, "upcoming/a", bad).unwrap_err().parameter, "after", "{bad}");
         }
     }
 }

@@ -38,7 +38,7 @@ const MONTHLY_LATE_DAYS: i64 = 40;
 const FILE_LATE_DAYS: i64 = 60;
 
 /// What is known of a source beforehand.
-struct Known {
+struct KnownSource {
     source: &'static str,
     name: &'static str,
     states: &'static [&'static str],
@@ -59,14 +59,25 @@ const fn register(
     cadence: &'static str,
     streams: &'static [&'static str],
     late_days: i64,
-) -> Known {
+) -> KnownSource {
     let licence = "public record of the state, open data without a stated licence";
-    Known { source, name, states, triggers: REGISTER_TRIGGERS, lines: REGISTER_LINES, buyer: BROKERS, cadence, licence, streams, late_days }
+    KnownSource {
+        source,
+        name,
+        states,
+        triggers: REGISTER_TRIGGERS,
+        lines: REGISTER_LINES,
+        buyer: BROKERS,
+        cadence,
+        licence,
+        streams,
+        late_days,
+    }
 }
 
 /// THE LIST of sources.
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownSource] = &[
+    KnownSource {
         source: "fmcsa",
         name: "Federal Motor Carrier Safety Administration: census, authorities and filings of insurance",
         states: &[],
@@ -80,7 +91,7 @@ const KNOWN: &[Known] = &[
     },
     register("sos-co", "Colorado: business entities", &["CO"], "daily", &["sos.co"], DAILY_LATE_DAYS),
     register("sos-ct", "Connecticut: business master", &["CT"], "daily", &["sos.ct"], DAILY_LATE_DAYS),
-    Known {
+    KnownSource {
         licence: "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/): Iowa Secretary of State, Active Iowa Business Entities; selected and arranged",
         ..register("sos-ia", "Iowa: active business entities", &["IA"], "monthly, read every ten days", &["sos.ia"], FILE_LATE_DAYS)
     },
@@ -94,7 +105,7 @@ const LICENCES_VERSION: u32 = 2;
 /// The licences of the sources, as documents show them.
 #[must_use]
 pub fn licences() -> ShownFile {
-    let entry = |known: &Known| (known.source.to_owned(), vec![known.licence.to_owned(), known.name.to_owned()]);
+    let entry = |known: &KnownSource| (known.source.to_owned(), vec![known.licence.to_owned(), known.name.to_owned()]);
     ShownFile {
         name: "licences",
         version: LICENCES_VERSION,
@@ -153,7 +164,7 @@ pub struct Shown {
     pub ok: bool,
 }
 
-async fn shown(at: &Position, known: &Known) -> Result<Shown, Problem> {
+async fn shown(at: &Position, known: &KnownSource) -> Result<Shown, Problem> {
     let mut runs = Vec::with_capacity(known.streams.len());
     for stream in known.streams {
         runs.push(last_run(at, &TABLES, stream).await?);

@@ -50,20 +50,20 @@ pub(super) fn owner(dot: &str) -> String {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Carrier {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    profiles: BTreeMap<String, Known>,
+    profiles: BTreeMap<String, CarrierFactRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    authorities: BTreeMap<String, Known>,
+    authorities: BTreeMap<String, CarrierFactRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    cancellations: BTreeMap<String, Known>,
+    cancellations: BTreeMap<String, CarrierFactRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    filings: BTreeMap<String, Known>,
+    filings: BTreeMap<String, CarrierFactRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    on_file: BTreeMap<String, Known>,
+    on_file: BTreeMap<String, CarrierFactRow>,
 }
 
 /// A fact about a carrier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct CarrierFactRow {
     /// When a fact of the key was first observed.
     seen: i64,
     /// When this one was.
@@ -109,7 +109,7 @@ impl Carrier {
             return;
         }
         let seen = facts.get(key).map_or(at, |known| known.seen.min(at));
-        facts.insert(key.to_owned(), Known { seen, at, fact: fact.clone() });
+        facts.insert(key.to_owned(), CarrierFactRow { seen, at, fact: fact.clone() });
         while facts.len() > KEPT_MAX {
             let oldest = facts.iter().min_by_key(|(key, known)| (day_text(&known.fact), (*key).clone())).map(|(key, _)| key.clone());
             let Some(oldest) = oldest else { break };
@@ -131,7 +131,7 @@ impl Carrier {
 
     fn new_carrier(&self, into: &mut Vec<Trigger>) {
         let census = self.profiles.values().filter(|known| known.fact.stream == CENSUS_STREAM && known.fact.status != "I");
-        for Known { seen, fact, .. } in census {
+        for CarrierFactRow { seen, fact, .. } in census {
             let Some(day) = recent(&fact.added, *seen) else { continue };
             let (mut facts, record) = facts_of_carrier(fact);
             if let Some(row) = self.required(&fact.docket, "") {
@@ -143,7 +143,7 @@ impl Carrier {
     }
 
     fn authority_granted(&self, into: &mut Vec<Trigger>) {
-        for Known { seen, fact, .. } in self.authorities.values() {
+        for CarrierFactRow { seen, fact, .. } in self.authorities.values() {
             let reason = fact.reason.to_ascii_uppercase();
             let is_granted = fact.authority_status.eq_ignore_ascii_case("active") && !NO_GRANT.iter().any(|word| reason.contains(word));
             let Some(day) = recent(&fact.changed, *seen).filter(|_| is_granted) else { continue };
@@ -173,10 +173,11 @@ impl Carrier {
     }
 
     fn insurance_lapse(&self, into: &mut Vec<Trigger>) {
-        let filings_in = |facts: &BTreeMap<String, Known>| facts.values().filter_map(|known| filing(&known.fact)).collect::<Vec<Filing>>();
+        let filings_in =
+            |facts: &BTreeMap<String, CarrierFactRow>| facts.values().filter_map(|known| filing(&known.fact)).collect::<Vec<Filing>>();
         // A filing that was cancelled stays known as it was filed, so another one that is cancelled later would seem to be replaced by it.
         let filings = insurance_filings::with_cancellations(&filings_in(&self.filings), &filings_in(&self.cancellations));
-        for Known { seen, fact, .. } in self.cancellations.values() {
+        for CarrierFactRow { seen, fact, .. } in self.cancellations.values() {
             let (Some(day), Some(cancelled)) = (recent(&fact.cancelled, *seen), filing(fact)) else { continue };
             let (on_file, required) = self.amounts(&fact.docket, cancelled.subject);
             // A docket of which no liability insurance is required, such as that of a broker, has nothing to lapse.
@@ -220,7 +221,7 @@ impl Carrier {
     /// The row with the amount of liability insurance that the register requires of a docket: for an authority of a type if there is one, else the highest
     /// amount. `None` if no amount that the regulation knows is required.
     fn required(&self, docket: &str, authority_type: &str) -> Option<&CarrierFact> {
-        let mut rows: BTreeMap<&str, &Known> = BTreeMap::new();
+        let mut rows: BTreeMap<&str, &CarrierFactRow> = BTreeMap::new();
         for known in self.on_file.values().filter(|known| !docket.is_empty() && known.fact.docket == docket) {
             // Two streams can read one row: what was read last counts.
             match rows.get(known.fact.authority_type.as_str()) {

@@ -38,13 +38,13 @@ const READ_PAUSE: Duration = Duration::from_secs(5);
 
 /// The names of recipients that a process keeps.
 #[derive(Default)]
-struct Recipients(Mutex<Known>);
+struct Recipients(Mutex<KnownRecipients>);
 
 impl Part for Recipients {}
 
 /// The names of the recipients of one generation.
 #[derive(Default)]
-struct Known {
+struct KnownRecipients {
     generation: Option<u64>,
     /// How many names the generation had when they were read last.
     count: usize,
@@ -84,7 +84,7 @@ pub(super) async fn named(ctx: &Context, at: &Position, company: CompanyName) ->
 async fn with_names<T: Send + 'static>(
     ctx: &Context,
     at: &Position,
-    make: impl FnOnce(&Known) -> T + Send + 'static,
+    make: impl FnOnce(&KnownRecipients) -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let values = values_of::<Award>(ctx, &AWARDS, &AWARD_TABLES, at, "recipient").await?;
     let (recipients, generation) = (Recipients::of(ctx), at.view.generation());
@@ -141,7 +141,7 @@ async fn follow_once(ctx: &Context, follower: &mut Follower<'_>) -> Result<(), P
     opened.wait_past(&checkpoint, Duration::MAX).await.map_err(store_problem)
 }
 
-impl Known {
+impl KnownRecipients {
     /// Reads the names of a generation that were not read yet.
     fn take_in(&mut self, generation: u64, values: &BTreeSet<String>, bytes_max: usize) {
         if self.generation != Some(generation) {
@@ -220,7 +220,7 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn found(known: &Known, name: &str) -> (String, bool) {
+    fn found(known: &KnownRecipients, name: &str) -> (String, bool) {
         let named = known.matching(&CompanyName::new(name).unwrap());
         (named.names.join(","), named.is_cut)
     }
@@ -229,7 +229,7 @@ mod tests {
     /// bring later are found, those of another generation not.
     #[test]
     fn exact_names_are_found() {
-        let mut known = Known::default();
+        let mut known = KnownRecipients::default();
         let first = values(&["bluestar inc.", "blue star llc", "star blue", "blue sky llc", "--", "blue stars"]);
         known.take_in(1, &first, BYTES_MAX);
         assert_eq!(found(&known, "BLUE STAR"), ("blue star llc,bluestar inc.,star blue".to_owned(), false));
@@ -248,7 +248,7 @@ mod tests {
     fn later_names_displace_none() {
         // A name with more blanks is earlier in the order.
         let spelled = |blanks: usize| format!("acme{}llc", " ".repeat(blanks));
-        let mut known = Known::default();
+        let mut known = KnownRecipients::default();
         let earlier: BTreeSet<String> = (1..=NAMES_PER_SEARCH + 2).map(spelled).collect();
         known.take_in(1, &earlier, BYTES_MAX);
         let before = known.matching(&CompanyName::new("ACME").unwrap());
@@ -267,12 +267,12 @@ mod tests {
         let forms = ["llc", "inc", "inc.", "ltd", "corp"];
         let many: BTreeSet<String> =
             (0..=NAMES_MAX).map(|at| format!("acme{}{}", " ".repeat(at / forms.len() + 1), forms[at % forms.len()])).collect();
-        let mut known = Known::default();
+        let mut known = KnownRecipients::default();
         known.take_in(1, &many, BYTES_MAX);
         let named = known.matching(&CompanyName::new("ACME").unwrap());
         assert_eq!((named.names.len(), named.is_cut), (NAMES_MAX, true));
 
-        let mut known = Known::default();
+        let mut known = KnownRecipients::default();
         known.take_in(1, &values(&["acme llc", "zenith llc"]), 2 * NAME_BYTES);
         assert_eq!((found(&known, "ACME"), found(&known, "ZENITH")), (("acme llc".to_owned(), true), (String::new(), true)));
         known.take_in(1, &values(&["acme llc", "yard llc", "zenith llc"]), 2 * NAME_BYTES);

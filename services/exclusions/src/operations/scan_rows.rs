@@ -21,7 +21,7 @@ const ENTITIES_AT_ONCE: usize = 8;
 
 /// What the scan says of an entity.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct ScanFinding {
     pub(super) signal: &'static str,
     pub(super) entity: Entity,
     pub(super) exclusion: Option<ShownExclusion>,
@@ -31,7 +31,7 @@ pub(super) struct Found {
     pub(super) is_cut: bool,
 }
 
-impl Found {
+impl ScanFinding {
     fn new((artifact, is_cut): (Artifact, bool)) -> Self {
         let Artifact { signal, entity, exclusion, summary, matched_by, .. } = artifact;
         Self { signal, entity, exclusion, summary, matched_by, is_cut }
@@ -40,20 +40,21 @@ impl Found {
 
 /// The entities of one basis that a process keeps, by their UEIs.
 #[derive(Default)]
-struct ScanRows(LatestAt<Basis, HashMap<String, Arc<Found>>>);
+struct ScanRows(LatestAt<Basis, HashMap<String, Arc<ScanFinding>>>);
 
 impl Part for ScanRows {}
 
 impl ScanRows {
     /// What is known of some entities, by their UEIs.
-    fn known(&self, basis: &Basis, ueis: &[String]) -> HashMap<String, Arc<Found>> {
-        let known =
-            |kept: &HashMap<String, Arc<Found>>| ueis.iter().filter_map(|uei| Some((uei.clone(), Arc::clone(kept.get(uei)?)))).collect();
+    fn known(&self, basis: &Basis, ueis: &[String]) -> HashMap<String, Arc<ScanFinding>> {
+        let known = |kept: &HashMap<String, Arc<ScanFinding>>| {
+            ueis.iter().filter_map(|uei| Some((uei.clone(), Arc::clone(kept.get(uei)?)))).collect()
+        };
         self.0.read(basis, known).unwrap_or_default()
     }
 
     /// Keeps what was found; what is of another basis, or too much, is dropped.
-    fn keep(&self, basis: Basis, found: &[(String, Arc<Found>)], entities_max: usize) {
+    fn keep(&self, basis: Basis, found: &[(String, Arc<ScanFinding>)], entities_max: usize) {
         self.0.update(basis, |kept| {
             if kept.len() + found.len() > entities_max {
                 kept.clear();
@@ -64,7 +65,7 @@ impl ScanRows {
 }
 
 /// What the scan says of some entities, by their UEIs, in their order.
-pub(super) async fn found(moment: &Moment, reader: &Reader<Exclusions>, ueis: &[String]) -> Result<Vec<Arc<Found>>, Problem> {
+pub(super) async fn found(moment: &Moment, reader: &Reader<Exclusions>, ueis: &[String]) -> Result<Vec<Arc<ScanFinding>>, Problem> {
     let (basis, rows) = (moment.basis(reader), ScanRows::of(reader.context()));
     let mut found = rows.known(&basis, ueis);
     let unknown: Vec<&String> = ueis.iter().filter(|uei| !found.contains_key(*uei)).collect();
@@ -80,8 +81,8 @@ pub(super) async fn found(moment: &Moment, reader: &Reader<Exclusions>, ueis: &[
     Ok(ueis.iter().filter_map(|uei| found.get(uei).cloned()).collect())
 }
 
-async fn look_up(moment: &Moment, reader: &Reader<Exclusions>, uei: &str) -> Result<(String, Arc<Found>), Problem> {
-    Ok((uei.to_owned(), Arc::new(Found::new(moment.artifact_of_uei(reader, uei).await?))))
+async fn look_up(moment: &Moment, reader: &Reader<Exclusions>, uei: &str) -> Result<(String, Arc<ScanFinding>), Problem> {
+    Ok((uei.to_owned(), Arc::new(ScanFinding::new(moment.artifact_of_uei(reader, uei).await?))))
 }
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
             let entity = |uei: &str| Entity { uei: uei.to_owned(), ..Entity::default() };
             let found = |uei: &&str| {
                 let artifact = Artifact::new(Findings { entity: entity(uei), ..Findings::default() }, 0);
-                ((*uei).to_owned(), Arc::new(Found::new((artifact, false))))
+                ((*uei).to_owned(), Arc::new(ScanFinding::new((artifact, false))))
             };
             ueis.iter().map(found).collect::<Vec<_>>()
         };

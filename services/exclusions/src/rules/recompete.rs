@@ -219,13 +219,13 @@ impl KnownAward {
             sole_source(award),
             self.growth(),
         ];
-        let of_award = |(kind, date, detail): Found| ContractSignal { kind: kind.to_owned(), award_id: award.id.clone(), date, detail };
+        let of_award = |(kind, date, detail): OwnSignal| ContractSignal { kind: kind.to_owned(), award_id: award.id.clone(), date, detail };
         contract.signals = own.into_iter().flatten().map(of_award).collect();
         contract
     }
 
     /// At least two extensions in a row of at most six months each, up to the latest action that moved the end.
-    fn bridge(&self) -> Option<Found> {
+    fn bridge(&self) -> Option<OwnSignal> {
         let moved = self.actions.windows(2).filter_map(|pair| {
             let [before, action] = pair else { return None };
             let days = days_between(&before.end, &action.end)?;
@@ -238,13 +238,13 @@ impl KnownAward {
         Some((signal::BRIDGE, (*date).clone(), format!("{count} extensions in a row of at most six months each")))
     }
 
-    fn deobligation(&self) -> Option<Found> {
+    fn deobligation(&self) -> Option<OwnSignal> {
         let action = self.actions.iter().rfind(|action| action.cents < 0)?;
         Some((signal::DEOBLIGATION, action.date.clone(), format!("{} dollars", Dollars { cents: action.cents })))
     }
 
     /// What was obligated in the year up to the latest action, against the average year before. The base action must be known.
-    fn growth(&self) -> Option<Found> {
+    fn growth(&self) -> Option<OwnSignal> {
         let (first, last) = (self.actions.first()?, &self.actions.last()?.date);
         let days_before = i128::from(days_between(&first.date, last)? - YEAR_DAYS);
         if first.number != "0" || days_before < i128::from(YEAR_DAYS) {
@@ -296,9 +296,9 @@ impl KnownAward {
 }
 
 /// A signal of an award's own data: its kind, its day and what the data says.
-type Found = (&'static str, String, String);
+type OwnSignal = (&'static str, String, String);
 
-fn ceiling(contract: &Contract) -> Option<Found> {
+fn ceiling(contract: &Contract) -> Option<OwnSignal> {
     let ceiling = contract.ceiling_cents.filter(|cents| *cents > 0)?;
     let is_reached = i128::from(contract.obligated_cents) * 100 >= i128::from(ceiling) * CEILING_PERCENT;
     let detail = || {
@@ -308,7 +308,7 @@ fn ceiling(contract: &Contract) -> Option<Found> {
     is_reached.then(|| (signal::CEILING, contract.last_action.clone(), detail()))
 }
 
-fn sole_source(award: &Award) -> Option<Found> {
+fn sole_source(award: &Award) -> Option<OwnSignal> {
     let is_alone = award.offers.trim() == "1" && NOT_COMPETED.contains(&award.extent_competed.as_str());
     is_alone.then(|| (signal::SOLE_SOURCE, award.signed.clone(), "one offer, not competed".to_owned()))
 }

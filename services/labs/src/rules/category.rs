@@ -31,7 +31,7 @@ pub struct Texts<'a> {
 
 /// The category of a grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct GrantCategory {
     /// The name of the category.
     pub category: String,
     /// The phrases that decided it, in the order of fields and words.
@@ -64,7 +64,7 @@ impl Classifier {
 
     /// Returns the category of a grant: that with the highest sum, the first one of several, or `General laboratory` below 2.
     #[must_use]
-    pub fn classify(&self, texts: &Texts<'_>) -> Found {
+    pub fn classify(&self, texts: &Texts<'_>) -> GrantCategory {
         let mut found = Vec::new();
         self.find("title", TITLE_WEIGHT, [texts.title], &mut found);
         self.find("terms", OTHER_WEIGHT, texts.terms.iter().map(String::as_str), &mut found);
@@ -75,10 +75,10 @@ impl Classifier {
         }
         let best = scores.iter().copied().max().filter(|score| *score >= SCORE_MIN);
         let Some(chosen) = best.and_then(|best| scores.iter().position(|score| *score == best)) else {
-            return Found { category: GENERAL.to_owned(), ..Found::default() };
+            return GrantCategory { category: GENERAL.to_owned(), ..GrantCategory::default() };
         };
         let others = self.names.iter().zip(&scores).enumerate();
-        Found {
+        GrantCategory {
             category: self.names[chosen].clone(),
             evidence: found.into_iter().filter(|(category, _)| *category == chosen).map(|(_, evidence)| evidence).collect(),
             others: others
@@ -164,7 +164,7 @@ mod tests {
         let two = lexicon(&[("Animal research", &["mouse"]), ("Electrophysiology", &["electrophysiology"])]);
         let terms = ["electrophysiology".to_owned(), "mouse".to_owned()];
         let found = two.classify(&of("Neural circuits of sleep", &terms));
-        assert_eq!(found, Found { category: "General laboratory".to_owned(), ..Found::default() });
+        assert_eq!(found, GrantCategory { category: "General laboratory".to_owned(), ..GrantCategory::default() });
     }
 
     /// Proves that a phrase does not count where it lies inside a longer one, of the same or another category, at its beginning, middle or end; that it

@@ -24,7 +24,7 @@ use operation::context::Context;
 use operation::metrics::{self, RoundTask};
 use operation::problem::Problem;
 use operation::signing_state::SigningState;
-use transparency::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
+use transparency::memory::{self, Memory, ReadMemory, Remembered, SignedTree, Successor, conflict, new_memory};
 use transparency::prover::{CheckpointSigner, Prover};
 
 /// The name of the tree over receipts in the memory.
@@ -46,7 +46,7 @@ const ADVICE: &str = "if a backup was restored on purpose: `highwater receipt-ke
     directory (ops/docs/guides/back-up-and-restore.md)";
 
 /// A receipt key of the current history, and its entry in the memory.
-type Compared = (PublicKey, Found);
+type Compared = (PublicKey, ReadMemory);
 
 /// Decides whether this process may sign.
 pub struct Signer {
@@ -270,7 +270,7 @@ impl Signer {
         let tree = receipts.newest().await?.ok_or_else(damaged)?;
         self.memory.change(&next, |found| found.remembered.is_none().then(new_memory)).await.map_err(memory_problem)?;
         let successor = Successor { key: next.clone(), reason: restore_reason.to_owned() };
-        let replaced = |found: &Found| {
+        let replaced = |found: &ReadMemory| {
             let remembered = found.remembered.clone().unwrap_or_else(new_memory);
             Some(Remembered { successor: Some(successor.clone()), ..remembered })
         };
@@ -284,7 +284,7 @@ impl Signer {
     }
 
     /// The key of a restore that was declared here and that the log does not name so far.
-    fn declared(&self, found: &Found, known: &[String]) -> Option<Successor> {
+    fn declared(&self, found: &ReadMemory, known: &[String]) -> Option<Successor> {
         let successor = found.remembered.as_ref()?.successor.clone()?;
         let is_here = self.state().keys().public().contains(&successor.key);
         (is_here && !successor.reason.is_empty() && !known.contains(&successor.key)).then_some(successor)
@@ -356,7 +356,7 @@ impl Signer {
     }
 
     /// Whether this log is already known to hold the remembered tree of a key.
-    fn holds(&self, key: &PublicKey, found: &Found) -> bool {
+    fn holds(&self, key: &PublicKey, found: &ReadMemory) -> bool {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         signed_tree(found, TREE).is_none_or(|signed| held.get(&key.public_key_hex) == Some(signed))
     }
@@ -377,7 +377,7 @@ impl Signer {
             if key == present.public_key_hex {
                 continue;
             }
-            let replaced = |found: &Found| {
+            let replaced = |found: &ReadMemory| {
                 let remembered = found.remembered.clone()?;
                 let is_known = remembered.successor.as_ref().is_some_and(|successor| successor.key == present.public_key_hex);
                 let successor = Some(Successor { key: present.public_key_hex.clone(), reason: String::new() });
@@ -401,7 +401,7 @@ impl Signer {
                 continue;
             }
             let is_present = at + 1 == all.len();
-            let begun = |found: &Found| (is_present && found.remembered.is_none()).then(new_memory);
+            let begun = |found: &ReadMemory| (is_present && found.remembered.is_none()).then(new_memory);
             self.memory.change(public, begun).await.map_err(memory_problem)?;
             let found = self.memory.find(public).await.map_err(memory_problem)?;
             let Some(remembered) = found.remembered else { continue };
@@ -443,7 +443,7 @@ fn named(signing: &SigningHistory) -> Vec<String> {
 }
 
 /// Why a tree does not continue the one that is remembered; `None` if it does, or if none is.
-async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoint) -> Result<Option<String>, Problem> {
+async fn broken(tree: &dyn Prover, service: &str, found: &ReadMemory, next: &Checkpoint) -> Result<Option<String>, Problem> {
     let Some(signed) = signed_tree(found, service) else { return Ok(None) };
     let Some(old) = signed.checkpoint() else { return Ok(Some(NO_HASH.to_owned())) };
     let proof = if next.size > old.size { tree.consistency(next.size, old.size).await? } else { None };
@@ -451,7 +451,7 @@ async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoi
 }
 
 /// The newest remembered checkpoint of a service's tree.
-fn signed_tree<'a>(found: &'a Found, service: &str) -> Option<&'a SignedTree> {
+fn signed_tree<'a>(found: &'a ReadMemory, service: &str) -> Option<&'a SignedTree> {
     found.remembered.as_ref()?.trees.get(service)
 }
 
