@@ -172,6 +172,7 @@ impl filter::Filter for Filter {
 mod tests {
     use super::*;
     use feed::filter::Filter as _;
+    use feed::testing::filters::filter_of;
     use serde_json::json;
 
     /// Proves which changes match which filters, and how they are found.
@@ -183,7 +184,6 @@ mod tests {
             "recurring": "yes", "status": "current", "scope": "all"
         });
         let change: Change = serde_json::from_value(json!({ "event": "new", "seq": 1, "recordedAt": "", "record": record })).unwrap();
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, expected) in [
             (json!({}), true),
             (json!({ "make": "The New Piper Aircraft, Inc." }), true),
@@ -193,34 +193,35 @@ mod tests {
             (json!({ "product": "Aircraft", "recurring": "YES", "status": "current" }), true),
             (json!({ "status": "superseded" }), false),
         ] {
-            let read = of(filter.clone()).unwrap();
+            let read: Filter = filter_of(&filter).unwrap();
             assert_eq!((read.matches(&change), read.criteria().selects(&change)), (expected, expected), "{filter}");
         }
-        let queries = of(json!({ "make": "Piper", "recurring": "yes" })).unwrap().term_queries();
+        let queries = filter_of::<Filter>(&json!({ "make": "Piper", "recurring": "yes" })).unwrap().term_queries();
         assert_eq!(queries, [("make", "piper"), ("recurring", "yes")].map(|(name, value)| TermQuery::Exact(name, vec![value.to_owned()])));
         // The fleet of a watch: everything may be for it until its aircraft are known, then what is for one of them. A query names none.
         let fleet = FleetOfWatch { account: "acct_1".to_owned(), id: "fleet_1".to_owned() };
         let watch = Filter { fleet: Some(fleet), ..Filter::default() };
         assert_eq!(Filter::from_canonical(&watch.canonical()).as_ref(), Some(&watch));
         assert!(watch.matches(&change) && watch.needs_look_up() && watch.term_queries().is_empty());
-        let of = |make, model| ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() });
-        for (aircraft, expected) in
-            [(vec![], false), (vec![of("Cessna", "172S")], false), (vec![of("Cessna", "172S"), of("Piper", "PA-28-140")], true)]
-        {
+        let resolved = |make, model| ResolvedAircraft::new(&Aircraft { make, model, ..Aircraft::default() });
+        for (aircraft, expected) in [
+            (vec![], false),
+            (vec![resolved("Cessna", "172S")], false),
+            (vec![resolved("Cessna", "172S"), resolved("Piper", "PA-28-140")], true),
+        ] {
             let known = Filter { fleet_aircraft: Some(aircraft), ..watch.clone() };
             assert_eq!((known.matches(&change), known.criteria().selects(&change), known.needs_look_up()), (expected, expected, false));
             assert_eq!((known.canonical(), known.term_queries().len()), (watch.canonical(), 1));
         }
         assert_eq!(watch.normalize().unwrap_err().parameter, "fleet");
 
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, parameter) in [
             (json!({ "product": "wing" }), "product"),
             (json!({ "model": "PA-28" }), "make"),
             (json!({ "make": "--" }), "make"),
             (json!({ "make": "Piper", "model": "?" }), "model"),
         ] {
-            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+            assert_eq!(filter_of::<Filter>(&filter).unwrap_err().parameter, parameter);
         }
     }
 }

@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::Change;
     use feed::filter::Filter as _;
+    use feed::testing::filters::filter_of;
     use serde_json::json;
 
     /// Proves that every condition counts, that values are checked and normalized, and how changes are found.
@@ -101,7 +102,6 @@ mod tests {
             "nameKeys": keys_of("Acme Freight, LLC"),
         }});
         let change: Change = serde_json::from_value(change).unwrap();
-        let of = |json: serde_json::Value| serde_json::from_value::<Filter>(json).unwrap().normalize();
         for (filter, fits) in [
             (json!({}), true),
             (json!({"kind": "Exclusion", "uei": "abcdef123456", "agency": "epa", "name": "ACME FREIGHT INC"}), true),
@@ -111,7 +111,7 @@ mod tests {
             (json!({"name": "Acme"}), false),
             (json!({"name": "Acme Frieght"}), false),
         ] {
-            assert_eq!(of(filter.clone()).unwrap().matches(&change), fits, "{filter}");
+            assert_eq!(filter_of::<Filter>(&filter).unwrap().matches(&change), fits, "{filter}");
         }
         for (filter, parameter) in [
             (json!({"kind": "hits"}), "kind"),
@@ -119,9 +119,9 @@ mod tests {
             (json!({"uei": "ABCDEF-12345"}), "uei"),
             (json!({"name": "--"}), "name"),
         ] {
-            assert_eq!(of(filter).unwrap_err().parameter, parameter);
+            assert_eq!(filter_of::<Filter>(&filter).unwrap_err().parameter, parameter);
         }
-        let filter = of(json!({"name": "Ann  B Lee", "uei": "abcdef123456"})).unwrap();
+        let filter: Filter = filter_of(&json!({"name": "Ann  B Lee", "uei": "abcdef123456"})).unwrap();
         assert_eq!(filter.canonical(), r#"{"uei":"ABCDEF123456","name":"Ann B Lee"}"#);
         assert_eq!(filter.term_queries().first(), Some(&TermQuery::Exact("uei", vec!["ABCDEF123456".to_owned()])));
         assert!(keys_of("Ann B Lee").contains(&"person/ANN B LEE".to_owned()));
