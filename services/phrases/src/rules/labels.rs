@@ -35,6 +35,13 @@ struct Candidate {
     label: Label,
 }
 
+impl Candidate {
+    /// Whether its label differs from the recorded one.
+    fn is_changed(&self) -> bool {
+        self.label.as_str() != self.record.as_ref().map_or(FLAT, |record| record.label.as_str())
+    }
+}
+
 /// Labels the phrases at the newest hour: those with three mentions in some 24 hours of these days, and those whose label is not FLAT.
 pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Undecided> {
     let (newest, today) = (clock.newest, clock.newest.div_euclid(DAY_HOURS));
@@ -56,16 +63,13 @@ pub(super) fn decide(state: &mut Rows<'_>, clock: &mut Clock) -> Result<(), Unde
         Ok(Candidate { phrase, mentions, record: record?, label: measure.label(), measure })
     }))?;
     confirm(state, today, &mut candidates)?;
-    if today > clock.labelled_day {
-        let active = candidates.iter().filter(|candidate| candidate.label != Label::Flat);
-        all(active.map(|one| add_to_list(state, &candidates_key(today, candidate_part(&one.phrase)), &one.phrase)))?;
-        clock.labelled_day = today;
-    }
-    for candidate in &candidates {
-        let before = candidate.record.as_ref().map_or(FLAT, |record| record.label.as_str());
-        if candidate.label.as_str() != before {
-            state.put(record_of(candidate, newest))?;
-        }
+    // A phrase whose label is not FLAT is on the list of each day, so that the days that follow label it too, whether it is mentioned or not.
+    let is_new_day = today > clock.labelled_day;
+    let active = candidates.iter().filter(|one| one.label != Label::Flat && (is_new_day || one.is_changed()));
+    all(active.map(|one| add_to_list(state, &candidates_key(today, candidate_part(&one.phrase)), &one.phrase)))?;
+    clock.labelled_day = clock.labelled_day.max(today);
+    for candidate in candidates.iter().filter(|one| one.is_changed()) {
+        state.put(record_of(candidate, newest))?;
     }
     remember_board(state, newest, candidates)
 }

@@ -203,6 +203,29 @@ fn a_burst_rises_and_ends() {
     assert_eq!(world.source::<Board>(BOARD_KEY).unwrap().phrases, Vec::<String>::new());
 }
 
+/// Proves that a phrase that cools in the middle of a day is labelled on the days that follow too, though no list of stories names it any more: it is flat
+/// again when its past is as quiet.
+#[test]
+fn a_phrase_that_cools_is_flat_again() {
+    let mut world = World::default();
+    for day in 0..16 {
+        for hour in 1..4 {
+            world.story(START + day * 24 + hour, &format!("a{hour}"), "Weekly digest");
+        }
+        world.quiet(START + day * 24..START + (day + 1) * 24);
+    }
+    // The last story has less than two others within 24 hours.
+    world.story(START + 16 * 24 + 2, "a1", "Weekly digest");
+    let cools = START + 17 * 24 + 2;
+    world.quiet(START + 16 * 24..cools);
+    assert_eq!(world.label("weekly digest"), "FLAT");
+    world.quiet(cools..cools + 1);
+    assert_eq!(world.label("weekly digest"), "COOLING");
+    world.quiet(cools + 1..START + 30 * 24);
+    let of: Vec<&str> = world.changes.iter().filter(|(phrase, _)| phrase == "weekly digest").map(|(_, label)| label.as_str()).collect();
+    assert_eq!(of, ["COOLING", "FLAT"]);
+}
+
 /// Proves that twenty stories of one author change no label, and that blocked words have none.
 #[test]
 fn one_author_and_blocked_words_have_no_label() {
