@@ -189,27 +189,35 @@ impl Ledger {
 
     /// Compares the page views of the articles whose titles are the phrases with those of the weeks before.
     pub(crate) async fn views(&self, phrases: &[String], min_multiple: f64) -> Result<Vec<Option<ViewsMeasure>>, Problem> {
-        let today = self.newest.div_euclid(DAY_HOURS);
-        let first = today - STALE_DAYS - PAST_DAYS;
-        let weeks = week_of_day(first)..=week_of_day(today);
-        let is_newest = self.at.seq == self.at.last;
-        let lowest: Lowest = if is_newest {
-            rows::<LowestRow>(&self.at, &[LOWEST_KEY.to_owned()]).await?.pop().flatten().unwrap_or_default().days
-        } else {
-            index::entries::<DayEntry>(&self.at, LOWEST_TERM, weeks.clone()).await?.into_iter().collect()
+        let (lowest, views) = match self.views_by_rows(phrases).await? {
+            Some(known) => known,
+            None => self.views_by_index(phrases).await?,
         };
-        let Some(day) = newest_day(&lowest, today) else { return Ok(vec![None; phrases.len()]) };
-        let views: Vec<Views> = if is_newest {
-            let keys: Vec<String> = phrases.iter().map(|phrase| views_key(phrase)).collect();
-            rows::<ViewsRow>(&self.at, &keys).await?.into_iter().map(|row| row.unwrap_or_default().days).collect()
-        } else {
-            let read = phrases.iter().map(async |phrase| {
-                let entries = index::entries::<DayEntry>(&self.at, &views_term(phrase), weeks.clone()).await?;
-                Ok::<_, Problem>(Views(entries.into_iter().collect()))
-            });
-            try_join_all(read).await?
-        };
+        let Some(day) = newest_day(&lowest, self.newest.div_euclid(DAY_HOURS)) else { return Ok(vec![None; phrases.len()]) };
         Ok(views.iter().map(|views| views.measure(day, &lowest, min_multiple)).collect())
+    }
+
+    /// The fewest views of each day and the views of the phrases, from rows; `None` if the view moved on, because rows hold the newest views only.
+    async fn views_by_rows(&self, phrases: &[String]) -> Result<Option<(Lowest, Vec<Views>)>, Problem> {
+        if self.at.seq != self.at.last {
+            return Ok(None);
+        }
+        let lowest = rows::<LowestRow>(&self.at, &[LOWEST_KEY.to_owned()]).await?.pop().flatten().unwrap_or_default().days;
+        let keys: Vec<String> = phrases.iter().map(|phrase| views_key(phrase)).collect();
+        let views = rows::<ViewsRow>(&self.at, &keys).await?.into_iter().map(|row| row.unwrap_or_default().days).collect();
+        Ok(is_unmoved(&self.at).await?.then_some((lowest, views)))
+    }
+
+    /// The fewest views of each day and the views of the phrases, from the index.
+    async fn views_by_index(&self, phrases: &[String]) -> Result<(Lowest, Vec<Views>), Problem> {
+        let today = self.newest.div_euclid(DAY_HOURS);
+        let weeks = week_of_day(today - STALE_DAYS - PAST_DAYS)..=week_of_day(today);
+        let lowest = index::entries::<DayEntry>(&self.at, LOWEST_TERM, weeks.clone()).await?.into_iter().collect();
+        let read = phrases.iter().map(async |phrase| {
+            let entries = index::entries::<DayEntry>(&self.at, &views_term(phrase), weeks.clone()).await?;
+            Ok::<_, Problem>(Views(entries.into_iter().collect()))
+        });
+        Ok((lowest, try_join_all(read).await?))
     }
 
     /// The phrases that rise at the newest hour, for the default question.
@@ -248,4 +256,63 @@ pub(crate) async fn rows<T: DeserializeOwned>(at: &Position, keys: &[String]) ->
     let keys: Vec<_> = keys.iter().map(|key| key![key.as_str()]).collect();
     let rows = at.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
     rows.into_iter().map(|row| row.map(|row| stored(TABLES.sources, &row)).transpose()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use feed::testing::World;
+    use fold::records::Rules;
+    use schemas::tables::Write;
+    use velocity::label::Label;
+    use view_store::{Checkpoint, View, ViewStore};
+
+    use super::*;
+    use crate::rules::PhrasesRules;
+
+    const NEWEST: i64 = 480_000;
+    const TODAY: i64 = NEWEST.div_euclid(DAY_HOURS);
+
+    /// Writes a row of decision state and its entries in the index, as a change with a seq does.
+    async fn write(view: &dyn View, seq: u64, key: &str, value: &impl serde::Serialize) {
+        let json = serde_json::to_string(value).unwrap();
+        let mut writes = PhrasesRules::index(key, &json, Seq(seq));
+        writes.push(Write::put(TABLES.sources, key![key], Bytes::from(json)));
+        view.commit(writes, &Checkpoint { seq: Seq(seq), ..Checkpoint::default() }).await.unwrap();
+    }
+
+    /// The views of an article: 100 on each day before the last one, and so many on that one.
+    fn views_until(last: i64, views: i64) -> Views {
+        Views((last - PAST_DAYS..last).map(|day| (day, 100)).chain([(last, views)]).collect())
+    }
+
+    /// Proves that a ledger that was kept since its position was the newest one does not read page views of later changes: the label of the views as of that
+    /// position remains.
+    #[tokio::test]
+    async fn kept_ledgers_read_no_later_views() {
+        let world = World::new().await;
+        let view: Arc<dyn View> = world.store.live(TABLES.view).await.unwrap();
+        let ctx = world.context((NEWEST + 1) * HOUR_MS);
+        let mut seq = 0;
+        let lowest = |last: i64| LowestRow { days: (last - PAST_DAYS..=last).map(|day| (day, 50)).collect(), day: last };
+        for day in TODAY - PAST_DAYS - 1..TODAY {
+            seq += 2;
+            write(&*view, seq - 1, LOWEST_KEY, &lowest(day)).await;
+            write(&*view, seq, &views_key("agent mesh"), &ViewsRow { days: views_until(day, 100), day }).await;
+        }
+        write(&*view, seq + 1, &day_key(TODAY), &DayRow::from([(0, Hour { stories: 50, is_complete: true })])).await;
+        write(&*view, seq + 2, CLOCK_KEY, &Clock { newest: NEWEST, ..Clock::default() }).await;
+        seq += 2;
+        let of = async |at_seq: u64, last: u64| {
+            let now = ctx.clock.now();
+            let at = Position { view: Arc::clone(&view), seq: Seq(at_seq), last: Seq(last), now, clock_time: now };
+            let ledger = Ledger::of(&ctx, &at, 24).await.unwrap().unwrap();
+            ledger.views(&["agent mesh".to_owned()], 3.0).await.unwrap()[0].map(|views| (views.label, views.views))
+        };
+        assert_eq!(of(seq, seq).await, Some((Label::Flat, 100)));
+        write(&*view, seq + 1, &views_key("agent mesh"), &ViewsRow { days: views_until(TODAY, 900), day: TODAY }).await;
+        write(&*view, seq + 2, LOWEST_KEY, &lowest(TODAY)).await;
+        assert_eq!(of(seq + 2, seq + 2).await, Some((Label::Rising, 900)));
+        assert_eq!(of(seq, seq + 2).await, Some((Label::Flat, 100)));
+    }
 }
