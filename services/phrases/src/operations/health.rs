@@ -59,21 +59,41 @@ impl HealthFields for Sources {
         let this_week = week_of_day(now_hour.div_euclid(DAY_HOURS));
         let days = index::entries::<DayEntry>(at, LOWEST_TERM, this_week - WEEKS_SEARCHED..=this_week).await?;
         let views = days.iter().map(|(day, _)| day * DAY_HOURS + DAY_HOURS - 1).max();
-        // A time that has passed is that of `asOf`.
-        let as_of = (at.now < ctx.clock.now() && at.seq < at.last).then(|| at.now.to_string());
         Ok(Self {
             sources: vec![
                 Status::new("hacker_news", stories, now_hour, STORIES_LATE_HOURS),
                 Status::new("wikimedia", views, now_hour, VIEWS_LATE_HOURS),
             ],
-            registry: registry(ctx, at, as_of.as_deref()).await?,
+            registry: registry(ctx, at, as_of(at).as_deref()).await?,
         })
     }
 }
 
+/// The time as of which the register is read: the one that `asOf` named; `None` for now. The register can have changed since then where no label has.
+fn as_of(at: &Position) -> Option<String> {
+    (at.now < at.clock_time).then(|| at.now.to_string())
+}
+
 #[cfg(test)]
 mod tests {
+    use feed::testing::World;
+    use schemas::position::Seq;
+    use view_store::ViewStore;
+
     use super::*;
+    use crate::record::TABLES;
+
+    /// Proves that the register is read as of the time of `asOf`, also if no label has changed since, and as of now without it.
+    #[tokio::test]
+    async fn the_register_is_of_the_same_time() {
+        let world = World::new().await;
+        let view = world.store.live(TABLES.view).await.unwrap();
+        let clock_time = "2026-11-20T14:00:00Z".parse().unwrap();
+        for (now, expected) in [("2026-11-20T14:00:00Z", None), ("2026-11-01T00:00:00Z", Some("2026-11-01T00:00:00Z"))] {
+            let at = Position { view: view.clone(), seq: Seq(5), last: Seq(5), now: now.parse().unwrap(), clock_time };
+            assert_eq!(as_of(&at).as_deref(), expected);
+        }
+    }
 
     /// Proves when a source is late.
     #[test]
