@@ -142,7 +142,7 @@ pub struct Due {
     /// Days left; negative when passed.
     pub days_left: Option<i32>,
     /// What the answer is based on, in a sentence.
-    pub basis: String,
+    pub basis: &'static str,
     /// Each limit.
     pub limits: Vec<LimitDue>,
 }
@@ -151,7 +151,7 @@ pub struct Due {
 #[must_use]
 pub fn due(directive: &Directive, record: Option<&DoneWork>, usage: &Usage, is_superseded: bool) -> Due {
     let compliance = &directive.compliance;
-    let without = |status: DueStatus, basis: &str| Due {
+    let without = |status: DueStatus, basis: &'static str| Due {
         status,
         by_hours: None,
         by_cycles: None,
@@ -159,7 +159,7 @@ pub fn due(directive: &Directive, record: Option<&DoneWork>, usage: &Usage, is_s
         hours_left: None,
         cycles_left: None,
         days_left: None,
-        basis: basis.to_owned(),
+        basis,
         limits: Vec::new(),
     };
     if is_superseded {
@@ -168,46 +168,43 @@ pub fn due(directive: &Directive, record: Option<&DoneWork>, usage: &Usage, is_s
     if record.is_some_and(|record| record.is_terminated) {
         return without(DueStatus::Terminated, "a terminating action is recorded");
     }
-    let recurring: Vec<usize> = positions(&compliance.limits, LimitKind::Recurring);
     let Some(record) = record else {
-        let initial = positions(&compliance.limits, LimitKind::Initial);
         let effective = directive.effective.map(|(date, _)| date);
-        let limits: Vec<LimitDue> =
-            initial.iter().filter_map(|at| initial_due(*at, compliance.limits.get(*at)?, effective, usage)).collect();
+        let initial = of_kind(&compliance.limits, LimitKind::Initial);
+        let limits: Vec<LimitDue> = initial.filter_map(|(at, limit)| initial_due(at, limit, effective, usage)).collect();
         let mut due = combined(&compliance.limits, limits, usage);
         due.status = DueStatus::DueUnknown;
         due.basis = if due.limits.is_empty() {
             "no record of compliance"
         } else {
             "no record of compliance; the first limits of the directive are shown"
-        }
-        .to_owned();
+        };
         return due;
     };
     match compliance.recurring {
         Recurring::No => without(DueStatus::Done, "a directive without repetition, with a record of compliance"),
         Recurring::Unknown => without(DueStatus::DueUnknown, "the text does not say whether the actions recur"),
-        Recurring::Yes if recurring.is_empty() => {
-            without(DueStatus::DueUnknown, "the interval is in another document or could not be read")
-        }
         Recurring::Yes => {
-            let limits: Vec<LimitDue> =
-                recurring.iter().filter_map(|at| Some(next_due(*at, compliance.limits.get(*at)?, record, usage))).collect();
+            let recurring = of_kind(&compliance.limits, LimitKind::Recurring);
+            let limits: Vec<LimitDue> = recurring.map(|(at, limit)| next_due(at, limit, record, usage)).collect();
+            if limits.is_empty() {
+                return without(DueStatus::DueUnknown, "the interval is in another document or could not be read");
+            }
             let is_partial = limits.iter().any(|due| due.status == DueStatus::DueUnknown);
             let mut due = combined(&compliance.limits, limits, usage);
             due.basis = if is_partial {
                 "the last record of compliance and the intervals; some need hours, cycles or a date that were not given"
             } else {
                 "the last record of compliance and the intervals of the directive"
-            }
-            .to_owned();
+            };
             due
         }
     }
 }
 
-fn positions(limits: &[Limit], kind: LimitKind) -> Vec<usize> {
-    limits.iter().enumerate().filter(|(_, limit)| limit.kind == kind).map(|(at, _)| at).collect()
+/// The limits of a kind, each with its position.
+fn of_kind(limits: &[Limit], kind: LimitKind) -> impl Iterator<Item = (usize, &Limit)> {
+    limits.iter().enumerate().filter(move |(_, limit)| limit.kind == kind)
 }
 
 /// The limit of a repetition: the record and the interval.
@@ -305,7 +302,7 @@ fn combined(all: &[Limit], limits: Vec<LimitDue>, usage: &Usage) -> Due {
         by_hours,
         by_cycles,
         by_date,
-        basis: String::new(),
+        basis: "",
         limits,
     }
 }

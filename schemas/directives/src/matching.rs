@@ -201,12 +201,19 @@ impl Outcome {
     fn none(reason: Reason) -> Self {
         Self { verdict: Verdict::None, reasons: vec![reason], span: None, is_span_of_summary: false, cannot_decide: Vec::new() }
     }
+
+    /// Whether the serial number of the aircraft can change the result: the text names the model or its series, and limits serial numbers.
+    #[must_use]
+    pub fn depends_on_serial(&self) -> bool {
+        let is_named = |reason: &Reason| matches!(reason, Reason::ModelNamed | Reason::SeriesNamed);
+        self.cannot_decide.contains(&CannotDecide::SerialRange) && self.reasons.iter().any(is_named)
+    }
 }
 
 /// Compares a directive with an aircraft.
 ///
-/// The serial number changes no result without [`CannotDecide::SerialRange`], and never whether a directive is for the aircraft at all: so one comparison
-/// without it serves all aircraft of the same names but for those results.
+/// The serial number changes results that [depend on it](Outcome::depends_on_serial) only, and never whether a directive is for the aircraft at all: so one
+/// comparison without it serves all aircraft of the same names but for those results.
 #[must_use]
 pub fn compare(directive: &Directive, aircraft: &ResolvedAircraft) -> Outcome {
     let mut outcome = match directive.product {

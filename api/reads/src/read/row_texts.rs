@@ -26,9 +26,32 @@ impl RowTexts {
     /// Begins a row. Its JSON must be added to the returned text.
     pub fn row(&mut self) -> &mut Vec<u8> {
         if self.last.len() >= PART_BYTES {
-            let full = std::mem::replace(&mut self.last, Vec::with_capacity(PART_BYTES + PART_BYTES / 4));
+            self.begin_part(PART_BYTES + PART_BYTES / 4);
+        }
+        self.begin()
+    }
+
+    /// Begins a row of about so many bytes, which may be many: the part that it is written to has room for it, so that no text is copied while the part
+    /// grows. Its JSON must be added to the returned text.
+    pub fn row_of(&mut self, bytes: usize) -> &mut Vec<u8> {
+        // One more for the comma.
+        let room = bytes + 1;
+        if self.last.len() >= PART_BYTES || self.last.len() + room > self.last.capacity() {
+            // A long row has a part of its own.
+            self.begin_part(if room > PART_BYTES / 4 { room } else { PART_BYTES });
+        }
+        self.begin()
+    }
+
+    /// Ends the part that is being written, if it has a row, and begins one with room for so many bytes.
+    fn begin_part(&mut self, bytes: usize) {
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(bytes));
+        if !full.is_empty() {
             self.parts.push(Bytes::from(full));
         }
+    }
+
+    fn begin(&mut self) -> &mut Vec<u8> {
         if self.count > 0 {
             self.last.push(b',');
         }
@@ -133,6 +156,23 @@ mod tests {
             assert!(parts.iter().all(|part| part.len() < 2 * PART_BYTES) && (count < 2_000 || parts.len() > 4));
             assert_eq!(String::from_utf8(parts.concat()).unwrap(), expected.to_string(), "{list}");
         }
+    }
+
+    /// Proves that rows that say how long they are give the same text, in parts that do not grow while they are written, also if a row is longer than it said.
+    #[test]
+    fn rows_of_a_length() {
+        let (_, values) = rows_of(2_000);
+        let mut rows = RowTexts::default();
+        for (n, value) in values.iter().enumerate() {
+            let text = value.to_string();
+            let row = rows.row_of(if n % 100 == 7 { 1 } else { text.len() });
+            row.extend_from_slice(text.as_bytes());
+        }
+        let lengths: Vec<usize> = rows.parts.iter().map(Bytes::len).collect();
+        assert!(lengths.len() > 4 && lengths.iter().all(|bytes| *bytes < 2 * PART_BYTES), "{lengths:?}");
+        assert_eq!((rows.count(), json!(rows)), (2_000, json!(values)));
+        let row = rows.row_of(3 * PART_BYTES);
+        assert!(row.capacity() - row.len() >= 3 * PART_BYTES);
     }
 
     /// Proves that rows that are no JSON are an error.

@@ -184,7 +184,7 @@ impl Arguments {
         let checked = check(self.aircraft, reader)?;
         let (mut aircraft, mut notes, mut cannot_decide) = (RowTexts::default(), Vec::new(), BTreeMap::<CannotDecide, usize>::new());
         let write = |item: &CheckedItem, found: &[Compared], dues: &[NextDue]| {
-            item.write_assessment(found, dues, aircraft.row());
+            item.write_assessment(found, dues, aircraft.row_of(CheckedItem::assessment_bytes(found)));
             notes.extend(unknown_makes(item, found));
             for reason in found.iter().flat_map(|one| &one.outcome.cannot_decide) {
                 *cannot_decide.entry(*reason).or_default() += 1;
@@ -312,7 +312,7 @@ mod tests {
             let item = FleetItem { tail: "N1".to_owned(), make: "Pipper".to_owned(), model: "X-1".to_owned(), ..FleetItem::default() };
             let checked = check_items(vec![item]).unwrap();
             let outcome = directives::compare(&directive.stored.directive, &checked[0].aircraft);
-            let found = [Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }];
+            let found = [Compared::new(Arc::new(directive), outcome)];
             first_notes(&unknown_makes(&checked[0], &found))
         };
         assert!(note("Acme Winch", &[]).unwrap().starts_with("N1: the make \"Pipper\" is not known"));

@@ -226,7 +226,7 @@ mod tests {
         let compared = |record: &AirworthinessDirective| {
             let directive = SharedDirective::of(record.clone());
             let outcome = directives::compare(&directive.stored.directive, &checked.aircraft);
-            Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }
+            Compared::new(Arc::new(directive), outcome)
         };
         let found: Vec<Compared> = records.iter().map(compared).collect();
         let mut text = Vec::new();

@@ -5,16 +5,17 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use directives::{CannotDecide, Outcome, Product, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare, is_known_make, keys_for};
+use directives::{Outcome, Product, Reason, ResolvedAircraft, ResolvedModel, Verdict, compare, is_known_make, keys_for};
 use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::views::aviation::{AirworthinessDirective, BUCKET};
 use serde::Serialize;
 
 use super::followed::Aviation;
-use super::next_due::NextDue;
+use super::next_due::{NextDue, write_json};
 use super::shared_directive::{FIELDS_OF_AIRCRAFT, SharedDirective};
 use crate::FEED;
 use operation::problem::Problem;
@@ -22,8 +23,10 @@ use reads::read::Reader;
 
 /// The most bytes of comparisons in memory. When they are more, all of them are dropped.
 const COMPARISONS_BYTES_MAX: usize = 16 << 20;
-/// What a comparison needs in memory, in bytes.
-const COMPARISON_BYTES: usize = 256;
+/// What a comparison needs in memory without its text, in bytes.
+const COMPARISON_BYTES: usize = 320;
+/// How many bytes the JSON of when a directive is due has at most, with the comma after the directive.
+const DUE_BYTES: usize = 320;
 
 /// A directive that may apply to an aircraft.
 #[derive(Clone)]
@@ -31,10 +34,63 @@ pub struct Compared {
     /// The directive.
     pub directive: Arc<SharedDirective>,
     /// The result of the comparison: matching or possible.
-    pub outcome: Arc<Outcome>,
+    pub outcome: Arc<WrittenOutcome>,
+}
+
+/// The result of a comparison with the JSON of its fields, which is written once for all aircraft and calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenOutcome {
+    outcome: Outcome,
+    /// The fields with their names, one after another.
+    text: Box<str>,
+    /// Where each field of [`FIELDS_OF_AIRCRAFT`] ends in the text; `due` is not in it.
+    ends: [usize; FIELDS_OF_AIRCRAFT.len()],
+}
+
+impl WrittenOutcome {
+    fn new(directive: &SharedDirective, outcome: Outcome) -> Self {
+        let (mut text, mut ends) = (Vec::with_capacity(128), [0; FIELDS_OF_AIRCRAFT.len()]);
+        for (field, end) in FIELDS_OF_AIRCRAFT.into_iter().zip(&mut ends) {
+            match field {
+                "cannotDecide" => write_field(field, &outcome.cannot_decide, &mut text),
+                "match" => write_field(field, &outcome.verdict, &mut text),
+                "reasons" => write_field(field, &outcome.reasons, &mut text),
+                "span" => write_field(field, span(directive, &outcome), &mut text),
+                _ => {}
+            }
+            *end = text.len();
+        }
+        Self { outcome, text: String::from_utf8(text).unwrap_or_default().into(), ends }
+    }
+
+    /// The JSON of the field with this position in [`FIELDS_OF_AIRCRAFT`]; empty for `due`.
+    fn field(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+        let end = self.ends.get(at).copied().unwrap_or_default();
+        self.text.as_bytes().get(start..end).unwrap_or_default()
+    }
+}
+
+impl Deref for WrittenOutcome {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.outcome
+    }
+}
+
+/// The text of a directive that names the model, or that could not be read.
+pub(crate) fn span<'a>(directive: &'a SharedDirective, outcome: &Outcome) -> &'a str {
+    outcome.span.map(|span| span.of(&directive.stored.text)).unwrap_or_default()
 }
 
 impl Compared {
+    /// A directive with the result of its comparison.
+    pub(crate) fn new(directive: Arc<SharedDirective>, outcome: Outcome) -> Self {
+        let outcome = Arc::new(WrittenOutcome::new(&directive, outcome));
+        Self { directive, outcome }
+    }
+
     /// The order of answers: the newest effective date first, then by number.
     fn order(&self, other: &Self) -> Ordering {
         let (one, two) = (&self.directive, &other.directive);
@@ -48,24 +104,21 @@ impl Compared {
         self.directive.product() != Product::Aircraft && is_found_by_name
     }
 
-    /// The text that names the model, or that could not be read.
-    #[must_use]
-    pub fn span(&self) -> &str {
-        self.outcome.span.map(|span| span.of(&self.directive.stored.text)).unwrap_or_default()
+    /// How many bytes the JSON of the directive has with when it is due, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.directive.json_bytes() + self.outcome.text.len() + DUE_BYTES
     }
 
     /// Adds the JSON of the directive to a text: with when it is due, as a directive of an assessment, or without, as a match.
     pub(crate) fn write(&self, due: Option<&NextDue>, out: &mut Vec<u8>) {
-        let outcome = &*self.outcome;
         for (at, field) in FIELDS_OF_AIRCRAFT.into_iter().enumerate() {
             out.extend_from_slice(self.directive.json(at));
-            match (field, due) {
-                ("cannotDecide", _) => write_field(field, &outcome.cannot_decide, out),
-                ("match", _) => write_field(field, &outcome.verdict, out),
-                ("reasons", _) => write_field(field, &outcome.reasons, out),
-                ("span", _) => write_field(field, self.span(), out),
-                (_, Some(due)) => write_field(field, &due.written(), out),
-                (_, None) => {}
+            match due {
+                Some(due) if field == "due" => {
+                    write_name(field, out);
+                    due.write(out);
+                }
+                _ => out.extend_from_slice(self.outcome.field(at)),
             }
         }
         out.extend_from_slice(self.directive.json(FIELDS_OF_AIRCRAFT.len()));
@@ -74,12 +127,15 @@ impl Compared {
 
 /// Adds a field that is not the first one of its object.
 fn write_field<T: Serialize + ?Sized>(name: &str, value: &T, out: &mut Vec<u8>) {
+    write_name(name, out);
+    write_json(name, value, out);
+}
+
+/// Adds the name of a field that is not the first one of its object.
+fn write_name(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
-    if let Err(error) = serde_json::to_writer(&mut *out, value) {
-        tracing::error!(%error, name, "a field of a directive cannot be written");
-    }
 }
 
 /// The directives of a list.
@@ -144,11 +200,10 @@ fn with_serial(found: &Found, aircraft: &ResolvedAircraft) -> Found {
         return Arc::clone(found);
     }
     let with_serial = |one: &Compared| {
-        if !one.outcome.cannot_decide.contains(&CannotDecide::SerialRange) {
+        if !one.outcome.depends_on_serial() {
             return one.clone();
         }
-        let outcome = compare(&one.directive.stored.directive, aircraft);
-        Compared { directive: Arc::clone(&one.directive), outcome: Arc::new(outcome) }
+        Compared::new(Arc::clone(&one.directive), compare(&one.directive.stored.directive, aircraft))
     };
     Arc::new(found.iter().map(with_serial).collect())
 }
@@ -169,8 +224,7 @@ fn compare_all(lists: &[Arc<List>], names: &ResolvedAircraft) -> Vec<FoundAt> {
             }
             let outcome = compare(&directive.stored.directive, names);
             if outcome.verdict > Verdict::None {
-                let compared = Compared { directive: Arc::clone(directive), outcome: Arc::new(outcome) };
-                found.push(FoundAt { at: (list_at, at), compared });
+                found.push(FoundAt { at: (list_at, at), compared: Compared::new(Arc::clone(directive), outcome) });
             }
         }
     }
@@ -181,13 +235,14 @@ fn compare_all(lists: &[Arc<List>], names: &ResolvedAircraft) -> Vec<FoundAt> {
 /// The comparisons that were made with an aircraft. They hold no directive: the lists do, as long as they are current.
 struct Known {
     lists: Vec<Weak<List>>,
-    found: Vec<((usize, usize), Arc<Outcome>)>,
+    found: Vec<((usize, usize), Arc<WrittenOutcome>)>,
 }
 
 impl Known {
     /// What it needs in memory, with its key, in bytes.
     fn bytes(&self) -> usize {
-        COMPARISON_BYTES * (8 + self.lists.len() + self.found.len())
+        let texts: usize = self.found.iter().map(|(_, outcome)| outcome.text.len()).sum();
+        COMPARISON_BYTES * (8 + self.lists.len() + self.found.len()) + texts
     }
 
     /// What was found, if it was made of the same lists.
@@ -196,7 +251,7 @@ impl Known {
         if self.lists.len() != lists.len() || !self.lists.iter().zip(lists).all(is_same) {
             return None;
         }
-        let compared = |((list, at), outcome): &((usize, usize), Arc<Outcome>)| {
+        let compared = |((list, at), outcome): &((usize, usize), Arc<WrittenOutcome>)| {
             let directive = lists.get(*list)?.get(*at)?;
             Some(Compared { directive: Arc::clone(directive), outcome: Arc::clone(outcome) })
         };
@@ -207,7 +262,14 @@ impl Known {
 /// The comparisons of all calls, by aircraft without serial numbers.
 #[derive(Default)]
 struct KnownComparisons {
-    known: Mutex<HashMap<ResolvedAircraft, Arc<Known>>>,
+    known: Mutex<BoundedComparisons>,
+}
+
+/// Comparisons with the bytes that all of them need.
+#[derive(Default)]
+struct BoundedComparisons {
+    by_aircraft: HashMap<ResolvedAircraft, Arc<Known>>,
+    bytes: usize,
 }
 
 impl Part for KnownComparisons {}
@@ -215,7 +277,7 @@ impl Part for KnownComparisons {}
 impl KnownComparisons {
     /// What is found in some lists, compared unless it was compared before.
     fn found(&self, lists: &[Arc<List>], names: &ResolvedAircraft) -> Found {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(names).map(Arc::clone);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).by_aircraft.get(names).map(Arc::clone);
         if let Some(found) = known.and_then(|known| known.found(lists)) {
             return found;
         }
@@ -226,11 +288,14 @@ impl KnownComparisons {
     }
 
     fn add(&self, names: &ResolvedAircraft, known: Known) {
-        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.values().map(|known| known.bytes()).sum::<usize>() + known.bytes() > COMPARISONS_BYTES_MAX {
-            all.clear();
+        let (bytes, mut all) = (known.bytes(), self.known.lock().unwrap_or_else(PoisonError::into_inner));
+        if all.bytes + bytes > COMPARISONS_BYTES_MAX {
+            *all = BoundedComparisons::default();
         }
-        all.insert(names.clone(), Arc::new(known));
+        all.bytes += bytes;
+        if let Some(before) = all.by_aircraft.insert(names.clone(), Arc::new(known)) {
+            all.bytes -= before.bytes();
+        }
     }
 }
 
@@ -335,6 +400,9 @@ mod tests {
                     assert_eq!(given.outcome, expected.compared.outcome, "{model} {serial:?} {}", given.directive.ad_number());
                     listed.extend(given.outcome.reasons.iter().copied());
                 }
+                // A directive for another model of the series is not compared again: no list says to which model it belongs.
+                let is_shared = |(given, one): (&Compared, &Compared)| Arc::ptr_eq(&given.outcome, &one.outcome);
+                assert!(model != "PA-28-180" || given.iter().zip(found.iter()).all(is_shared));
             }
         }
         assert!(listed.contains(&Reason::SerialListed) && listed.contains(&Reason::SerialNotListed), "{listed:?}");

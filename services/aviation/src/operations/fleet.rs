@@ -20,6 +20,8 @@ use reads::read::text_around;
 
 /// The longest tail number, in characters.
 const TAIL_CHARS_MAX: usize = 10;
+/// How many bytes the JSON of an assessment has at most without its directives, unless its names have many signs that JSON escapes.
+const ASSESSMENT_BYTES: usize = 1_024;
 
 /// A record of compliance with a directive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -232,6 +234,12 @@ impl CheckedItem {
         found.iter().map(|compared| self.due(compared, today)).collect()
     }
 
+    /// How many bytes the JSON of an assessment with some directives has, about.
+    #[must_use]
+    pub fn assessment_bytes(found: &[Compared]) -> usize {
+        ASSESSMENT_BYTES + found.iter().map(Compared::bytes).sum::<usize>()
+    }
+
     /// Adds the JSON of the aircraft's [`Assessment`] to a text. `dues` says when each directive is next due.
     pub fn write_assessment(&self, found: &[Compared], dues: &[NextDue], out: &mut Vec<u8>) {
         let assessment = Assessment {
@@ -303,6 +311,7 @@ mod tests {
     use jiff::civil::date;
     use schemas::views::aviation::AirworthinessDirective;
 
+    use super::super::comparisons::span;
     use super::super::shared_directive::SharedDirective;
 
     use super::*;
@@ -314,7 +323,7 @@ mod tests {
     fn compared(record: AirworthinessDirective, checked: &CheckedItem) -> Compared {
         let directive = SharedDirective::of(record);
         let outcome = directives::compare(&directive.stored.directive, &checked.aircraft);
-        Compared { directive: Arc::new(directive), outcome: Arc::new(outcome) }
+        Compared::new(Arc::new(directive), outcome)
     }
 
     /// Proves that the text of an assessment is the value of the answer as its schema describes it, byte for byte, for directives with all fields and with
@@ -341,10 +350,12 @@ mod tests {
         let records = [record("2026-15-05", "4000"), record("2026-15-06", "5000")];
         let found: Vec<Compared> = records.iter().map(|record| compared(record.clone(), &checked)).collect();
         let dues = checked.dues(&found, date(2026, 11, 20));
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(CheckedItem::assessment_bytes(&found));
+        let capacity = text.capacity();
         checked.write_assessment(&found, &dues, &mut text);
+        assert_eq!(text.capacity(), capacity, "the text grew while it was written");
         let directives = records.into_iter().zip(found.iter().zip(dues)).map(|(record, (compared, due))| {
-            let (outcome, span) = ((*compared.outcome).clone(), compared.span().to_owned());
+            let (outcome, span) = ((**compared.outcome).clone(), span(&compared.directive, &compared.outcome).to_owned());
             let directive = DirectiveMatch {
                 verdict: outcome.verdict,
                 reasons: outcome.reasons,

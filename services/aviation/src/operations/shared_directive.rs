@@ -61,6 +61,11 @@ impl SharedDirective {
         self.texts.piece(at.min(FIELDS_OF_AIRCRAFT.len()))
     }
 
+    /// How many bytes all these pieces have.
+    pub(crate) fn json_bytes(&self) -> usize {
+        self.texts.ends.get(JSON_PIECES - 1).copied().unwrap_or_default()
+    }
+
     /// The number of the directive.
     #[must_use]
     pub fn ad_number(&self) -> &str {
