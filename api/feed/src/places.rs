@@ -9,71 +9,39 @@
 //!
 //! What a walk without a condition found is remembered for the position: further pages of the same part read their own places only.
 
-use std::ops::RangeInclusive;
+mod reading;
+mod segment;
+
 use std::sync::Arc;
 use std::vec;
 
-use futures_util::future::try_join_all;
-use jiff::civil::Date;
-use operation::context::{Context, Part as _, store_problem, stored};
+use futures_util::future::try_join;
+use operation::context::{Context, Part as _};
 use operation::problem::Problem;
 use quick_cache::sync::Cache;
 use schemas::error_code::ErrorCode;
-use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::{Datum, Key, Table};
-use schemas::views::records::{PlaceRow, Record, day_number, month_number};
+use schemas::tables::Table;
+use schemas::views::records::Record;
 use serde::{Deserialize, Serialize};
-use view_store::{Range, View};
 
+use self::reading::{ROWS_MAX, ROWS_PER_READ, Reading};
+pub use self::segment::Segment;
+use self::segment::Spot;
 use crate::position::Position;
 use crate::query::Feed;
 use crate::{Feeds, cursor};
 
 /// The most places that one call walks.
 pub const PLACES_MAX: usize = 2_000;
-/// The most rows that one call reads: some are places that a record no longer has, or does not have yet.
-const ROWS_MAX: usize = 3 * PLACES_MAX;
-/// The most rows of a bucket that are read at a time.
-const ROWS_PER_READ: usize = 500;
-/// The most rows of a bucket that are read at a time after buckets without rows: the embedded store reads so few on the caller's thread. A part of all days
-/// has thousands of buckets, of which nearly all are empty. Several buckets are read at once, and all rows after the first bucket with more rows than this
-/// are read again, so it is small: a list that shows days to come has a year of empty months before the first full one.
-const ROWS_PER_PROBE: usize = 20;
-/// The most buckets that are read at a time. A walk begins with one and reads four times as many in each further round, until a bucket has more rows than
-/// are read at a time.
-const BUCKETS_AT_ONCE: usize = 16;
+/// The most rows of a bucket that are read at a time once the page is full, to count the other places: with the first read, all that a call walks.
+const ROWS_PER_COUNT: usize = PLACES_MAX - ROWS_PER_READ;
 /// The fewest rows of a bucket that are read at a time for one page, so that places that are no longer held do not cost many reads.
 const ROWS_PER_PAGE_MIN: usize = 64;
 /// How many parts of lists of a service are remembered, each at one position, with about 500 bytes.
 const EXTENTS_MAX: usize = 4_096;
 /// Starts the text of a place, which is signed as the cursors of feeds are. No filter of a feed starts like this.
 const PLACE: &str = "place/";
-
-/// A segment of a ranked list: its buckets in order, and the ranks within them, first and last included.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Segment {
-    /// The buckets that can hold places of the part.
-    pub buckets: RangeInclusive<i64>,
-    /// The ranks.
-    pub ranks: RangeInclusive<i64>,
-}
-
-impl Segment {
-    /// The places of some days in a list that shows the newest day first.
-    #[must_use]
-    pub fn newest_first(days: &RangeInclusive<Date>) -> Self {
-        let Self { buckets, ranks } = Self::soonest_first(days);
-        Self { buckets: -buckets.end()..=-buckets.start(), ranks: -ranks.end()..=-ranks.start() }
-    }
-
-    /// The places of some days in a list that shows the earliest day first.
-    #[must_use]
-    pub fn soonest_first(days: &RangeInclusive<Date>) -> Self {
-        let (first, last) = (*days.start(), *days.end());
-        Self { buckets: month_number(first)..=month_number(last), ranks: day_number(first)..=day_number(last) }
-    }
-}
 
 /// A question for a page of a ranked list.
 #[derive(Clone, Debug)]
@@ -103,14 +71,6 @@ pub struct Ranked<R> {
 
 /// A condition that a record must meet to be in a page.
 pub type Selects<'a, R> = &'a (dyn Fn(&R) -> bool + Send + Sync);
-
-/// A place in the order of a list.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Spot {
-    bucket: i64,
-    rank: i64,
-    id: String,
-}
 
 /// What a walk from the start of a part of a list found, if every place matches. It never changes, since it is of one position.
 #[derive(Debug)]
@@ -157,7 +117,7 @@ impl Feed {
         walk: Walk<'_>,
         selects: Option<Selects<'_, R>>,
     ) -> Result<Ranked<R>, Problem> {
-        match self.walked(ctx, at, &walk, selects).await? {
+        match self.walked(ctx, at, &walk, selects, true).await? {
             Some(page) => self.answer_of(ctx, at, &walk, page).await,
             None => Ok(Ranked { items: Vec::new(), total: Some(0), next: None }),
         }
@@ -191,27 +151,28 @@ impl Feed {
     /// # Errors
     /// `cursor-invalid` for an `after` that is not one of this list and filter; `unavailable`.
     pub async fn ranked_ids<R: Record>(&self, ctx: &Context, at: &Position, walk: Walk<'_>) -> Result<Ranked<String>, Problem> {
-        let Some(page) = self.walked::<R>(ctx, at, &walk, None).await? else {
+        let Some(page) = self.walked::<R>(ctx, at, &walk, None, false).await? else {
             return Ok(Ranked { items: Vec::new(), total: Some(0), next: None });
         };
         let (total, next) = self.end_of(ctx, &walk, &page);
         Ok(Ranked { items: page.items.into_iter().map(|(spot, _)| spot.id).collect(), total, next })
     }
 
-    /// The walk to a page; `None` if the service has no lists.
+    /// The walk to a page; `None` if the service has no lists. `is_for_records`: the records of the page are wanted, too.
     async fn walked<R: Record>(
         &self,
         ctx: &Context,
         at: &Position,
         walk: &Walk<'_>,
         selects: Option<Selects<'_, R>>,
+        is_for_records: bool,
     ) -> Result<Option<Walked<R>>, Problem> {
         let Some(table) = self.tables.places else { return Ok(None) };
         let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?;
         let (after, is_far) = after.map_or((None, false), |token| (Some(token.spot), token.is_far));
         if !is_far {
             let page = match selects {
-                None => self.walk_of_all(ctx, at, table, walk, after.as_ref()).await?,
+                None => self.walk_of_all(ctx, at, table, walk, after.as_ref(), is_for_records).await?,
                 Some(_) => self.walk(at, table, walk, after.as_ref(), Reach::default(), selects).await?,
             };
             // Entries that were added in front can move a place out of the reach of a walk from the start.
@@ -226,7 +187,7 @@ impl Feed {
     async fn walked_page<R: Record>(&self, ctx: &Context, at: &Position, walk: &Walk<'_>) -> Result<Option<Walked<R>>, Problem> {
         let Some(table) = self.tables.places else { return Ok(None) };
         let after = walk.after.map(|text| self.place_of(ctx, walk, text)).transpose()?.map(|token| token.spot);
-        let reach = Reach { is_far: after.is_some(), is_counted: false };
+        let reach = Reach { is_far: after.is_some(), is_counted: false, is_for_records: false };
         self.walk(at, table, walk, after.as_ref(), reach, None).await.map(Some)
     }
 
@@ -238,13 +199,14 @@ impl Feed {
         table: &'static Table,
         walk: &Walk<'_>,
         after: Option<&Spot>,
+        is_for_records: bool,
     ) -> Result<Walked<R>, Problem> {
         let extents = Feeds::of(ctx).cached_for(&self.source, &*at.view, Extents::new);
         let key = (walk.list.to_owned(), walk.part.clone(), at.seq);
         if let Some(extent) = extents.0.get(&key) {
             return page_within(at, table, walk, after, &extent).await;
         }
-        let page = self.walk(at, table, walk, after, Reach::default(), None).await?;
+        let page = self.walk(at, table, walk, after, Reach { is_for_records, ..Reach::default() }, None).await?;
         extents.0.insert(key, Arc::new(page.extent()));
         Ok(page)
     }
@@ -277,18 +239,46 @@ impl Feed {
     ) -> Result<Walked<R>, Problem> {
         let start = after.filter(|_| reach.is_far).cloned();
         let rows_at_once = if reach.is_counted { ROWS_PER_READ } else { rows_of_page(walk.limit) };
-        let mut reading = Reading { rows_at_once, ..Reading::new(at, table, walk.list, &walk.part, start) };
+        // Records that a condition reads are in memory together, so their places are read in smaller parts.
+        let rows_at_once_max = if reach.is_counted && selects.is_none() { ROWS_PER_COUNT } else { ROWS_PER_READ };
+        let mut reading = Reading::new(at, table, walk.list, &walk.part, start).with_rows_at_once(rows_at_once, rows_at_once_max);
         let mut page = Walked { reach, ..Walked::default() };
+        let is_for_records = reach.is_for_records && selects.is_none();
+        if self.walk_on(at, (&mut reading, &mut page), walk, after, selects, is_for_records).await? {
+            return Ok(page);
+        }
+        // The page is full. Its records are read while the places after it are counted.
+        let ids: Vec<String> = page.items.iter().map(|(spot, _)| spot.id.clone()).collect();
+        let rest = self.walk_on(at, (&mut reading, &mut page), walk, after, selects, false);
+        let (_, records) = try_join(rest, self.records_by_id::<R>(at, &ids)).await?;
+        for ((_, item), record) in page.items.iter_mut().zip(records) {
+            *item = record;
+        }
+        Ok(page)
+    }
+
+    /// Walks on. Returns true at the end of the walk, and false if it stops before because the page is full, which it does if `stops_after_page` is set.
+    async fn walk_on<R: Record>(
+        &self,
+        at: &Position,
+        (reading, page): (&mut Reading<'_>, &mut Walked<R>),
+        walk: &Walk<'_>,
+        after: Option<&Spot>,
+        selects: Option<Selects<'_, R>>,
+        stops_after_page: bool,
+    ) -> Result<bool, Problem> {
         loop {
             let Some(mut spots) = reading.next_spots().await? else {
                 page.is_whole = true;
-                return Ok(page);
+                return Ok(true);
             };
             spots.truncate(PLACES_MAX - page.places);
-            let ids: Vec<String> = spots.iter().map(|spot| spot.id.clone()).collect();
             let records = match selects {
-                Some(_) => self.records_by_id::<R>(at, &ids).await?,
-                None => ids.iter().map(|_| None).collect(),
+                Some(_) => {
+                    let ids: Vec<String> = spots.iter().map(|spot| spot.id.clone()).collect();
+                    self.records_by_id::<R>(at, &ids).await?
+                }
+                None => spots.iter().map(|_| None).collect(),
             };
             for (spot, record) in spots.into_iter().zip(records) {
                 page.places += 1;
@@ -298,7 +288,10 @@ impl Feed {
             if page.is_done(reading.rows_read) {
                 let is_cut = page.places >= PLACES_MAX;
                 page.read_to = page.last.clone().max(reading.passed.take().filter(|_| !is_cut));
-                return Ok(page);
+                return Ok(true);
+            }
+            if stops_after_page && page.has_more {
+                return Ok(false);
             }
         }
     }
@@ -350,12 +343,14 @@ struct Reach {
     is_far: bool,
     /// Whether it continues after the page to count what matches.
     is_counted: bool,
+    /// Whether the records of the page are wanted as well, which are read while it continues.
+    is_for_records: bool,
 }
 
 impl Default for Reach {
     /// From the start, with the total.
     fn default() -> Self {
-        Self { is_far: false, is_counted: true }
+        Self { is_far: false, is_counted: true, is_for_records: false }
     }
 }
 
@@ -466,7 +461,8 @@ async fn page_within<R>(
         return Ok(page);
     }
     let part = Segment { buckets: first.bucket..=last.bucket, ranks: walk.part.ranks.clone() };
-    let mut reading = Reading { rows_at_once: rows_of_page(walk.limit), ..Reading::new(at, table, walk.list, &part, after.cloned()) };
+    let reading = Reading::new(at, table, walk.list, &part, after.cloned());
+    let mut reading = reading.with_rows_at_once(rows_of_page(walk.limit), ROWS_PER_READ);
     while let Some(spots) = reading.next_spots().await? {
         for spot in spots {
             if spot > *last {
@@ -484,125 +480,4 @@ async fn page_within<R>(
         }
     }
     Ok(page)
-}
-
-/// Reads the places of a part of a list, in order.
-struct Reading<'a> {
-    view: &'a dyn View,
-    table: &'static Table,
-    list: &'a str,
-    ranks: RangeInclusive<i64>,
-    seq: Seq,
-    /// The first bucket that is not read completely, and the last one of the part.
-    bucket: i64,
-    last_bucket: i64,
-    /// The row of that bucket after which reading continues.
-    after: Option<Key>,
-    /// The place after which the walk starts.
-    start: Option<Spot>,
-    /// The last place of which all rows are read.
-    passed: Option<Spot>,
-    buckets_at_once: usize,
-    /// The most rows of a bucket that are read at a time.
-    rows_at_once: usize,
-    /// Whether the buckets that were read last have no rows.
-    is_in_gap: bool,
-    rows_read: usize,
-}
-
-impl<'a> Reading<'a> {
-    fn new(at: &'a Position, table: &'static Table, list: &'a str, part: &Segment, start: Option<Spot>) -> Self {
-        let first = start.as_ref().map_or(*part.buckets.start(), |spot| spot.bucket.max(*part.buckets.start()));
-        Self {
-            view: &*at.view,
-            table,
-            list,
-            ranks: part.ranks.clone(),
-            seq: at.seq,
-            bucket: first,
-            last_bucket: *part.buckets.end(),
-            after: None,
-            start,
-            passed: None,
-            buckets_at_once: 1,
-            rows_at_once: ROWS_PER_READ,
-            is_in_gap: false,
-            rows_read: 0,
-        }
-    }
-
-    /// The next places that hold at the position, perhaps none; `None` at the end.
-    async fn next_spots(&mut self) -> Result<Option<Vec<Spot>>, Problem> {
-        if self.bucket > self.last_bucket {
-            return Ok(None);
-        }
-        let end = self.last_bucket.min(self.bucket.saturating_add(i64::try_from(self.buckets_at_once).unwrap_or(1) - 1));
-        let limit = if self.is_in_gap { ROWS_PER_PROBE.min(self.rows_at_once) } else { self.rows_at_once };
-        let reads = (self.bucket..=end).map(|bucket| self.view.range(self.table, self.range(bucket, limit)));
-        let rows_of_buckets = try_join_all(reads).await.map_err(store_problem)?;
-        self.is_in_gap = rows_of_buckets.iter().all(Vec::is_empty);
-        if self.is_in_gap {
-            // Reads on this thread do not let other calls run.
-            tokio::task::yield_now().await;
-        }
-        // The bucket after one that was read in parts is probably as large, so it is read alone.
-        self.buckets_at_once = if self.after.is_some() { 1 } else { (self.buckets_at_once * 4).min(BUCKETS_AT_ONCE) };
-        let (mut spots, mut read): (Vec<Spot>, Option<Spot>) = (Vec::new(), None);
-        for rows in rows_of_buckets {
-            self.rows_read += rows.len();
-            let (is_cut, last) = (rows.len() == limit, rows.last().map(|(key, _)| key.clone()));
-            for (key, value) in rows {
-                let [_, _, Datum::Int(rank), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
-                if *rank > *self.ranks.end() {
-                    self.bucket = self.last_bucket.saturating_add(1);
-                    return Ok(Some(spots));
-                }
-                let until = stored::<PlaceRow>(self.table, &value)?.until;
-                let began = |seq: Seq| seq <= self.seq;
-                let spot = Spot { bucket: self.bucket, rank: *rank, id: id.clone() };
-                let is_after_start = self.start.as_ref().is_none_or(|start| spot > *start);
-                let since = Seq::try_from(*since).unwrap_or_default();
-                if began(since) && (until == Seq(0) || !began(until)) && is_after_start {
-                    spots.push(spot.clone());
-                }
-                if let Some(before) = read.replace(spot).filter(|before| Some(before) != read.as_ref()) {
-                    self.passed = Some(before);
-                }
-            }
-            if is_cut {
-                // Later buckets are read again after the rest of this one.
-                (self.after, self.buckets_at_once) = (last, 1);
-                self.rows_at_once = (self.rows_at_once * 2).min(ROWS_PER_READ);
-                return Ok(Some(spots));
-            }
-            (self.bucket, self.after) = (self.bucket.saturating_add(1), None);
-        }
-        Ok(Some(spots))
-    }
-
-    /// The rows of a bucket that are read next.
-    fn range(&self, bucket: i64, limit: usize) -> Range {
-        let after = self.after.clone().filter(|_| bucket == self.bucket);
-        // Many places can have the same rank. A place of another day can be before the ranks of the part.
-        let start = self.start.as_ref().filter(|spot| spot.bucket == bucket && spot.rank >= *self.ranks.start());
-        let from = after.is_none().then(|| match start {
-            Some(Spot { rank, id, .. }) => key![self.list, bucket, *rank, id.as_str()],
-            None => key![self.list, bucket, *self.ranks.start()],
-        });
-        Range { prefix: key![self.list, bucket], after, from, limit, reverse: false }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that days give the same part of a list in both directions.
-    #[test]
-    fn parts_of_days() {
-        let days = Date::constant(1970, 1, 31)..=Date::constant(1970, 2, 1);
-        let soonest = Segment::soonest_first(&days);
-        assert_eq!(soonest, Segment { buckets: 1970 * 12..=1970 * 12 + 1, ranks: 30..=31 });
-        assert_eq!(Segment::newest_first(&days), Segment { buckets: -(1970 * 12 + 1)..=-(1970 * 12), ranks: -31..=-30 });
-    }
 }
