@@ -228,11 +228,15 @@ fn read_documents(settings: &Settings) {
 
 /// `aviation-child`: loads the directives, and decides them again.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    let facts = (0..directives_of(settings)).map(|n| {
+    loads::child(settings, SERVICE, Plan { facts: facts(settings), later: Vec::new(), redecides: true })
+}
+
+/// A directive for each five records.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    (0..directives_of(settings)).map(|n| {
         let document = document(n);
         Observed::now(format!("federal_register.ads/{}@{}", document.number, document.published), FactData::Directive(Box::new(document)))
-    });
-    loads::child(settings, SERVICE, Plan { facts, later: Vec::new(), redecides: true })
+    })
 }
 
 /// Serves the directives that `aviation-child` loaded.

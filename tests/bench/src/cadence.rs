@@ -8,6 +8,7 @@ mod poll;
 mod series;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -107,6 +108,11 @@ async fn scores(settings: &Settings, api: &ChildServer, cluster: &postgres::Clus
     ratio("scores of 50,000 items, s", each, each <= SCORED_S_MAX, "<= 60");
     ratio("scores: ours / PostgreSQL", seconds / peer_s, seconds <= peer_s, "<= 1");
     Ok(())
+}
+
+/// Loads the daily polls of the items of an engine whose services decide, unless the directory says that they are loaded.
+pub(crate) async fn load(engine: &Engine, settings: &Settings, dir: &Path) -> Result<u64, Failure> {
+    series::fill(engine, settings, dir).await
 }
 
 /// Serves the items, which are stored for the next run.

@@ -174,9 +174,12 @@ fn document(n: usize) -> String {
 
 /// `catalysts-child`: appends missing trials, and decides them.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    let facts =
-        (0..settings.records).map(|n| Observed::now(format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n)))));
-    loads::child(settings, SERVICE, Plan { facts, later: Vec::new(), redecides: true })
+    loads::child(settings, SERVICE, Plan { facts: facts(settings), later: Vec::new(), redecides: true })
+}
+
+/// A trial for each record.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    (0..settings.records).map(|n| Observed::now(format!("clinical_trials/{}", number_of(n)), FactData::Trial(Box::new(trial(n)))))
 }
 
 /// Serves the events that `catalysts-child` decided.

@@ -86,9 +86,15 @@ fn columns(lead: &Value) -> Option<Vec<String>> {
 /// `coverage-child`: loads the businesses, and a day of further ones.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let (businesses, today) = (settings.records / LEADS_PER_BUSINESS, today());
-    let facts = (0..businesses).filter_map(|n| fact(n, day_of(n, businesses, today)));
+    let facts = facts(settings);
     let later: LaterFacts = Box::new((businesses..businesses + DAY_FACTS).filter_map(move |n| fact(n, today)));
     loads::child(settings, SERVICE, Plan { facts, later: vec![(DAY, later)], redecides: false })
+}
+
+/// Businesses with about as many leads as there are records.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    let (businesses, today) = (settings.records / LEADS_PER_BUSINESS, today());
+    (0..businesses).filter_map(move |n| fact(n, day_of(n, businesses, today)))
 }
 
 /// Serves the leads that `coverage-child` loaded.

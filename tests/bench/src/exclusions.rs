@@ -228,14 +228,18 @@ fn screen(settings: &Settings) {
 /// `exclusions-child`: loads the exclusions and the awards.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let records = settings.records;
-    let parts = Parts::new(records)?;
-    // A part that cannot be mapped is missed below.
-    let exclusions = (0..records.div_ceil(ROWS)).flat_map(move |part| parts.observed(part).unwrap_or_default());
     let awards = (0..records * AWARDS_PER_EXCLUSION).map(move |n| {
         let award = award(n, records);
         Observed::now(format!("usaspending.awards/{}", award.award_id), FactData::Award(Box::new(award)))
     });
-    loads::child(settings, SERVICE, Plan { facts: exclusions.chain(awards), later: Vec::new(), redecides: false })
+    loads::child(settings, SERVICE, Plan { facts: facts(settings)?.chain(awards), later: Vec::new(), redecides: false })
+}
+
+/// An exclusion for each record.
+pub(crate) fn facts(settings: &Settings) -> Result<impl Iterator<Item = Observed> + use<>, Failure> {
+    let parts = Parts::new(settings.records)?;
+    // A part that cannot be mapped is missed by the benchmark of the service.
+    Ok((0..settings.records.div_ceil(ROWS)).flat_map(move |part| parts.observed(part).unwrap_or_default()))
 }
 
 /// Serves what `exclusions-child` loaded.

@@ -23,6 +23,7 @@ use surfaces::server::Server;
 use crate::child_server::{ChildServer, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::load::{Round, Target};
+use crate::loads::Observed;
 use crate::report::{figure, heading, line, median, ratio};
 use crate::{Failure, Settings, facts};
 
@@ -193,6 +194,12 @@ async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u6
         }
     }
     Ok(())
+}
+
+/// An award and a filing for each two records.
+pub(crate) fn awards_and_filings(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    let half = settings.records / 2;
+    (0..half).flat_map(move |n| [award(n, half), filing(n, half)]).map(|(key, data)| Observed::now(key, data))
 }
 
 /// Returns the key and data of the n-th award.

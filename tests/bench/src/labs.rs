@@ -95,8 +95,12 @@ fn classify(settings: &Settings) {
 
 /// `labs-child`: appends missing grants, decides them, and decides them again.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
-    let facts = (0..settings.records).map(|n| Observed::now(format!("nih_reporter/{}", number_of(n)), FactData::Grant(Box::new(grant(n)))));
-    loads::child(settings, SERVICE, Plan { facts, later: Vec::new(), redecides: true })
+    loads::child(settings, SERVICE, Plan { facts: facts(settings), later: Vec::new(), redecides: true })
+}
+
+/// A grant for each record.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    (0..settings.records).map(|n| Observed::now(format!("nih_reporter/{}", number_of(n)), FactData::Grant(Box::new(grant(n)))))
 }
 
 /// Serves the leads that `labs-child` decided.

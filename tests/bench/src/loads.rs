@@ -216,6 +216,11 @@ impl Appender {
     }
 }
 
+/// Appends facts to an engine. Returns how many there are.
+pub(crate) async fn append(engine: &Engine, facts: impl Iterator<Item = Observed>) -> Result<u64, Failure> {
+    Ok(Appender::default().append(engine, 0, facts).await?.1)
+}
+
 /// Runs a hidden load command: appends the facts that are missing, lets the service decide them, then each later batch; prints the times, memory and
 /// disk. An interrupted load is continued.
 pub(crate) fn child(settings: &Settings, loaded: Loaded, plan: Plan<impl Iterator<Item = Observed>>) -> Result<(), Failure> {

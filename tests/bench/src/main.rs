@@ -2,7 +2,7 @@
 //! alternate, so that other load on the machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions|phrases
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|labs|catalysts|sizes|stream|receipts|kafka|cql|visible|webhooks|cadence|names|archives|coverage|parcels|aviation|exclusions|phrases|serve
 //!     [--records N] [--dir DIR] [--quick] [--json FILE]
 //! cargo run --release -p bench -- compare BEFORE.json AFTER.json
 //! ```
@@ -40,9 +40,11 @@ mod parcels;
 mod phrases;
 mod postgres;
 mod receipts;
+mod register;
 mod replay;
 mod report;
 mod sample;
+mod serve;
 mod servers;
 mod settings;
 mod sizes;
@@ -167,6 +169,12 @@ enum Command {
     /// Phrases that rise and the velocity of one, compared with PostgreSQL; the load, and an hour of 5,000 stories. `--records` is the number of
     /// stories in 90 days: 108,000 are those of the site; the targets are for 200,000, whose phrases have about a million rows.
     Phrases,
+    /// `highwater serve` with all services and `--records` records in total: seconds until it is ready, memory, and the first byte of pages. Not part of `all`,
+    /// because it starts the binary. The targets are for 1,000,000.
+    Serve,
+    /// The process that loads all services, for `serve`.
+    #[command(hide = true)]
+    ServeLoadChild,
     /// The process that maps an archive, measured by `archives`.
     #[command(hide = true)]
     MapArchiveChild,
@@ -262,6 +270,7 @@ fn main() -> Result<(), Failure> {
         Command::ReplayChild => replay::child(&settings),
         Command::ProjectChild => visible::child(),
         Command::ServeChild => page::child(&settings),
+        Command::ServeLoadChild => serve::load_child(&settings),
         Command::LabsChild => labs::child(&settings),
         Command::CatalystsChild => catalysts::child(&settings),
         Command::CoverageChild => coverage::child(&settings),
@@ -351,6 +360,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Phrases) {
                 phrases::run(&settings.with_quick_records(6_000))?;
+            }
+            if command == Command::Serve {
+                serve::run(&settings)?;
             }
             report::line("");
             summary::table().iter().for_each(|line| report::line(line));

@@ -152,10 +152,15 @@ fn columns(record: &Value) -> Option<Vec<String>> {
 /// `parcels-child`: loads the parcels, then the newest values of the last township with its cycle.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let county = County::of(settings);
-    let of_cook = (0..county.townships).flat_map(|township| county.facts(township));
-    let facts = of_cook.chain((0..county.others).flat_map(|n| county.facts_of_other(n)));
     let later: LaterFacts = Box::new(county.newest_values(county.townships - 1));
-    loads::child(settings, SERVICE, Plan { facts, later: vec![(CYCLE, later)], redecides: false })
+    loads::child(settings, SERVICE, Plan { facts: facts(settings), later: vec![(CYCLE, later)], redecides: false })
+}
+
+/// The parcels of both counties, one for each record.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    let county = County::of(settings);
+    let of_cook = (0..county.townships).flat_map(move |township| county.facts(township));
+    of_cook.chain((0..county.others).flat_map(move |n| county.facts_of_other(n)))
 }
 
 /// Serves the parcels that `parcels-child` loaded.

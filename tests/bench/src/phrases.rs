@@ -146,9 +146,14 @@ async fn ask_cold(settings: &Settings, sides: &Sides) -> Result<(), Failure> {
 /// `phrases-child`: loads the stories of all hours, then those of a further hour.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let world = World::of(settings);
-    let facts = (0..HOURS).flat_map(|hour| world.facts(hour));
     let later: LaterFacts = Box::new(world.facts(HOURS));
-    loads::child(settings, SERVICE, Plan { facts, later: vec![(HOUR, later)], redecides: false })
+    loads::child(settings, SERVICE, Plan { facts: facts(settings), later: vec![(HOUR, later)], redecides: false })
+}
+
+/// The stories of all hours but the later one, one for each record.
+pub(crate) fn facts(settings: &Settings) -> impl Iterator<Item = Observed> + use<> {
+    let world = World::of(settings);
+    (0..HOURS).flat_map(move |hour| world.facts(hour))
 }
 
 /// Serves the phrases that `phrases-child` decided.
