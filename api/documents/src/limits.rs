@@ -31,7 +31,10 @@ pub fn document(service: &Service, own: &ServiceSettings, settings: &Settings) -
             "newKeysPerAccountAndDay": NEW_KEYS_PER_DAY_MAX,
             "keysOfAnAccountEver": KEYS_EVER_MAX,
             "hoursOfARotatedKey": KEY_OVERLAP_HOURS_MAX,
-            "paidKeys": settings.origin_of_keys(Tier::Pro),
+            "paidKeys": {
+                "from": "operator",
+                "contact": (!settings.keys_contact.is_empty()).then_some(&settings.keys_contact),
+            },
         },
         "payments": {
             "unpaidCallsPerAddress": window(UNPAID),

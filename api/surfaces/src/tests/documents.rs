@@ -93,7 +93,10 @@ async fn limits_of_a_service() {
     for (shown, operation) in limits["operations"].as_array().unwrap().iter().zip(&operations) {
         assert_eq!((&shown["name"], &shown["countsAgainstQuota"]), (&json!(operation.name), &json!(operation.counted)));
     }
-    assert_eq!(limits["keys"]["paidKeys"], "a key of that tier comes from the operator of this server");
+    assert_eq!(limits["keys"]["paidKeys"], json!({"from": "operator", "contact": null}));
+    let with_contact = Fixture::new(|settings| settings.keys_contact = "keys@fake.example".to_owned());
+    let limits_with_contact = get(&with_contact, "/fake/limits.json").await.json();
+    assert_eq!(limits_with_contact["keys"]["paidKeys"], json!({"from": "operator", "contact": "keys@fake.example"}));
     assert_eq!(limits["requests"]["bodyBytes"], fixture.context.settings.body_bytes_max);
     assert_eq!(get(&fixture, "/fake/openapi.json").await.json()["info"]["x-limits"], format!("{BASE}/limits.json"));
 }
