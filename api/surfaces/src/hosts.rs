@@ -4,6 +4,7 @@
 //! A name that no other site can own is safe: an address, a name without a dot (of a container, or of the machine), and those that end in a domain that is
 //! never delegated.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use http::HeaderMap;
@@ -17,12 +18,25 @@ const LOCAL_DOMAINS: [&str; 5] = [".internal", ".local", ".localhost", ".home.ar
 
 /// The authority in the header `Host`, without the dot that may end a complete name (`localhost.:8080`); `None` if it is missing or none.
 pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
-    let given = headers.get(HOST)?.to_str().ok()?;
-    let (name, port) = given.rsplit_once(':').filter(|(name, _)| name.ends_with('.')).unwrap_or((given, ""));
+    without_final_dot(headers.get(HOST)?.to_str().ok()?).parse().ok()
+}
+
+/// The value of a header `Origin`, without the dot that may end a complete name (`http://localhost.:8080`).
+pub(crate) fn origin(given: &str) -> Cow<'_, str> {
+    let Some((scheme, authority)) = given.split_once("://") else { return Cow::Borrowed(given) };
+    match without_final_dot(authority) {
+        Cow::Borrowed(same) if same.len() == authority.len() => Cow::Borrowed(given),
+        authority => Cow::Owned(format!("{scheme}://{authority}")),
+    }
+}
+
+/// A name with or without a port, without the dot that may end a complete name.
+fn without_final_dot(authority: &str) -> Cow<'_, str> {
+    let (name, port) = authority.rsplit_once(':').filter(|(name, _)| name.ends_with('.')).unwrap_or((authority, ""));
     match name.strip_suffix('.') {
-        Some(name) if port.is_empty() => name.parse().ok(),
-        Some(name) => format!("{name}:{port}").parse().ok(),
-        None => given.parse().ok(),
+        Some(name) if port.is_empty() => Cow::Borrowed(name),
+        Some(name) => Cow::Owned(format!("{name}:{port}")),
+        None => Cow::Borrowed(authority),
     }
 }
 
@@ -65,6 +79,16 @@ mod tests {
             assert_eq!(host(&headers).as_ref().map(Authority::as_str), expected, "{given}");
         }
         assert_eq!(host(&HeaderMap::new()), None);
+        for (given, expected) in [
+            ("http://localhost.:8080", "http://localhost:8080"),
+            ("https://own.example.", "https://own.example"),
+            ("https://own.example:443", "https://own.example:443"),
+            ("http://[::1]:80", "http://[::1]:80"),
+            ("null", "null"),
+            ("", ""),
+        ] {
+            assert_eq!(origin(given), expected, "{given}");
+        }
     }
 
     /// Proves which names no other site can own, and which are configured.

@@ -258,9 +258,13 @@ fn message(request: &Request<'_>, body: Bytes, arguments: Option<Result<Map<Stri
     if let Some(host) = host.as_ref().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
         message.headers_mut().insert(HOST, host);
     }
+    let origin = request.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).map(hosts::origin);
+    if let Some(origin) = origin.as_ref().and_then(|origin| HeaderValue::from_str(origin).ok()) {
+        message.headers_mut().insert(ORIGIN, origin);
+    }
     if let Some(host) = host.filter(hosts::is_local) {
         let own = ["http", "https"].map(|scheme| format!("{scheme}://{host}"));
-        if request.headers.get(ORIGIN).is_some_and(|origin| own.iter().any(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()))) {
+        if origin.is_some_and(|origin| own.iter().any(|own| origin.eq_ignore_ascii_case(own))) {
             message.headers_mut().remove(ORIGIN);
         }
         message.headers_mut().insert(HOST, HeaderValue::from_static(LOOPBACK[0]));

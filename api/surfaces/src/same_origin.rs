@@ -22,6 +22,7 @@ pub(crate) fn is_same_origin(headers: &HeaderMap, site_url: &str, is_secure: boo
 }
 
 fn is_own(origin: &str, headers: &HeaderMap, site_url: &str, is_secure: bool) -> bool {
+    let origin = hosts::origin(origin);
     if !site_url.is_empty() && origin.eq_ignore_ascii_case(origin_of(site_url)) {
         return true;
     }
@@ -59,6 +60,9 @@ mod tests {
             (&[("origin", "https://own.example")], true),
             (&[("origin", "https://OWN.example")], true),
             (&[("origin", "https://inside.example:8080"), ("host", "inside.example:8080")], true),
+            (&[("origin", "https://own.example.")], true),
+            (&[("origin", "https://inside.example.:8080"), ("host", "inside.example.:8080")], true),
+            (&[("origin", "https://evil.example."), ("host", "own.example.")], false),
             (&[("origin", "http://inside.example:8080"), ("host", "inside.example:8080")], false),
             (&[], false),
             (&[("sec-fetch-site", "same-site")], false),
