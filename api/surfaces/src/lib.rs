@@ -56,7 +56,7 @@ use warp::reply::Response;
 
 pub use self::request::Readiness;
 pub(crate) use self::request::Request;
-use self::request::{MCP_ONLY, if_none_match, not_allowed, read_only, unknown};
+use self::request::{MCP_ONLY, PATH_CHARS_SHOWN, if_none_match, not_allowed, read_only, unknown};
 use crate::mounted_service::Mounted;
 use crate::reply::Document;
 use crate::visitors::Visitors;
@@ -152,14 +152,18 @@ impl Site {
     {
         let _answering = metrics::RequestInFlight::begin();
         // A path with a slash at the end is the same path, answered without a redirect, which many clients do not follow for POST. So is one with several
-        // slashes in a row, as of a base URL with a slash at its end and a path that begins with one.
+        // slashes in a row, as of a base URL with a slash at its end and a path that begins with one; but not behind a proxy, whose rules by literal path
+        // do not see `/recalls//mcp` as `/recalls/mcp`.
         let path = single_slashes(request.path);
+        let would_pass_rules = path.len() < request.path.len() && !self.context.settings.trusted_proxies.is_empty();
         let path = path.trim_end_matches('/');
         let request = Request { path: if path.is_empty() { "/" } else { path }, ..request };
         let preflight = (*request.method == Method::OPTIONS).then(|| request.headers.clone());
         let is_for_browser = visitors::accepts_html(&request.headers);
         let mut is_api = false;
-        let mut response = if let Some(response) = self.visitors.answer(&self.context, &request).await {
+        let mut response = if would_pass_rules {
+            doubled_slashes(&self.context, &request)
+        } else if let Some(response) = self.visitors.answer(&self.context, &request).await {
             response
         } else if let Some(response) = self.root(&request) {
             response
@@ -369,6 +373,18 @@ fn single_slashes(path: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// The response for a path with several slashes in a row behind a proxy. `request` has the path that is meant.
+fn doubled_slashes(context: &Context, request: &Request<'_>) -> Response {
+    let problem = Access::of(context).admit_open(context, Open::UnknownPath, request.address).err().unwrap_or_else(|| {
+        let shown: String = request.path.chars().take(PATH_CHARS_SHOWN).collect();
+        let detail = format!(
+            "behind a proxy, a path with several slashes in a row is not taken for the one with single slashes; ask for \"{shown}\""
+        );
+        Problem::new(ErrorCode::NotFound, detail)
+    });
+    reply::problem(context.settings.site_url(), &problem)
 }
 
 /// The response for an unknown path. Such requests count against the limit of the address before anything else is done.

@@ -14,6 +14,9 @@ use crate::reply;
 
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 
+/// The most characters of a path that an error repeats.
+pub(super) const PATH_CHARS_SHOWN: usize = 100;
+
 pub(super) const MCP_ONLY: &str = "POST, OPTIONS";
 
 /// Returns whether the engine is ready to answer, or the reason why it is not.
@@ -52,6 +55,6 @@ pub(super) fn not_allowed(method: &Method, allow: &str) -> Problem {
 pub(super) fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
     let hint = hint(path, known.into_iter().filter(|path| path.len() > 1));
     // A path is a text of the caller, so only its beginning is repeated.
-    let shown: String = path.chars().take(100).collect();
+    let shown: String = path.chars().take(PATH_CHARS_SHOWN).collect();
     Problem::new(ErrorCode::NotFound, format!("there is nothing at \"{shown}\"{hint}"))
 }

@@ -510,3 +510,25 @@ async fn answers_without_a_key_are_limited_by_address() {
         }
     }
 }
+
+/// Proves that several slashes in a row are one for a direct caller, and nothing behind a proxy, whose rules by literal path do not see them as one; the
+/// refusal names the path.
+#[tokio::test]
+async fn slashes_in_a_row() {
+    let direct = Fixture::new(|_| {});
+    let behind = Fixture::new(|settings| settings.trusted_proxies = vec![("127.0.0.0".parse().unwrap(), 8)]);
+    for (path, single) in [
+        ("/fake//openapi.json", "/fake/openapi.json"),
+        ("//healthz", "/healthz"),
+        ("/fake///api//echo", "/fake/api/echo"),
+        ("//account", "/account"),
+        ("/fake/docs//", "/fake/docs"),
+    ] {
+        let (doubled, plain) = (get(&direct, path).await, get(&direct, single).await);
+        assert_eq!((doubled.status, doubled.header("content-type")), (plain.status, plain.header("content-type")), "{path}");
+        let refused = get(&behind, path).await;
+        assert_eq!((refused.status.as_u16(), refused.problem().0.as_str()), (404, "not-found"), "{path}");
+        assert!(refused.body.contains(&format!("ask for \\\"{single}\\\"")), "{}", refused.body);
+        assert_eq!(get(&behind, &format!("{single}/")).await.status, plain.status, "{single}");
+    }
+}
