@@ -15,12 +15,15 @@ use texts::cook;
 
 use super::filter::Filter;
 use super::followed::Parcels;
+use super::hidden::{is_shown, note_hidden};
 use super::permit_lead::{Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large};
 use crate::record::Parcel;
 use crate::{DISCLAIMER, PERMITS_MICROS};
 
 /// The days in which a permit was issued, by default.
 pub(super) const DAYS: i64 = 365;
+/// The most days.
+const DAYS_MAX: i64 = 730;
 /// The name of the tool.
 pub(super) const NAME: &str = "construction_window_leads";
 
@@ -30,7 +33,7 @@ pub(super) const NAME: &str = "construction_window_leads";
 pub struct Arguments {
     /// Permits that were issued in the last so many days.
     #[serde(default = "days_default")]
-    #[schemars(range(min = 1, max = 730))]
+    #[schemars(range(min = 1, max = DAYS_MAX))]
     pub days: i64,
     /// The least reported cost in dollars. With it, permits of unknown cost are left out.
     #[schemars(range(min = 0))]
@@ -73,7 +76,7 @@ impl Arguments {
         let today = reader.today();
         let part = Segment::newest_first(&(today.saturating_sub(self.days.days())..=today));
         let bound = format!("days {} amount {:?}", self.days, self.min_amount);
-        let selects = |record: &Parcel| is_large(record, self.min_amount);
+        let selects = |record: &Parcel| is_shown(record) && is_large(record, self.min_amount);
         reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, Some(&selects)).await
     }
 }
@@ -117,6 +120,8 @@ impl Read for Arguments {
         let medians = Medians::read(&reader.at).await?;
         medians.note(reader);
         let found = self.page(&filter, reader, limit).await?;
+        let all_days = Segment::newest_first(&(reader.today().saturating_sub(DAYS_MAX.days())..=reader.today()));
+        note_hidden(reader, "permits of any day and amount", &window_list(cook::COUNTY, filter.township.as_deref()), all_days).await?;
         reader.note_empty_page(found.items.len(), found.next.as_deref());
         Ok(Leads {
             updated: reader.updated().await?,

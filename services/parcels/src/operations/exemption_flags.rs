@@ -2,7 +2,7 @@
 
 use crate::record::flag::{Flag, RULES, flag_list};
 use crate::record::{COUNTIES, Parcel};
-use feed::places::{Segment, Walk};
+use feed::places::{Segment, Selects, Walk};
 use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::{Definition, Price, Surface};
@@ -16,6 +16,7 @@ use texts::cook;
 use super::counts;
 use super::filter::Filter;
 use super::followed::Parcels;
+use super::hidden::{is_shown, may_be_hidden, note_hidden};
 use crate::{DISCLAIMER, FLAGS_MICROS};
 use reads::read::{Read, Reader};
 
@@ -63,16 +64,12 @@ pub struct FlagRow {
     /// The first day on which the homestead exclusion was read; empty without one.
     #[schemars(with = "proofs::json_type::DayOrEmpty")]
     pub exempt_since: String,
-    /// True if fields are hidden on request; only then present.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub suppressed: bool,
 }
 
 impl FlagRow {
     fn new(parcel: Parcel) -> Self {
         let Flag { rule, statement, evidence, owner, mailing, exempt_since, .. } = parcel.flag.map(|flag| *flag).unwrap_or_default();
-        let (pin, county, suppressed) = (parcel.pin, parcel.county, parcel.suppressed);
-        Self { pin, county, rule, statement, evidence, owner, mailing, exempt_since, suppressed }
+        Self { pin: parcel.pin, county: parcel.county, rule, statement, evidence, owner, mailing, exempt_since }
     }
 }
 
@@ -164,7 +161,12 @@ impl Read for Arguments {
         }
         let (list, limit) = (flag_list(county, rule), reader.limit());
         let part = Segment { buckets: 0..=0, ranks: 0..=0 };
-        let found = reader.ranked(Walk { list: &list, part, filter: NAME, limit, after: self.after.as_deref() }, None).await?;
+        // Without hidden records only those of the page are read.
+        let selects: Option<Selects<'_, Parcel>> = if may_be_hidden(reader) { Some(&is_shown) } else { None };
+        let walk = Walk { list: &list, part: part.clone(), filter: NAME, limit, after: self.after.as_deref() };
+        let found = reader.ranked(walk, selects).await?;
+        note_hidden(reader, "flags of any rule", &flag_list(county, None), part).await?;
+        reader.note_empty_page(found.items.len(), found.next.as_deref());
         let rules = rule_counts(reader, county).await?;
         let is_counted = |counted: &&RuleCount| rule.is_none_or(|rule| rule == counted.rule);
         Ok(Flags {
@@ -188,6 +190,7 @@ mod tests {
 
     use super::*;
     use crate::operations::lead_tests::keep_counts;
+    use crate::operations::permit_tests::hide;
     use crate::record::TABLES;
     use crate::record::flag::flag_counts;
 
@@ -219,6 +222,41 @@ mod tests {
         let unpaid = Call { stage: Stage::Preview, ..call(&context) };
         let preview = text((tool.run)(unpaid, json!({ "county": "allegheny-pa", "rule": "X3" })).await.unwrap());
         assert!(preview.contains("250000") && !preview.contains("0028F") && !preview.contains("CORPORATION"), "{preview}");
+    }
+
+    /// Proves that a flag that operators hide is in no list, so that no rule tells what it is about, and that answers say how many are hidden, whatever rule they
+    /// are asked for.
+    #[tokio::test]
+    async fn hidden_flags_are_left_out() {
+        let world = World::new().await;
+        let flagged = |number: u32, rule: &str| {
+            let (pin, flag) = (format!("0028F{number:05}000000"), Flag { rule: rule.into(), ..Flag::default() });
+            Parcel { id: format!("flag/{pin}/{rule}"), pin, county: "allegheny-pa".into(), flag: Some(Box::new(flag)), ..Parcel::default() }
+        };
+        let records = [flagged(1, "X1"), flagged(2, "X3"), flagged(3, "X3")];
+        world.fill_records(&TABLES, &records).await;
+        let context = world.context(START_MS + 24 * HOUR_MS);
+        let tool = operation::<Arguments>();
+        let shown = async |arguments: Value| {
+            let found = value(&context, &tool, arguments).await;
+            let pins: Vec<String> =
+                found["flags"].as_array().unwrap().iter().map(|flag| flag["pin"].as_str().unwrap().to_owned()).collect();
+            (pins, found["note"].as_str().unwrap_or_default().to_owned())
+        };
+        let (all, x1) = (json!({ "county": "allegheny-pa" }), json!({ "county": "allegheny-pa", "rule": "X1" }));
+        let (x3, first) = (json!({ "county": "allegheny-pa", "rule": "X3" }), json!({ "county": "allegheny-pa", "limit": 1 }));
+        assert_eq!((shown(all.clone()).await.0.len(), shown(x3.clone()).await.0.len()), (3, 2));
+        hide(&context, &records[1..2]).await;
+        for (arguments, expected) in [
+            (all, vec![&records[0].pin, &records[2].pin]),
+            (x1, vec![&records[0].pin]),
+            (x3, vec![&records[2].pin]),
+            (first, vec![&records[0].pin]),
+        ] {
+            let (pins, note) = shown(arguments.clone()).await;
+            assert_eq!(pins.iter().collect::<Vec<_>>(), expected, "{arguments}");
+            assert!(note.contains("flags of any rule that are hidden on request and left out: 1"), "{note}");
+        }
     }
 
     /// Proves that counties and rules are read in any case, and that unknown ones name their argument.

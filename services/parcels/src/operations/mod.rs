@@ -8,6 +8,7 @@ pub mod delta;
 pub mod exemption_flags;
 pub mod filter;
 pub mod followed;
+mod hidden;
 pub mod lead;
 #[cfg(test)]
 mod lead_tests;

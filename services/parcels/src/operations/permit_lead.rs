@@ -93,9 +93,6 @@ pub struct PermitLead {
     pub remarks: Vec<String>,
     /// The row at the publisher.
     pub url: String,
-    /// True if fields are hidden on request; only then present.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub suppressed: bool,
 }
 
 /// A permit as callers without a paid key see it.
@@ -149,7 +146,7 @@ impl Medians {
         permit.issued_on().is_some_and(|issued| later(issued, months) < today)
     }
 
-    /// The row of a permit. A suppressed record has an empty one.
+    /// The row of a permit.
     pub(crate) fn lead(&self, record: Parcel) -> PermitLead {
         let permit = record.permit.map(|permit| *permit).unwrap_or_default();
         PermitLead {
@@ -173,7 +170,6 @@ impl Medians {
             streams: permit.streams,
             remarks: permit.remarks,
             url: record.url,
-            suppressed: record.suppressed,
         }
     }
 }
@@ -204,10 +200,10 @@ pub(crate) fn later(day: Date, months: i64) -> Date {
     day.saturating_add(months.clamp(-12_000, 12_000).months())
 }
 
-/// Whether a permit counts by its amount. One that is suppressed always does: its amount is hidden, and its row says so.
+/// Whether a permit counts by its amount.
 pub(crate) fn is_large(record: &Parcel, min_amount: Option<i64>) -> bool {
     let amount = record.permit.as_ref().and_then(|permit| permit.amount).unwrap_or_default();
-    record.suppressed || min_amount.is_none_or(|least| amount >= least)
+    min_amount.is_none_or(|least| amount >= least)
 }
 
 #[cfg(test)]

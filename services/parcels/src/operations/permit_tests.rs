@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use crate::record::permit::{Building, Permit};
 use crate::record::{Parcel, TABLES};
+use bytes::Bytes;
 use feed::testing::{HOUR_MS, START_MS, World, ask, call, text, value};
 use operation::context::Context;
 use operation::{Call, Operation, Stage};
 use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::suppression::{RECORD, SuppressionRow};
+use schemas::tables::Write;
+use schemas::views::accounts::{SUPPRESSIONS, VIEW as ACCOUNTS};
 use serde_json::{Value, json};
 
 use super::{construction, stalled};
@@ -47,6 +52,14 @@ async fn county(records: &[Parcel]) -> (World, Arc<Context>) {
     world.fill_records(&TABLES, records).await;
     let context = world.context(NOW_MS);
     (world, context)
+}
+
+/// Hides records on request.
+pub(super) async fn hide(context: &Context, records: &[Parcel]) {
+    let row = Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap());
+    let key = |record: &Parcel| key![RECORD.name, RECORD.normalize(&format!("parcels/{}", record.id)).unwrap()];
+    let writes = records.iter().map(|record| Write::put(&SUPPRESSIONS, key(record), row.clone())).collect();
+    context.store.live(&ACCOUNTS).await.unwrap().commit(writes, &Default::default()).await.unwrap();
 }
 
 fn numbers(answer: &Value) -> Vec<&str> {
@@ -157,5 +170,37 @@ async fn previews() {
         for other in others {
             assert_eq!(preview(tool, other.clone()).await, shown, "{other}");
         }
+    }
+}
+
+/// Proves that a permit that operators hide is in no list, so that neither `days` nor `minAmount` tells its day and amount, and that answers say how many are hidden,
+/// the same whatever they are asked for.
+#[tokio::test]
+async fn hidden_permits_are_left_out() {
+    let records = [
+        permit(1, "2026-11-10", |_| ()),
+        permit(4, "2026-11-09", |_| ()),
+        permit(5, "2023-01-01", |_| ()),
+        permit(6, "2023-01-02", |_| ()),
+    ];
+    let (_world, context) = county(&records).await;
+    let (window, past) = (operation::<construction::Arguments>(), operation::<stalled::Arguments>());
+    assert_eq!(numbers(&value(&context, &window, json!({})).await), ["P1", "P4"]);
+    assert_eq!(numbers(&value(&context, &past, json!({})).await), ["P5", "P6"]);
+    hide(&context, &[records[1].clone(), records[3].clone()]).await;
+    for (tool, arguments, expected, total) in [
+        (&window, json!({}), vec!["P1"], 1),
+        (&window, json!({ "days": 10 }), vec!["P1"], 1),
+        (&window, json!({ "days": 730 }), vec!["P1"], 1),
+        (&window, json!({ "minAmount": 400_000 }), vec![], 0),
+        (&past, json!({}), vec!["P5"], 1),
+        (&past, json!({ "minAmount": 0 }), vec!["P5"], 1),
+        (&past, json!({ "minAmount": 600_000 }), vec![], 0),
+    ] {
+        let found = value(&context, tool, arguments.clone()).await;
+        assert_eq!((numbers(&found), &found["total"]), (expected, &json!(total)), "{arguments}");
+        let hidden = if std::ptr::eq(tool, &window) { 1 } else { 2 };
+        let note = found["note"].as_str().unwrap();
+        assert!(note.contains(&format!("of any day and amount that are hidden on request and left out: {hidden}")), "{note}");
     }
 }

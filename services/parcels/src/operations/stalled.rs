@@ -16,6 +16,7 @@ use texts::cook;
 
 use super::filter::Filter;
 use super::followed::Parcels;
+use super::hidden::{is_shown, note_hidden};
 use super::permit_lead::{MONTHS_PAST, Medians, PREVIEW_WALK, PermitLead, RedactedLead, is_large, later};
 use crate::{DISCLAIMER, PERMITS_MICROS};
 
@@ -92,7 +93,7 @@ impl Arguments {
         let bound = format!("amount {}", self.min_amount);
         let selects = |record: &Parcel| {
             let is_past = record.permit.as_ref().is_some_and(|permit| medians.is_past(permit, today));
-            is_large(record, Some(self.min_amount)) && (is_past || record.suppressed)
+            is_shown(record) && is_large(record, Some(self.min_amount)) && is_past
         };
         reader.ranked(Walk { list: &list, part, filter: &bound, limit, after: self.after.as_deref() }, Some(&selects)).await
     }
@@ -147,6 +148,9 @@ impl Read for Arguments {
         let medians = Medians::read(&reader.at).await?;
         medians.note(reader);
         let found = self.page(&filter, &medians, reader, limit).await?;
+        let all_days = Segment::soonest_first(&(FIRST_DAY..=reader.today()));
+        let list = stalled_list(cook::COUNTY, filter.township.as_deref(), false);
+        note_hidden(reader, "unfinished permits of any day and amount", &list, all_days).await?;
         reader.note_empty_page(found.items.len(), found.next.as_deref());
         Ok(Stalled {
             updated: reader.updated().await?,
@@ -166,7 +170,7 @@ mod tests {
     use super::*;
     use crate::record::permit::Permit;
 
-    /// Proves that every row, also one that is suppressed, says that it is an inference, and since when it is past its window.
+    /// Proves that every row, also one without a day, says that it is an inference, and since when it is past its window.
     #[test]
     fn rows_say_that_they_are_inferences() {
         let medians = Medians::default();
