@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::record::{BY_CAGE, BY_UEI, Exclusion, hits_list};
+use operation::known_values::known_value;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use operation::{Definition, Price, Surface};
@@ -124,18 +125,13 @@ fn has_condition(matched_by: Option<&str>, rendition: u64) -> bool {
 impl Arguments {
     /// The page that the arguments ask for.
     async fn page(self, filter: Filter, limit: usize, reader: &mut Reader<Exclusions>) -> Result<Scan, Problem> {
-        let matched_by = match self.matched_by.as_deref().map(|text| text.trim().to_ascii_lowercase()) {
-            Some(text) if ![BY_UEI, BY_CAGE].contains(&text.as_str()) => {
-                return Err(Problem::parameter("match", format!("{text:?} is not one of {BY_UEI}, {BY_CAGE}")));
-            }
-            text => text,
-        };
+        let matched_by = self.matched_by.as_deref().map(|text| known_value("match", "match", text, &[BY_UEI, BY_CAGE])).transpose()?;
         let moment = Moment::of(reader).await?;
-        let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.as_deref().unwrap_or_default());
+        let bound = format!("{}/{}", filter.agency.as_deref().unwrap_or_default(), matched_by.unwrap_or_default());
         // A walk can look at a hit twice.
         let hidden = Mutex::new(BTreeSet::new());
         let is_selected = |hit: &Exclusion| {
-            let is_wanted = matched_by.as_ref().is_none_or(|by| can_match(hit, by));
+            let is_wanted = matched_by.is_none_or(|by| can_match(hit, by));
             if is_wanted && hit.suppressed {
                 hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hit.id.clone());
             }
@@ -145,7 +141,7 @@ impl Arguments {
         let walk = Walk { list: &list, part: hits_of_all_days(), filter: &bound, limit, after: self.after.as_deref() };
         // Without a condition only the records of the page are read.
         let selects: Option<Selects<'_, Exclusion>> =
-            if has_condition(matched_by.as_deref(), reader.at.view.rendition()) { Some(&is_selected) } else { None };
+            if has_condition(matched_by, reader.at.view.rendition()) { Some(&is_selected) } else { None };
         let page = reader.ranked(walk, selects).await?;
         let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         reader.note(hidden_note("excluded entities", hidden.len()));
@@ -155,7 +151,7 @@ impl Arguments {
         let mut rows = Vec::with_capacity(ueis.len());
         for (uei, found) in ueis.iter().zip(found) {
             reader.note(found.is_cut.then(cut_note));
-            if found.signal != NO_SIGNAL && matched_by.as_ref().is_none_or(|by| found.matched_by == by) {
+            if found.signal != NO_SIGNAL && matched_by.is_none_or(|by| found.matched_by == by) {
                 rows.push(ScanRow {
                     signal: found.signal,
                     entity: found.entity.clone(),
