@@ -4,7 +4,9 @@ pub mod operations;
 pub mod rules;
 mod source;
 
-use crate::operations::{assess, audit, followed, match_ads, recurring, stored_fleets};
+use std::future::ready;
+
+use crate::operations::{assess, audit, followed, match_ads, recurring, shared_directive, stored_fleets};
 use schemas::views::aviation::AirworthinessDirective;
 use serde_json::json;
 
@@ -53,7 +55,7 @@ pub fn service() -> Registration {
     .with(operations::<followed::Aviation>())
     .with(stored_fleets::operations())
     .with(keys::operations())
-    .with(history::operations::<AirworthinessDirective>(SOURCE))
+    .with(history::with_numbers::<AirworthinessDirective>(SOURCE, |_, _, text| Box::pin(ready(Ok(shared_directive::ids_of(text))))))
     .with_data(directives::shown_aliases())
 }
 

@@ -5,7 +5,9 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{check, contradiction, entity_watch, followed, permalink, recipients, recompete, sample, scan};
+use std::future::ready;
+
+use crate::operations::{check, contradiction, entity_watch, filter, followed, permalink, recipients, recompete, sample, scan};
 use crate::record::Exclusion;
 use serde_json::json;
 
@@ -57,7 +59,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Exclusions>())
     .with(keys::operations())
-    .with(history::operations::<Exclusion>(SOURCE))
+    .with(history::with_numbers::<Exclusion>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
     .with_data(matching::shown_company_forms())
     .with_data(texts::crosswalk::shown())
     .with_preparation(|ctx| Box::pin(recipients::prepare(ctx)))

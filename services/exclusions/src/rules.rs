@@ -36,6 +36,7 @@ use fold::service::Undecided;
 pub use self::state::ExclusionsRules;
 use self::state::{Cage, Decision, Entity, Remembered, cage_key, uei_key};
 pub(crate) use contradiction::{FIRST_DAY, names_the_us};
+pub(crate) use recompete::candidate_id;
 
 /// The service's two folds.
 pub type Exclusions = Records<ExclusionsRules>;

@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use feed::testing::{HOUR_MS, START_MS, World, ask, call, value};
-use operation::Operation;
+use operation::{Call, Caller, Operation};
 use research::record::Funding;
 use schemas::clock::rfc3339;
 use schemas::tables::Write;
 use schemas::views::accounts::Tier;
+use schemas::views::aviation::AirworthinessDirective;
 use schemas::views::awards::{self, Award};
 use schemas::views::records::Record;
 use serde_json::json;
@@ -87,5 +88,56 @@ async fn awards() {
         let problem = (operation.run)(keyed, json!({ "id": "0001x" })).await.unwrap_err();
         assert!(problem.detail.contains("CONT_AWD_A, CONT_AWD_B"), "{}", problem.detail);
         assert_eq!(ask(&ctx, operation, json!({ "id": "W912DR20C0009" })).await.unwrap_err().code, ErrorCode::NotFound);
+    }
+}
+
+/// Proves that records of the other services are found by the numbers that people know in the forms in which people write them, with their versions, and that
+/// an unknown number is not found.
+#[tokio::test]
+async fn numbers_of_other_services() {
+    let exclusion = exclusions::record::Exclusion { id: "hit:ABCDEF123456".into(), kind: "hit".into(), ..Default::default() };
+    let directive = AirworthinessDirective { id: "2026-15-05".into(), ..Default::default() };
+    let parcel = parcels::record::Parcel { id: "cook-il/16012160010000".into(), pin: "16012160010000".into(), ..Default::default() };
+    let mark = names::record::Trademark { id: "97000001".into(), serial: "97000001".into(), ..Default::default() };
+    for (service, world, id, texts, unknown) in [
+        (
+            "exclusions",
+            filled(&exclusions::record::TABLES, &[exclusion]).await,
+            "hit:ABCDEF123456",
+            ["abcdef123456", "hit:abcdef123456"],
+            "ABCDEF999999",
+        ),
+        (
+            "aviation",
+            filled(&schemas::views::aviation::TABLES, &[directive]).await,
+            "2026-15-05",
+            ["AD 2026-15-05", "20261505"],
+            "2026-15-06",
+        ),
+        (
+            "parcels",
+            filled(&parcels::record::TABLES, &[parcel]).await,
+            "cook-il/16012160010000",
+            ["16-01-216-001-0000", "16012160010000"],
+            "16-01-216-001-0001",
+        ),
+        ("names", filled(&names::record::TABLES, &[mark]).await, "97000001", ["97/000,001", "Serial No. 97000001"], "97000002"),
+    ] {
+        let context = world.context(START_MS + 24 * HOUR_MS);
+        let keyed = || {
+            let call = call(&context);
+            Call { caller: Caller { tier: Tier::Pro, key_id: "key_1".to_owned(), ..call.caller.clone() }, ..call }
+        };
+        for operation in operations(service) {
+            for text in [id, texts[0], texts[1]] {
+                for as_of in [None, Some(rfc3339(START_MS + 12 * HOUR_MS))] {
+                    let found = (operation.run)(keyed(), json!({ "id": text, "asOf": as_of })).await.unwrap();
+                    let found: serde_json::Value = serde_json::from_str(&feed::testing::text(found)).unwrap();
+                    assert_eq!(found["id"], id, "{service} {} {text}", operation.name);
+                }
+            }
+            let problem = (operation.run)(keyed(), json!({ "id": unknown })).await.unwrap_err();
+            assert_eq!(problem.code, ErrorCode::NotFound, "{service}");
+        }
     }
 }

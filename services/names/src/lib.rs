@@ -5,6 +5,8 @@ pub mod record;
 pub mod rules;
 mod source;
 
+use std::future::ready;
+
 use crate::operations::{check, filter, followed, health, register};
 use crate::record::Trademark;
 use serde_json::json;
@@ -50,7 +52,7 @@ pub fn service() -> Registration {
     ])
     .with(keys::operations())
     .with(yearly::operations::<followed::Names>())
-    .with(history::operations_with_health::<Trademark, health::Extent>(SOURCE))
+    .with(history::with_numbers_and_health::<Trademark, health::Extent>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
     .with_data(marks::words::shown())
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(register::keep_index(given)) }])
 }

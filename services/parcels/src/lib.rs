@@ -7,7 +7,9 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{check, construction, county_coverage, delta, exemption_flags, followed, leads, lien_bundle, pay, stalled};
+use std::future::ready;
+
+use crate::operations::{check, construction, county_coverage, delta, exemption_flags, filter, followed, leads, lien_bundle, pay, stalled};
 use crate::record::Parcel;
 use serde_json::json;
 use texts::{cook, masked_text};
@@ -67,7 +69,7 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Parcels>())
     .with(keys::operations())
-    .with(history::operations::<Parcel>(SOURCE))
+    .with(history::with_numbers::<Parcel>(SOURCE, |_, _, text| Box::pin(ready(Ok(filter::ids_of(text))))))
     .with_data(cook::shown_classes())
     .with_data(masked_text::shown_words())
 }

@@ -5,7 +5,9 @@ pub mod record;
 pub mod rules;
 mod source;
 
-use crate::operations::{followed, health, radar, rising, velocity};
+use std::future::ready;
+
+use crate::operations::{followed, health, question, radar, rising, velocity};
 use crate::record::Phrase;
 use serde_json::json;
 
@@ -49,6 +51,6 @@ pub fn service() -> Registration {
     ])
     .with(operations::<followed::Phrases>())
     .with(keys::operations())
-    .with(history::operations_with_health::<Phrase, health::Sources>(SOURCE))
+    .with(history::with_numbers_and_health::<Phrase, health::Sources>(SOURCE, |_, at, text| Box::pin(ready(Ok(question::ids_of(at, text))))))
     .with_data(::velocity::words::shown())
 }

@@ -46,7 +46,8 @@ const NOT_COMPETED: [&str; 4] = ["B", "C", "G", "NDO"];
 /// The part of the value with all options from which the ceiling is reached, in percent.
 const CEILING_PERCENT: i128 = 95;
 
-fn candidate_id(award: &str) -> String {
+/// The id of the record of a contract that ends, given the id of its award.
+pub(crate) fn candidate_id(award: &str) -> String {
     format!("contract:{award}")
 }
 

@@ -91,6 +91,8 @@ impl Read for Arguments {
         }
         let survey = survey(reader.context(), &reader.at, &ledger, question).await?;
         survey.notes.iter().for_each(|note| reader.note(note.clone()));
+        let hidden = survey.hidden(&reader.at);
+        reader.note((hidden > 0).then(|| format!("phrases that are hidden on request and left out: {hidden}")));
         let limit = reader.limit();
         let phrases = survey.shown(&reader.at, &ledger, question, limit).await?;
         if phrases.is_empty() {

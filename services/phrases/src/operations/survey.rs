@@ -93,6 +93,11 @@ impl Survey {
         let shown = self.phrases.iter().filter(|found| !is_hidden(&*at.view, &found.measured.phrase)).take(limit);
         try_join_all(shown.map(|found| found.shown(at, ledger, question))).await
     }
+
+    /// How many of the phrases operators suppressed.
+    pub(crate) fn hidden(&self, at: &Position) -> usize {
+        self.phrases.iter().filter(|found| is_hidden(&*at.view, &found.measured.phrase)).count()
+    }
 }
 
 /// Returns the phrases that rise at a position.
@@ -185,10 +190,11 @@ mod tests {
     use velocity::calendar::{DAY_HOURS, HOUR_MS};
     use velocity::hours::{DayRow, Hour};
     use velocity::mentions::Mentions;
-    use velocity::rows::{BOARD_KEY, Board, CLOCK_KEY, Clock, DocRow, day_key, doc_key, gram_key};
+    use velocity::rows::{BOARD_KEY, Board, CLOCK_KEY, Clock, DocRow, day_key, doc_key, gram_key, record_id};
     use view_store::{Checkpoint, View, ViewStore};
 
     use super::*;
+    use crate::operations::question::ids_of;
     use crate::record::TABLES;
     use crate::rules::PhrasesRules;
 
@@ -259,6 +265,28 @@ mod tests {
         view.commit(vec![removed], &checkpoint(6)).await.unwrap();
         assert_eq!(titles(&without, 6).await, ["Agent mesh 3", "Agent mesh 2", "Agent mesh 1"]);
         assert_eq!(titles(&view, 6).await, ["Agent mesh of Ann Oak", "Agent mesh 3", "Agent mesh 2"]);
+    }
+
+    /// Proves that a phrase that operators hide is in no survey, which says how many are hidden, and that its record is not found by its words.
+    #[tokio::test]
+    async fn hidden_phrases_are_counted_and_not_found() {
+        let world = World::new().await;
+        let (view, ctx) = (with_stories(&world).await, world.context((NEWEST + 1) * HOUR_MS));
+        let now = ctx.clock.now();
+        let position = |view: &Arc<dyn View>| Position { view: Arc::clone(view), seq: Seq(5), last: Seq(5), now, clock_time: now };
+        let shown = async |at: &Position| {
+            let ledger = Ledger::of(&ctx, at, WINDOW_DEFAULT).await.unwrap().unwrap();
+            let survey = survey(&ctx, at, &ledger, Question::default()).await.unwrap();
+            (survey.shown(at, &ledger, Question::default(), 10).await.unwrap().len(), survey.hidden(at))
+        };
+        let at = position(&view);
+        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((1, 0), vec![record_id("agent mesh")]));
+        let key = key![PHRASE.name, PHRASE.normalize("agent mesh").unwrap()];
+        let hidden = Write::put(&SUPPRESSIONS, key, Bytes::from(serde_json::to_vec(&SuppressionRow::default()).unwrap()));
+        world.store.live(&ACCOUNTS).await.unwrap().commit(vec![hidden], &checkpoint(1)).await.unwrap();
+        let at = position(&ctx.store.live(TABLES.view).await.unwrap());
+        assert_eq!((shown(&at).await, ids_of(&at, "Agent-Mesh")), ((0, 1), Vec::new()));
+        assert_eq!(ids_of(&at, "agent net"), [record_id("agent net")]);
     }
 
     /// Proves which questions show only phrases that the default one shows.
