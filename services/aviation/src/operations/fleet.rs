@@ -1,7 +1,7 @@
 //! Aircraft as their owners describe them, and the assessment of one: the directives that may apply and when each is next due. Pure arithmetic over
 //! the directives that were read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use directives::{Aircraft, DoneWork, Hours, Product, ResolvedAircraft, Usage, due};
 use jiff::civil::Date;
@@ -22,6 +22,8 @@ use reads::read::text_around;
 const TAIL_CHARS_MAX: usize = 10;
 /// How many bytes the JSON of an assessment has at most without its directives, unless its names have many signs that JSON escapes.
 const ASSESSMENT_BYTES: usize = 1_024;
+/// The most numbers that a note repeats.
+const NUMBERS_SHOWN_MAX: usize = 5;
 
 /// A record of compliance with a directive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -281,6 +283,14 @@ impl CheckedItem {
         (record.and_then(|record| record.date), record.and_then(|record| record.hours).map(hours_number))
     }
 
+    /// The numbers of its records of compliance that no directive has of those that may apply to it, as they were given.
+    #[must_use]
+    pub fn unmatched(&self, found: &[Compared]) -> Vec<&str> {
+        let known: HashSet<&str> = found.iter().map(|one| one.directive.normal_number.as_str()).collect();
+        let given = self.item.compliance.iter().map(|record| record.ad.as_str());
+        given.filter(|number| !known.contains(normal_number(number).as_str())).collect()
+    }
+
     /// When a directive is next due on the aircraft.
     #[must_use]
     pub fn due(&self, compared: &Compared, today: Date) -> NextDue {
@@ -291,6 +301,15 @@ impl CheckedItem {
         let usage = Usage { hours, cycles: self.item.cycles, date: today };
         NextDue::of(due(&directive.stored.directive, record, &usage, directive.is_superseded))
     }
+}
+
+/// What an answer says of records of compliance that no directive has, given the name of their field: a misspelt number must not look like work that was
+/// never done. `None` without such records.
+pub(crate) fn unmatched_note(field: &str, numbers: &[&str]) -> Option<String> {
+    let shown: Vec<String> = numbers.iter().take(NUMBERS_SHOWN_MAX).map(|number| format!("{number:?}")).collect();
+    let more = numbers.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!numbers.is_empty()).then(|| format!("{field}: no directive that may apply has the number {}{more}", shown.join(", ")))
 }
 
 /// How many directives have each status.
@@ -377,6 +396,21 @@ mod tests {
             counts: [("DUE_UNKNOWN", 1), ("NOT_DUE", 1)].into(),
         };
         assert_eq!(String::from_utf8(text).unwrap(), json!(expected).to_string());
+    }
+
+    /// Proves that records of compliance for which there is no directive are named as they were given, in any spelling of those that there are.
+    #[test]
+    fn records_without_a_directive() {
+        let done = |ad: &str| ComplianceRecord { ad: ad.to_owned(), ..ComplianceRecord::default() };
+        let numbers = ["AD 2026-15-05", "2026-15-50", "87-20-03", "87-20-04", "87-20-05", "87-20-06", "87-20-07"];
+        let given = FleetItem { compliance: numbers.map(done).into(), ..item("N1") };
+        let checked = check_items(vec![given]).unwrap().remove(0);
+        let record = json!({ "id": "2026-15-05", "adNumber": "2026-15-05", "makes": ["PIPER"], "product": "aircraft" });
+        let found = [compared(serde_json::from_value(record).unwrap(), &checked)];
+        assert_eq!(checked.unmatched(&found), numbers[1..]);
+        let note = unmatched_note("lastDone", &numbers[1..]).unwrap();
+        assert!(note.starts_with("lastDone: no directive that may apply has the number \"2026-15-50\", \"87-20-03\""), "{note}");
+        assert!(note.ends_with("\"87-20-06\" and 1 more") && unmatched_note("lastDone", &[]).is_none(), "{note}");
     }
 
     /// Proves that aircraft of one request with the same names are resolved alike but for their serial numbers, and others by their own names.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::comparisons::{Compared, ResolvedNames, directives_for, has_make};
 use super::filter::Filter;
-use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items};
+use super::fleet::{AssessedDirective, ComplianceRecord, FleetItem, check_items, unmatched_note};
 use super::followed::Aviation;
 use super::match_ads::unknown_make;
 use crate::{DISCLAIMER, rule};
@@ -148,6 +148,7 @@ impl Read for Arguments {
         if !has_make(&found, &checked.aircraft) {
             reader.note(unknown_make(&make, &checked.aircraft));
         }
+        reader.note(unmatched_note("lastDone", &checked.unmatched(&found)));
         let recurring = |one: &Compared| one.directive.stored.directive.compliance.recurring;
         found.retain(|one| !one.directive.is_superseded);
         let open = found.iter().filter(|one| recurring(one) == Recurring::Unknown).count();

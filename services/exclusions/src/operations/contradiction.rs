@@ -1,11 +1,14 @@
 //! `GET /v1/contradiction` and the tool `contradiction_check`: what a company's annual report says about revenue from the government, next to what was
 //! obligated to its group in the same years. A difference is a lead, not proof.
 
+use std::collections::BTreeSet;
+
 use operation::Definition;
 use operation::problem::Problem;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::facts::company_facts::{CONTRACTS, VEHICLES};
+use schemas::names::hint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use texts::crosswalk;
@@ -310,6 +313,13 @@ impl Answer {
     }
 }
 
+/// What is said about a ticker that no company of the crosswalk has.
+fn unknown_ticker(ticker: &str) -> String {
+    let known = [false, true].into_iter().flat_map(crosswalk::companies).map(|company| company.ticker.as_str());
+    let hint = hint(&ticker.trim().to_uppercase(), known);
+    format!("no company with the ticker {ticker:?} is in the crosswalk of companies and recipients{hint}")
+}
+
 /// Where the facts of a report can be read.
 fn source_url(found: &Contradiction) -> String {
     let (cik, plain) = (found.cik.trim_start_matches('0'), found.accession.replace('-', ""));
@@ -374,7 +384,7 @@ impl Read for Arguments {
         }
         let not_found = |words: String| Problem::new(ErrorCode::NotFound, words).about("ticker");
         let Some(company) = crosswalk::by_ticker(&ticker) else {
-            return Err(not_found(format!("no company with the ticker {ticker:?} is in the crosswalk of companies and recipients")));
+            return Err(not_found(unknown_ticker(&ticker)));
         };
         let list = ticker_list(&company.ticker);
         let walk = Walk { list: &list, part: hits_of_all_days(), filter: "contradiction", limit: YEARS_MAX, after: None };
@@ -385,10 +395,12 @@ impl Read for Arguments {
         let is_wanted = |record: &Exclusion| {
             record.contradiction.as_ref().is_some_and(|found| fiscal_year.is_none_or(|wanted| found.fiscal_year == wanted))
         };
+        let years: BTreeSet<i64> = records.iter().filter_map(|record| Some(record.contradiction.as_ref()?.fiscal_year)).collect();
         let found = records.into_iter().find(is_wanted).and_then(Answer::new);
         let answer = found.ok_or_else(|| {
-            let words =
-                format!("no annual report of {} for the fiscal year {} is recorded", company.ticker, fiscal_year.unwrap_or_default());
+            let recorded: Vec<String> = years.iter().map(i64::to_string).collect();
+            let (ticker, wanted, recorded) = (&company.ticker, fiscal_year.unwrap_or_default(), recorded.join(", "));
+            let words = format!("no annual report of {ticker} for the fiscal year {wanted} is recorded; recorded are those for {recorded}");
             Problem::new(ErrorCode::NotFound, words).about("fiscalYear")
         })?;
         if company.is_simulated {
@@ -402,6 +414,13 @@ impl Read for Arguments {
 mod tests {
     use super::*;
     use crate::record::{CONTRADICTION, reason};
+
+    /// Proves that an unknown ticker is answered with the nearest known one, if one is near.
+    #[test]
+    fn unknown_tickers() {
+        assert!(unknown_ticker(" demoz").ends_with("recipients, did you mean \"DEMOA\"?"), "{}", unknown_ticker(" demoz"));
+        assert!(unknown_ticker("QQQQQQQQQQ").ends_with("recipients"));
+    }
 
     fn found() -> Contradiction {
         Contradiction {
