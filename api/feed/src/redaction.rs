@@ -35,6 +35,7 @@ pub struct Redaction {
     record: Redactor,
     change: Redactor,
     form: fn(&[u8]) -> serde_json::Result<Value>,
+    by_id: fn(&[u8]) -> serde_json::Result<bool>,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -66,7 +67,17 @@ impl Redaction {
     #[must_use]
     pub const fn of<R: Redact>() -> Self {
         let (whole_from, days, note, ids_are_public) = (R::WHOLE_FROM, R::FREE_DAYS, R::NOTE, R::IDS_ARE_PUBLIC);
-        Self { whole_from, days, ids_are_public, note, record: record::<R>, change: change::<R>, form: form::<R>, schema: schema::<R> }
+        Self {
+            whole_from,
+            days,
+            ids_are_public,
+            note,
+            record: record::<R>,
+            change: change::<R>,
+            form: form::<R>,
+            by_id: by_id::<R>,
+            schema: schema::<R>,
+        }
     }
 
     /// The redacted form of a stored record, which is given as JSON. `None` if it is not within the free window.
@@ -83,6 +94,14 @@ impl Redaction {
     /// `internal` if the record cannot be decoded.
     pub fn form(&self, record: &[u8]) -> Result<Value, Problem> {
         (self.form)(record).map_err(unreadable)
+    }
+
+    /// Whether callers who see the redacted form may ask for a record by its id, see [`Redact::is_shown_by_id`].
+    ///
+    /// # Errors
+    /// `internal` if the record cannot be decoded.
+    pub fn is_shown_by_id(&self, record: &[u8]) -> Result<bool, Problem> {
+        (self.by_id)(record).map_err(unreadable)
     }
 
     /// The redacted form of a change, which is given as JSON as the feed stores it. `None` if it is not within the free window.
@@ -130,6 +149,10 @@ fn record<R: Redact>(record: &[u8], window: FreeWindow) -> serde_json::Result<Op
 
 fn form<R: Redact>(record: &[u8]) -> serde_json::Result<Value> {
     serde_json::to_value(serde_json::from_slice::<R>(record)?.redacted())
+}
+
+fn by_id<R: Redact>(record: &[u8]) -> serde_json::Result<bool> {
+    Ok(serde_json::from_slice::<R>(record)?.is_shown_by_id())
 }
 
 fn change<R: Redact>(change: &[u8], window: FreeWindow) -> serde_json::Result<Option<Value>> {

@@ -206,7 +206,7 @@ async fn answer<R: Addressed>(source: Source, find_ids: FindIds, call: Call, arg
     let redacted = match redaction {
         Some(redaction) => {
             notes.add(Some(redaction.note()));
-            Some(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?)
+            Some(redacted_by_id(redaction, &change.record, &at)?)
         }
         None => None,
     };
@@ -261,7 +261,7 @@ async fn versions<R: Addressed>(source: Source, find_ids: FindIds, call: Call, a
     if redaction.is_some() || found.versions.is_empty() {
         let change = version_at::<R>(ctx, &source, &at, &id).await?.ok_or_else(|| missing(redaction, as_of.is_some()))?;
         match redaction {
-            Some(redaction) => drop(redacted(redaction, &change.record, &at)?.ok_or_else(|| not_free(redaction))?),
+            Some(redaction) => drop(redacted_by_id(redaction, &change.record, &at)?),
             None if change.seq <= after => return Err(too_old(source)),
             // The page before this one ended with the first version.
             None => {}
@@ -342,6 +342,14 @@ fn json_of<T: Serialize>(value: &T) -> Result<Value, Problem> {
 /// The redacted form of a record; `None` if it is not within the free window.
 fn redacted<R: Serialize>(redaction: &Redaction, record: &R, at: &Position) -> Result<Option<Value>, Problem> {
     redaction.record(&json_bytes(record)?, at.free_window())
+}
+
+/// The redacted form of a record that a caller asks for by its id.
+fn redacted_by_id<R: Serialize>(redaction: &Redaction, record: &R, at: &Position) -> Result<Value, Problem> {
+    if !redaction.is_shown_by_id(&json_bytes(record)?)? {
+        return Err(not_free(redaction));
+    }
+    redacted(redaction, record, at)?.ok_or_else(|| not_free(redaction))
 }
 
 /// A change as callers see it who see redacted records: without details.

@@ -68,6 +68,12 @@ pub trait Redact: Record {
     /// would look like a current one.
     const MARKS_UNLISTED: bool = false;
 
+    /// Whether callers below that tier may ask for the record by its id. It is `false` where the id alone says what the redacted form hides, so that an answer
+    /// would confirm a guess.
+    fn is_shown_by_id(&self) -> bool {
+        true
+    }
+
     /// What a note tells callers below that tier; `None` for the usual words about the redacted form.
     const NOTE: Option<&'static str> = None;
 

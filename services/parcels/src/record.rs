@@ -350,6 +350,11 @@ impl Redact for Parcel {
         true
     }
 
+    /// The id of a permit, a lien or a flag has the PIN and what is recorded of the parcel. PINs are public, and there are few rules of flags to try.
+    fn is_shown_by_id(&self) -> bool {
+        self.permit.is_none() && self.lien.is_none() && self.flag.is_none()
+    }
+
     fn redacted(&self) -> RedactedParcel {
         RedactedParcel {
             pin: masked_pin(&self.pin),

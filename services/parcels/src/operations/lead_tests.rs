@@ -140,3 +140,32 @@ async fn rows_are_masked_without_a_paid_key() {
     assert!(ranks.windows(2).all(|pair| pair[0] >= pair[1]) && leads.iter().all(|lead| lead["tier"] == "high"), "{ranks:?}");
     assert_eq!((&leads[0]["pin"], &leads[0]["address"]), (&json!("16012160120000"), &json!("12 N CARTER ST")));
 }
+
+/// Proves that below tier pro the id of a permit, a lien or a flag that there is gets the same answer as one that there is not, since ids name public PINs and
+/// what is recorded of them, and that a parcel is shown in redacted form.
+#[tokio::test]
+async fn ids_of_permits_liens_and_flags_confirm_nothing() {
+    let world = World::new().await;
+    let of = |id: &str| Parcel { id: id.into(), pin: "16012160020000".into(), county: "cook-il".into(), ..Parcel::default() };
+    let hidden = ["cook-il/16012160020000/permit/P1", "lien/0123456789abcdef01234567", "flag/16012160020000/X6"];
+    let permit = Parcel { permit: Some(Box::default()), ..of(hidden[0]) };
+    let lien = Parcel { lien: Some(Box::default()), ..of(hidden[1]) };
+    let flag = Parcel { flag: Some(Box::default()), ..of(hidden[2]) };
+    world.fill_records(&TABLES, &[permit, lien, flag, parcel(1, "high", 13_000)]).await;
+    let context = world.context(NOW_MS);
+    let operations = crate::service().service.operations;
+    for operation in operations.iter().filter(|operation| ["record", "record_history"].contains(&operation.name)) {
+        let ask = async |tier: Tier, id: &str| {
+            let call = call(&context);
+            let caller = Caller { tier, key_id: "key_1".to_owned(), ..call.caller.clone() };
+            (operation.run)(Call { caller, ..call }, json!({ "id": id })).await
+        };
+        let unknown = ask(Tier::Free, "flag/16012160030000/X6").await.unwrap_err();
+        for id in hidden {
+            let refused = ask(Tier::Free, id).await.unwrap_err();
+            assert_eq!((refused.code, &refused.detail), (unknown.code, &unknown.detail), "{} {id}", operation.name);
+            assert!(ask(Tier::Pro, id).await.is_ok(), "{} {id}", operation.name);
+        }
+        assert!(ask(Tier::Free, "cook-il/16012160010000").await.is_ok(), "{}", operation.name);
+    }
+}
