@@ -248,6 +248,9 @@ async fn parcels_are_hidden() {
         &parcels::record::TABLES,
         vec![
             recorded(60 * 24, other("16012160020000", json!({ "r": 1.1834, "tier": "medium" }))),
+            // They leave the window of construction, and become stalled, between two of the moments as of which is asked.
+            recorded(300, permit("16012160080000", json!({ "issued": "2025-11-11" }))),
+            recorded(290, permit("16012160090000", json!({ "issued": "2024-05-13" }))),
             recorded(200, other("16012160030000", json!({ "r": 1.3401, "address": "3 MAIN ST" }))),
             recorded(100, other("16012160040000", json!({ "tier": "none", "r": 0.98, "tierBefore": "low" }))),
             recorded(90, permit("16012160050000", json!({}))),

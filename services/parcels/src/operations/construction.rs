@@ -96,8 +96,8 @@ impl Read for Arguments {
             description: "New construction and major improvements that the assessor calls assessable, or the city new construction, that are not closed and whose \
                 building has no higher assessed value since. `window` begins with the issue and has the median months to the first rise of that value \
                 for the job code, or 24 where fewer than 30 projects are finished. A permit on several parcels has a row for each. Permits for which no \
-                parcel is published are left out. Unpaid calls get the payment terms with a preview: the number of permits of the last 365 days, of any \
-                amount, and 3 rows without PIN, day and amount.",
+                parcel is published are left out. Unpaid calls get the payment terms with a preview: the number of permits of this year and the \
+                last one, of any amount, and 3 rows without PIN, day and amount.",
             list: "leads",
             surface: Surface::Tool,
             price: Price::PerCall { micros: PERMITS_MICROS, free_from: Tier::Pro },
@@ -108,10 +108,13 @@ impl Read for Arguments {
         }
     }
 
-    /// The days and amounts that the caller gives would tell those of rows that hide them, so the preview has the usual ones.
+    /// Rows show the year of issue only. The days and amounts that the caller gives would tell those of rows, and so would a count of the last days, as of one
+    /// day and the next. So the preview has the permits of this year and the last one.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        let usual = Self { days: DAYS, min_amount: None, after: None };
-        let found = usual.page(&filter, reader, PREVIEW_WALK).await?;
+        let list = window_list(cook::COUNTY, filter.township.as_deref());
+        let this_year = reader.today().first_of_year();
+        let part = Segment::newest_first(&(this_year.saturating_sub(1.day()).first_of_year()..=this_year.last_of_year()));
+        let found = reader.ranked(Walk { list: &list, part, filter: "preview", limit: PREVIEW_WALK, after: None }, Some(&is_shown)).await?;
         Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items) })))
     }
 

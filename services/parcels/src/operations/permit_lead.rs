@@ -146,6 +146,12 @@ impl Medians {
         permit.issued_on().is_some_and(|issued| later(issued, months) < today)
     }
 
+    /// Whether [`Self::is_past`] holds of a permit of the same year that was issued on its last day.
+    pub(crate) fn is_past_by_year(&self, permit: &Permit, today: Date) -> bool {
+        let months = self.window(permit).months + MONTHS_PAST;
+        permit.issued_on().is_some_and(|issued| later(issued.last_of_year(), months) < today)
+    }
+
     /// The row of a permit.
     pub(crate) fn lead(&self, record: Parcel) -> PermitLead {
         let permit = record.permit.map(|permit| *permit).unwrap_or_default();

@@ -173,6 +173,21 @@ async fn previews() {
     }
 }
 
+/// Proves that the numbers of previews do not change on the day on which a permit leaves its window, or becomes stalled, but with the year that rows show.
+#[tokio::test]
+async fn previews_tell_no_day() {
+    let records = [permit(4, "2025-11-11", |_| ()), permit(5, "2024-05-13", |_| ()), permit(6, "2023-05-13", |_| ())];
+    let (_world, context) = county(&records).await;
+    for (tool, total) in [(operation::<construction::Arguments>(), 1), (operation::<stalled::Arguments>(), 1)] {
+        for as_of in ["2026-11-10", "2026-11-11", "2026-11-12", "2026-11-13", "2026-11-14"] {
+            let asked = Call { stage: Stage::Preview, ..call(&context) };
+            let shown = text((tool.run)(asked, json!({ "asOf": as_of })).await.unwrap());
+            let read: Value = serde_json::from_str(&shown).unwrap();
+            assert_eq!(read["total"], total, "{} {as_of}", tool.name);
+        }
+    }
+}
+
 /// Proves that a permit that operators hide is in no list, so that neither `days` nor `minAmount` tells its day and amount, and that answers say how many are hidden,
 /// the same whatever they are asked for.
 #[tokio::test]

@@ -123,8 +123,8 @@ impl Read for Arguments {
             description: "Permits of at least `minAmount` dollars that the assessor calls assessable, or the city new construction, that are not closed, whose \
                 building has no higher assessed value since, and whose window ended more than six months ago. The window begins with the issue and has \
                 the median months to the first rise of that value for the job code, or 24 where fewer than 30 projects are finished. Every row says \
-                that it is an inference. Unpaid calls get the payment terms with a preview: the number of permits of at least 250,000 dollars, and 3 \
-                rows without PIN, day and amount.",
+                that it is an inference. Unpaid calls get the payment terms with a preview: the number of permits of at least 250,000 dollars, \
+                each as if it was issued at the end of its year, and 3 rows without PIN, day and amount.",
             list: "leads",
             surface: Surface::Tool,
             price: Price::PerCall { micros: PERMITS_MICROS, free_from: Tier::Pro },
@@ -135,11 +135,17 @@ impl Read for Arguments {
         }
     }
 
-    /// The amount that the caller gives would tell those of rows that hide them, so the preview has the usual one.
+    /// Rows show the year of issue only. The amount that the caller gives would tell those of rows, and so would a count of those that are past their window on
+    /// one day and the next. So the preview has the large permits that would be past it if they were issued on the last day of their year.
     async fn preview(self, filter: Filter, reader: &mut Reader<Parcels>) -> Result<Option<Value>, Problem> {
-        let usual = Self { min_amount: MIN_AMOUNT, after: None };
-        let medians = Medians::read(&reader.at).await?;
-        let found = usual.page(&filter, &medians, reader, PREVIEW_WALK).await?;
+        let (today, medians) = (reader.today(), Medians::read(&reader.at).await?);
+        let list = stalled_list(cook::COUNTY, filter.township.as_deref(), true);
+        let last = later(today, -(medians.months_min() + MONTHS_PAST));
+        let part = Segment::soonest_first(&(FIRST_DAY..=last.last_of_year()));
+        let selects =
+            |record: &Parcel| is_shown(record) && record.permit.as_ref().is_some_and(|permit| medians.is_past_by_year(permit, today));
+        let walk = Walk { list: &list, part, filter: "preview", limit: PREVIEW_WALK, after: None };
+        let found = reader.ranked(walk, Some(&selects)).await?;
         Ok(Some(json!({ "total": found.total, "leads": RedactedLead::rows(&found.items), "statement": INFERENCE })))
     }
 
